@@ -1,0 +1,68 @@
+/** What is answered instead of an answer. */
+
+import { answerHeaders, type Call } from './endpoint.ts';
+import { detailOf, errorBody, privateDetail } from './errors.ts';
+import { transferBody } from './transfer.ts';
+
+/** Statuses that HTTP gives no body. */
+const bodiless = new Set([204, 205, 304]);
+
+/** Counts the failures that `[[flaky …]]` has had, by what was written. */
+export type FlakyCounts = Map<string, number>;
+
+export async function answerFault(call: Call<unknown>, counts: FlakyCounts): Promise<Response | null> {
+  const { scenario } = call.reading;
+  const { signal } = call.record.request;
+  if (scenario.delay) await Promise.race([Bun.sleep(scenario.delay), aborted(signal)]);
+  if (scenario.hang) await aborted(signal);
+  if (signal.aborted) {
+    call.record.finish(null, 'client_gone', null);
+    return new Response(null);
+  }
+  if (scenario.close) {
+    const nothing = { writes: [], delayMs: 0, ending: 'reset', isWhole: false, usage: null } as const;
+    return new Response(transferBody(nothing, call.record));
+  }
+  if (scenario.flaky) {
+    const count = counts.get(scenario.flaky.key) ?? 0;
+    counts.set(scenario.flaky.key, count + 1);
+    if (count < scenario.flaky.times) return sendError(call, scenario.flaky.status);
+  }
+  if (scenario.status) return sendError(call, scenario.status);
+  if (scenario.html) {
+    const page = `<html><head><title>${scenario.html}</title></head><body>${privateDetail}</body></html>`;
+    return send(call, scenario.html, 'text/html', page);
+  }
+  if (scenario['error-body']) return send(call, 200, 'application/json', bodyOf(500));
+  if (scenario['not-json']) return send(call, 200, 'application/json', `Not JSON. ${privateDetail}`);
+  if (scenario.redirect) return send(call, 302, 'text/plain', '', { location: '/v1/redirected' });
+  return null;
+}
+
+function sendError(call: Call<unknown>, status: number): Response {
+  const retryAfter = call.reading.scenario['retry-after'];
+  return send(
+    call,
+    status,
+    'application/json',
+    bodyOf(status),
+    retryAfter ? { 'retry-after': retryAfter } : {},
+  );
+}
+
+function send(call: Call<unknown>, status: number, type: string, body: string, more = {}): Response {
+  call.record.finish(status, 'complete', null);
+  const headers = { ...answerHeaders(call.number, type), ...more };
+  return new Response(bodiless.has(status) ? null : body, { status, headers });
+}
+
+function bodyOf(status: number): string {
+  return errorBody(`The sandbox was asked to answer ${status}.`, detailOf(status));
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

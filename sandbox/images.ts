@@ -1,0 +1,55 @@
+/** POST /v1/images/generations, and the images themselves. */
+
+import { isObject } from './chat-request.ts';
+import type { Call, Endpoint } from './endpoint.ts';
+import { BadRequest } from './errors.ts';
+import { sendJson } from './json-answer.ts';
+import { makePng } from './png.ts';
+
+type ImageRequest = { model: string; prompt: string; size: string; count: number };
+
+const largestSide = 4096;
+
+export const images: Endpoint<ImageRequest> = {
+  read: readRequest,
+  userText: (input) => input.prompt,
+  answer: answerRequest,
+};
+
+function readRequest(body: unknown): ImageRequest {
+  if (!isObject(body)) throw new BadRequest('The body must be a JSON object.', null);
+  const { model, prompt, n: count = 1, size = '1024x1024' } = body;
+  if (typeof model !== 'string' || model === '') throw new BadRequest('Name a model.', 'model');
+  if (typeof prompt !== 'string' || prompt === '') throw new BadRequest('Say what to draw.', 'prompt');
+  if (typeof count !== 'number' || !Number.isInteger(count) || count < 1 || count > 10) {
+    throw new BadRequest('From 1 to 10 images can be asked for.', 'n');
+  }
+  if (typeof size !== 'string' || readSize(size) === null) throw new BadRequest('No such size.', 'size');
+  return { model, prompt, size, count };
+}
+
+function answerRequest(call: Call<ImageRequest>): Response {
+  const { input, reading, baseUrl } = call;
+  const count = Math.max(0, input.count - (reading.scenario.fewer ?? 0));
+  // The name holds all that is needed to draw the image, so nothing has to be remembered.
+  const data = Array.from({ length: count }, (_, index) => {
+    const seed = Bun.hash.crc32(`${index} ${reading.plainText}`).toString(16).padStart(8, '0');
+    return { url: `${baseUrl}/images/${input.size}-${seed}.png` };
+  });
+  const created = Math.floor(Date.now() / 1000);
+  return sendJson(call, JSON.stringify({ created, data }), { images: count });
+}
+
+export function serveImage(name: string): Response {
+  const [, sizeText = '', seed = ''] = /^(\d+x\d+)-([0-9a-f]{8})\.png$/.exec(name) ?? [];
+  const size = readSize(sizeText);
+  if (size === null) return new Response('No such image.', { status: 404 });
+  const png = makePng(size.width, size.height, Number.parseInt(seed, 16));
+  return new Response(png, { headers: { 'content-type': 'image/png', 'cache-control': 'max-age=3600' } });
+}
+
+function readSize(text: string): { width: number; height: number } | null {
+  const [width = 0, height = 0] = /^\d{1,4}x\d{1,4}$/.test(text) ? text.split('x').map(Number) : [];
+  const fits = width >= 1 && height >= 1 && width <= largestSide && height <= largestSide;
+  return fits ? { width, height } : null;
+}

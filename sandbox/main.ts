@@ -1,0 +1,22 @@
+/** bun sandbox/main.ts [--port N] [--host H] [--log FILE] [--with-parent] */
+
+import { parseArgs } from 'node:util';
+import { startSandbox } from './server.ts';
+
+const { values } = parseArgs({
+  options: {
+    port: { type: 'string', default: '0' },
+    host: { type: 'string', default: '127.0.0.1' },
+    log: { type: 'string' },
+    'with-parent': { type: 'boolean', default: false },
+  },
+});
+
+const { port, url } = startSandbox({ port: Number(values.port), host: values.host, logFile: values.log });
+console.log(JSON.stringify({ sandbox: 'listening', port, url }));
+
+if (values['with-parent']) {
+  // The parent holds the other end of stdin. However it dies, the system closes that end for it.
+  for await (const _ of Bun.stdin.stream());
+  process.exit(0);
+}

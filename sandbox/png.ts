@@ -1,0 +1,42 @@
+/** A real PNG of any size, cheaply: one byte a pixel, the colours in a palette, each row in one colour. */
+
+import { crc32, deflateSync } from 'node:zlib';
+
+const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+
+/** A gradient from the colour that the seed gives down to black. */
+export function makePng(width: number, height: number, seed: number): Buffer {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([8, 3, 0, 0, 0], 8); // Eight bits a pixel, a palette, and the only methods there are.
+
+  const palette = Buffer.alloc(256 * 3);
+  for (let index = 0; index < palette.length; index += 1) {
+    const colour = (seed >>> ((index % 3) * 8)) & 0xff;
+    palette[index] = Math.round((colour * (256 - Math.floor(index / 3))) / 256);
+  }
+
+  const rows = Buffer.alloc((width + 1) * height);
+  for (let row = 0; row < height; row += 1) {
+    const start = row * (width + 1) + 1; // Each row begins with a zero: no filter.
+    rows.fill(Math.floor((row * 256) / height), start, start + width);
+  }
+
+  return Buffer.concat([
+    signature,
+    chunk('IHDR', header),
+    chunk('PLTE', palette),
+    chunk('IDAT', deflateSync(rows, { level: 1 })),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const bytes = Buffer.alloc(data.length + 12);
+  bytes.writeUInt32BE(data.length, 0);
+  bytes.write(type, 4, 'latin1');
+  bytes.set(data, 8);
+  bytes.writeUInt32BE(crc32(bytes.subarray(4, data.length + 8)), data.length + 8);
+  return bytes;
+}

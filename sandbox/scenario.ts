@@ -1,0 +1,140 @@
+/**
+ * The directives a user can write to ask for a fault, `[[name value]]`, and how they are read.
+ * Nothing here does anything: a Scenario only says what was asked for. docs/sandbox.md explains each one.
+ */
+
+import { BadRequest } from './errors.ts';
+
+/** One reader a directive. A reader turns the words after the name into a value, or refuses them. */
+export const directives = {
+  // Instead of an answer.
+  status: status,
+  'retry-after': text,
+  flaky: flaky,
+  html: status,
+  'error-body': flag,
+  'not-json': flag,
+  redirect: flag,
+  close: flag,
+  hang: flag,
+
+  // Time.
+  delay: whole,
+  'chunk-delay': whole,
+
+  // What is said.
+  say: text,
+  long: whole,
+  repeat: whole,
+  finish: text,
+  tool: text,
+  tools: whole,
+  interleave: flag,
+
+  // What is reported as used.
+  usage: twoWhole,
+  reasoning: whole,
+  'no-usage': flag,
+  'zero-usage': flag,
+  'bad-usage': oneOf('negative', 'fraction', 'string', 'partial', 'total'),
+
+  // How the answer is transferred.
+  cut: whole,
+  end: whole,
+  stall: whole,
+  malformed: whole,
+  'error-event': whole,
+  empty: flag,
+  'no-done': flag,
+  'wrong-type': flag,
+  crlf: flag,
+  bytes: positive,
+  burst: flag,
+
+  // Images and decisions.
+  fewer: whole,
+  'bad-answer': oneOf('missing', 'type', 'probability'),
+};
+
+type DirectiveName = keyof typeof directives;
+
+export type Scenario = { readonly [Name in DirectiveName]?: ReturnType<(typeof directives)[Name]> };
+
+export type Reading = {
+  readonly scenario: Scenario;
+  /** The directives as they were written, without the brackets. */
+  readonly written: readonly string[];
+  /** What the user wrote besides. */
+  readonly plainText: string;
+};
+
+export function readDirectives(userText: string): Reading {
+  const scenario: Record<string, unknown> = {};
+  const written: string[] = [];
+  let plainText = '';
+  let position = 0;
+  // indexOf rather than a pattern: a megabyte of brackets must not take a second to read.
+  for (let close = userText.indexOf(']]'); close !== -1; close = userText.indexOf(']]', position)) {
+    const before = userText.slice(position, close);
+    const open = before.lastIndexOf('[[');
+    const directive = open === -1 ? null : /^([a-z][a-z-]*)(?:\s+(.*))?$/s.exec(before.slice(open + 2));
+    position = close + 2;
+    if (directive === null) {
+      plainText += `${before}]]`;
+      continue;
+    }
+    const [whole, name = '', value = ''] = directive;
+    if (!isDirectiveName(name)) throw new BadRequest(`The sandbox knows no directive [[${name}]].`, null);
+    scenario[name] = readValue(name, value);
+    written.push(whole);
+    plainText += before.slice(0, open);
+  }
+  plainText += userText.slice(position);
+  return { scenario: scenario as Scenario, written, plainText: plainText.trim() };
+}
+
+function isDirectiveName(name: string): name is DirectiveName {
+  return Object.hasOwn(directives, name);
+}
+
+function readValue(name: DirectiveName, value: string): unknown {
+  const read = directives[name](value);
+  // A typing error must not turn a fault test into a test of nothing.
+  if (read === undefined) throw new BadRequest(`The directive [[${name}]] does not take "${value}".`, null);
+  return read;
+}
+
+function flag(value: string): true | undefined {
+  return value === '' ? true : undefined;
+}
+
+function text(value: string): string | undefined {
+  return value === '' ? undefined : value;
+}
+
+function whole(value: string): number | undefined {
+  return /^\d{1,7}$/.test(value) ? Number(value) : undefined;
+}
+
+function positive(value: string): number | undefined {
+  return whole(value) || undefined;
+}
+
+function status(value: string): number | undefined {
+  return /^[2-5]\d\d$/.test(value) ? Number(value) : undefined;
+}
+
+function twoWhole(value: string): readonly [number, number] | undefined {
+  const [, first, second] = /^(\d{1,15})\s+(\d{1,15})$/.exec(value) ?? [];
+  return first && second ? [Number(first), Number(second)] : undefined;
+}
+
+/** The whole value is the key of the count, so a label after the status gives a test a count of its own. */
+function flaky(value: string): { times: number; status: number; key: string } | undefined {
+  const [, times, code] = /^(\d{1,7})\s+([2-5]\d\d)(?:\s+\S+)?$/.exec(value) ?? [];
+  return times && code ? { times: Number(times), status: Number(code), key: value } : undefined;
+}
+
+function oneOf<const Choice extends string>(...choices: Choice[]): (value: string) => Choice | undefined {
+  return (value) => choices.find((choice) => choice === value);
+}

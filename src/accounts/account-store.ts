@@ -1,0 +1,52 @@
+import type { SQL } from 'bun';
+import { credit } from '../ledger/credit.ts';
+import { newId } from '../lib/ids.ts';
+import { type Money, moneyFromDatabase } from '../lib/money.ts';
+
+export type Account = Readonly<{
+  id: string;
+  name: string;
+  balance: Money;
+  held: Money;
+  isSuspended: boolean;
+  createdAt: Date;
+}>;
+
+export async function createAccount(
+  sql: SQL,
+  name: string,
+  openingCredit: Money,
+): Promise<{ id: string; balance: Money }> {
+  const id = newId();
+  return await sql.begin(async (transaction) => {
+    await transaction`insert into accounts (id, name) values (${id}, ${name})`;
+    if (openingCredit > 0n) await credit(transaction, id, openingCredit, 'Opening credit');
+    return { id, balance: openingCredit };
+  });
+}
+
+type AccountRow = {
+  id: string;
+  name: string;
+  balance: string;
+  held: string;
+  is_suspended: boolean;
+  created_at: Date;
+};
+
+export async function listAccounts(sql: SQL): Promise<Account[]> {
+  const rows = await sql<AccountRow[]>`
+    select id, name, balance, held, suspended_at is not null as is_suspended, created_at from accounts order by id`;
+  return rows.map((row) => ({
+    id: row.id,
+    name: row.name,
+    balance: moneyFromDatabase(row.balance),
+    held: moneyFromDatabase(row.held),
+    isSuspended: row.is_suspended,
+    createdAt: row.created_at,
+  }));
+}
+
+export async function accountExists(sql: SQL, id: string): Promise<boolean> {
+  return (await sql`select 1 from accounts where id = ${id}`).length > 0;
+}

@@ -1,0 +1,82 @@
+import { createAccount, listAccounts } from '../accounts/account-store.ts';
+import { credit } from '../ledger/credit.ts';
+import { formatMoney, formatMoneyShort } from '../lib/money.ts';
+import { OperatorError } from '../lib/operator-error.ts';
+import { readDollars, readUuid, UsageError } from './arguments.ts';
+import { type DatabaseCommand, formatTable } from './command.ts';
+
+const create: DatabaseCommand = {
+  name: 'account create',
+  summary: 'Make a prepaid account, with an opening credit if given.',
+  options: [
+    { name: 'name', value: 'NAME', required: true },
+    { name: 'credit', value: 'USD' },
+  ],
+  run: async (sql, words) => {
+    const name = readName(words.text('name') ?? '');
+    const opening = readDollars(words.text('credit') ?? '0', '--credit');
+    const { id, balance } = await createAccount(sql, name, opening);
+    return {
+      json: { id, name, balance: formatMoney(balance) },
+      text: `Account ${id} (${name}) has ${formatMoneyShort(balance)} USD.`,
+    };
+  },
+};
+
+const creditAccount: DatabaseCommand = {
+  name: 'account credit',
+  summary: 'Add money to an account.',
+  positionals: ['ACCOUNT', 'USD'],
+  options: [{ name: 'memo', value: 'TEXT' }],
+  run: async (sql, words) => {
+    const [account = '', dollars = ''] = words.positionals;
+    const id = readUuid(account, 'ACCOUNT');
+    const amount = readDollars(dollars, 'USD');
+    if (amount === 0n) throw new UsageError('USD must be more than zero.');
+    const memo = words.text('memo');
+    if (memo !== null && memo.length > 500) throw new UsageError('--memo may have 500 characters at most.');
+    const balance = await credit(sql, id, amount, memo);
+    if (balance === null)
+      throw new OperatorError(`There is no account ${id}. List them with: tollgate account list`);
+    return {
+      json: { id, balance: formatMoney(balance) },
+      text: `Account ${id} now has ${formatMoneyShort(balance)} USD.`,
+    };
+  },
+};
+
+const list: DatabaseCommand = {
+  name: 'account list',
+  summary: 'List all accounts with their balances.',
+  run: async (sql) => {
+    const accounts = await listAccounts(sql);
+    return {
+      json: accounts.map(({ id, name, balance, held, isSuspended, createdAt }) => ({
+        id,
+        name,
+        balance: formatMoney(balance),
+        held: formatMoney(held),
+        suspended: isSuspended,
+        created_at: createdAt.toISOString(),
+      })),
+      text: formatTable(
+        ['ID', 'NAME', 'BALANCE', 'HELD', 'STATE'],
+        accounts.map(({ id, name, balance, held, isSuspended }) => [
+          id,
+          name,
+          formatMoneyShort(balance),
+          formatMoneyShort(held),
+          isSuspended ? 'suspended' : 'active',
+        ]),
+      ),
+    };
+  },
+};
+
+export function readName(text: string): string {
+  const name = text.trim();
+  if (name.length >= 1 && name.length <= 200) return name;
+  throw new UsageError('--name must have 1 to 200 characters.');
+}
+
+export const accountCommands = [create, creditAccount, list];

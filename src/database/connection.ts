@@ -1,0 +1,92 @@
+import { SQL } from 'bun';
+import { type Config, durabilitySettings } from '../config.ts';
+import { OperatorError } from '../lib/operator-error.ts';
+import { acquireEmbeddedServer } from './embedded.ts';
+
+export type Database = Readonly<{
+  sql: SQL;
+  isEmbedded: boolean;
+  close: () => Promise<void>;
+}>;
+
+const poolSize = 10;
+const connectTimeoutSeconds = 10;
+const oldestServerVersion = 150_000;
+
+/** Opens the database the operator named, or the embedded one, and makes sure that it is fit for money. */
+export async function openDatabase(config: Config): Promise<Database> {
+  const database =
+    config.databaseUrl === null ? await openEmbedded(config.dataFolder) : openNamed(config.databaseUrl);
+  try {
+    await checkServer(database.sql, config);
+    return database;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+function openNamed(url: string): Database {
+  const sql = new SQL(url, { ...poolOptions, connectionTimeout: connectTimeoutSeconds });
+  return { sql, isEmbedded: false, close: () => sql.close({ timeout: 5 }) };
+}
+
+async function openEmbedded(dataFolder: string): Promise<Database> {
+  const server = await acquireEmbeddedServer(dataFolder);
+  const sql = new SQL({ ...server.connection, ...poolOptions });
+  return {
+    sql,
+    isEmbedded: true,
+    close: async () => {
+      await sql.close({ timeout: 5 });
+      await server.release();
+    },
+  };
+}
+
+const poolOptions = {
+  adapter: 'postgres',
+  max: poolSize,
+  bigint: true,
+  connection: { application_name: 'tollgate', timezone: 'UTC' },
+} as const;
+
+type ServerFacts = { version: number; in_recovery: boolean } & Record<
+  (typeof durabilitySettings)[number],
+  string
+>;
+
+async function checkServer(sql: SQL, config: Config): Promise<void> {
+  const facts = await readServerFacts(sql);
+  if (facts.version < oldestServerVersion) {
+    throw new OperatorError('The database is too old: Tollgate needs PostgreSQL 15 or later.');
+  }
+  if (facts.in_recovery)
+    throw new OperatorError('The database is a read-only standby: DATABASE_URL must name the primary.');
+  const unsafe = durabilitySettings.filter(
+    (name) => facts[name] === 'off' && !config.allowedUnsafeSettings.has(name),
+  );
+  if (unsafe.length > 0) {
+    throw new OperatorError(
+      `The database runs with ${unsafe.join(' and ')} off, so a crash could lose committed charges. ` +
+        `Turn it on, or accept the risk by name with TOLLGATE_ALLOW_UNSAFE=${unsafe.join(',')}.`,
+    );
+  }
+}
+
+async function readServerFacts(sql: SQL): Promise<ServerFacts> {
+  try {
+    const [facts] = await sql<[ServerFacts]>`
+      select current_setting('server_version_num')::int as version,
+             pg_is_in_recovery() as in_recovery,
+             current_setting('fsync') as fsync,
+             current_setting('full_page_writes') as full_page_writes,
+             current_setting('synchronous_commit') as synchronous_commit`;
+    return facts;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new OperatorError(
+      `The database cannot be reached: ${reason}. Check DATABASE_URL and that PostgreSQL is running.`,
+    );
+  }
+}

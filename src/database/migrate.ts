@@ -1,0 +1,81 @@
+/**
+ * Applies the numbered SQL files in migrations/, each once and in order. Several nodes may start at once: the first
+ * takes a lock, the others wait and find nothing left to do.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SQL, TransactionSQL } from 'bun';
+import { OperatorError } from '../lib/operator-error.ts';
+
+type Migration = Readonly<{ version: number; name: string; statements: string; digest: string }>;
+type AppliedMigration = { version: number; digest: string };
+
+const migrationsFolder = join(import.meta.dir, '../../migrations');
+const migrationLock = 7_012_018_002;
+const partitionsAheadDays = 60;
+
+/** Brings the schema up to date; returns the names of the migrations that were applied. */
+export async function migrate(sql: SQL): Promise<string[]> {
+  const migrations = readMigrations(migrationsFolder);
+  return await sql.begin(async (transaction) => {
+    await transaction`select pg_advisory_xact_lock(${migrationLock})`;
+    await transaction`
+      create table if not exists schema_migrations (
+        version integer primary key,
+        name text not null,
+        digest text not null,
+        applied_at timestamptz not null default now()
+      )`;
+    const applied = await transaction<
+      AppliedMigration[]
+    >`select version, digest from schema_migrations order by version`;
+    const pending = pendingMigrations(migrations, applied);
+    for (const migration of pending) await apply(transaction, migration);
+    await transaction`select create_partitions(current_date, current_date + ${partitionsAheadDays}::int)`;
+    return pending.map((migration) => migration.name);
+  });
+}
+
+function readMigrations(folder: string): Migration[] {
+  const names = readdirSync(folder)
+    .filter((name) => name.endsWith('.sql'))
+    .sort();
+  return names.map((name) => {
+    const statements = readFileSync(join(folder, name), 'utf8');
+    return {
+      version: Number.parseInt(name, 10),
+      name,
+      statements,
+      digest: new Bun.CryptoHasher('sha256').update(statements).digest('hex'),
+    };
+  });
+}
+
+/** What is still to be applied, or a refusal when the database and this code do not belong together. */
+export function pendingMigrations(
+  migrations: readonly Migration[],
+  applied: readonly AppliedMigration[],
+): Migration[] {
+  const known = new Map(migrations.map((migration) => [migration.version, migration]));
+  for (const { version, digest } of applied) {
+    const migration = known.get(version);
+    if (!migration) {
+      const newest = migrations.at(-1)?.version ?? 0;
+      throw new OperatorError(
+        `The database is newer than this version of Tollgate: it has migration ${version}, this code knows up to ${newest}. Start a newer version.`,
+      );
+    }
+    if (migration.digest !== digest) {
+      throw new OperatorError(
+        `Migration ${migration.name} differs from the one this database was made with. Restore the file; changes belong in a new migration.`,
+      );
+    }
+  }
+  const done = new Set(applied.map((migration) => migration.version));
+  return migrations.filter((migration) => !done.has(migration.version));
+}
+
+async function apply(transaction: TransactionSQL, migration: Migration): Promise<void> {
+  await transaction.unsafe(migration.statements);
+  await transaction`insert into schema_migrations (version, name, digest) values (${migration.version}, ${migration.name}, ${migration.digest})`;
+}

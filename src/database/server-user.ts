@@ -1,0 +1,72 @@
+/**
+ * PostgreSQL refuses to run as root. As root, it runs inside a user namespace where root is called nobody: the files
+ * stay root's own, so it works even under a folder that only root can enter. Where namespaces are forbidden, as in
+ * many containers, it runs as the real user nobody, with just the right to pass through folders it does not own.
+ */
+import { chownSync, lstatSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { OperatorError } from '../lib/operator-error.ts';
+
+export type ServerUser = Readonly<{
+  /** Runs a PostgreSQL program to its end. */
+  run: (command: readonly string[]) => { exitCode: number; message: string };
+  /** Gives a folder and all in it to the user that the server runs as. */
+  adopt: (folder: string) => void;
+}>;
+
+const nobody = 65_534;
+const namespacePrefix = ['unshare', '--user', `--map-user=${nobody}`, `--map-group=${nobody}`, '--'];
+const nobodyPrefix = [
+  'setpriv',
+  `--reuid=${nobody}`,
+  `--regid=${nobody}`,
+  '--clear-groups',
+  '--inh-caps=+dac_override',
+  '--ambient-caps=+dac_override',
+  '--',
+];
+
+export function serverUser(): ServerUser {
+  if (process.getuid?.() !== 0) return withPrefix([], null);
+  if (run([...namespacePrefix, 'true']).exitCode === 0) return withPrefix(namespacePrefix, 0);
+  if (run([...nobodyPrefix, 'true']).exitCode === 0) return withPrefix(nobodyPrefix, nobody);
+  throw new OperatorError(
+    'PostgreSQL cannot run as root here, and neither unshare nor setpriv works. Start Tollgate as another user or set DATABASE_URL.',
+  );
+}
+
+function withPrefix(prefix: readonly string[], owner: number | null): ServerUser {
+  return {
+    run: (command) => run([...prefix, ...command]),
+    adopt: (folder) => {
+      if (owner !== null && lstatSync(folder).uid !== owner) giveTo(owner, folder);
+    },
+  };
+}
+
+function run(command: readonly string[]): { exitCode: number; message: string } {
+  try {
+    const { exitCode, stderr } = Bun.spawnSync([...command], {
+      stdin: 'ignore',
+      stdout: 'ignore',
+      stderr: 'pipe',
+      cwd: '/',
+    });
+    return {
+      exitCode,
+      message: stderr
+        .toString()
+        .trim()
+        .replaceAll(/\s*\n\s*/g, '; '),
+    };
+  } catch (error) {
+    return { exitCode: 127, message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Children first, so that a folder which changed hands has nothing left to do inside. */
+function giveTo(owner: number, path: string): void {
+  const entry = lstatSync(path);
+  if (entry.isDirectory()) for (const name of readdirSync(path)) giveTo(owner, join(path, name));
+  if (!entry.isSymbolicLink()) chownSync(path, owner, owner);
+}

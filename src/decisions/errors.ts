@@ -1,0 +1,23 @@
+/** The errors of POST /api/decisions/run, which has a body and statuses of its own. One line an error. */
+type DecisionErrorRow = Readonly<{ status: number; type: string; message: string }>;
+
+// biome-ignore format: one line an error is what makes this table readable.
+export const decisionErrorTable = {
+  invalid_json: { status: 400, type: 'invalid_json', message: 'The request body is not valid JSON.' },
+  validation_error: { status: 400, type: 'validation_error', message: 'The model, state, questions or criteria are not valid.' },
+  authentication_error: { status: 401, type: 'authentication_error', message: 'Sign in to run decisions.' },
+  invalid_origin: { status: 403, type: 'invalid_origin', message: 'Decisions can only be run from the dashboard itself.' },
+  request_too_large: { status: 413, type: 'request_too_large', message: 'The request body is larger than 256 KB.' },
+  request_rejected: { status: 422, type: 'provider_error', message: 'The decision provider rejected the request.' },
+  rate_limit: { status: 429, type: 'rate_limit', message: 'The decision provider is limiting requests. Try again later.' },
+  provider_authentication_error: { status: 502, type: 'provider_authentication_error', message: 'The decision provider refused the credentials of this gateway.' },
+  provider_error: { status: 502, type: 'provider_error', message: 'The decision provider failed.' },
+  connection_error: { status: 502, type: 'connection_error', message: 'The decision provider could not be reached.' },
+  invalid_response: { status: 502, type: 'invalid_response', message: 'The decision provider sent an answer that does not fit the questions.' },
+  not_configured: { status: 503, type: 'not_configured', message: 'No decision provider is configured.' },
+  authentication_unavailable: { status: 503, type: 'authentication_unavailable', message: 'The session could not be verified at the moment.' },
+  timeout: { status: 504, type: 'timeout', message: 'The decision provider did not answer in time.' },
+  provider_overloaded: { status: 529, type: 'provider_overloaded', message: 'The decision provider is overloaded. Try again later.' },
+} satisfies Record<string, DecisionErrorRow>;
+
+export type DecisionErrorName = keyof typeof decisionErrorTable;

@@ -1,0 +1,133 @@
+/**
+ * Every error the public API can answer with, one line each. `status` is null for a code that only occurs
+ * inside a stream whose headers are already out; `inBand` marks the codes a stream can end with. A code with neither
+ * is only the recorded outcome of a Generation.
+ */
+type Retryable = 'yes' | 'no' | 'conditional';
+type ErrorRow = Readonly<{
+  status: number | null;
+  type: string;
+  retryable: Retryable;
+  inBand: boolean;
+  message: string;
+}>;
+
+const http = (status: number, type: string, retryable: Retryable, message: string): ErrorRow => ({
+  status,
+  type,
+  retryable,
+  inBand: false,
+  message,
+});
+const both = (status: number, type: string, retryable: Retryable, message: string): ErrorRow => ({
+  status,
+  type,
+  retryable,
+  inBand: true,
+  message,
+});
+const stream = (type: string, retryable: Retryable, message: string): ErrorRow => ({
+  status: null,
+  type,
+  retryable,
+  inBand: true,
+  message,
+});
+const outcome = (type: string, retryable: Retryable, message: string): ErrorRow => ({
+  status: null,
+  type,
+  retryable,
+  inBand: false,
+  message,
+});
+
+// biome-ignore format: one line a code is what makes this table readable.
+export const errorTable = {
+  invalid_json: http(400, 'invalid_request_error', 'no', 'The request body is not valid JSON.'),
+  invalid_request: http(400, 'invalid_request_error', 'no', 'The request does not have the expected shape.'),
+  missing_required_parameter: http(400, 'invalid_request_error', 'no', 'A required parameter is missing.'),
+  invalid_parameter: http(400, 'invalid_request_error', 'no', 'A parameter has the wrong type, range or shape.'),
+  unsupported_parameter: http(400, 'invalid_request_error', 'no', 'This parameter is not supported.'),
+  invalid_model: http(400, 'invalid_request_error', 'no', 'This model is disabled or serves another kind of request.'),
+  invalid_n: http(400, 'invalid_request_error', 'no', 'n must be an integer from 1 to 4.'),
+  invalid_size: http(400, 'invalid_request_error', 'no', 'This size is invalid or not offered by the model.'),
+  invalid_cursor: http(400, 'invalid_request_error', 'no', 'The cursor is invalid, expired or belongs to other filters.'),
+  invalid_response_format: http(400, 'invalid_request_error', 'no', 'response_format must be url.'),
+  model_pricing_not_configured: http(400, 'invalid_request_error', 'no', 'This model has no price and cannot be called.'),
+  invalid_api_key: http(401, 'authentication_error', 'no', 'The API key is missing, malformed, inactive or unknown. Send it as: Authorization: Bearer svc_sk_…'),
+  expired_api_key: http(401, 'authentication_error', 'no', 'The API key has expired. Create a new one in the dashboard.'),
+  insufficient_balance: both(402, 'insufficient_balance', 'no', 'The prepaid balance does not cover this request.'),
+  model_not_allowed: http(403, 'permission_error', 'no', 'This API key may not call this model.'),
+  monthly_spend_limit_exceeded: http(403, 'permission_error', 'no', 'This API key has reached its monthly spend limit.'),
+  model_not_found: http(404, 'invalid_request_error', 'no', 'This model does not exist. GET /v1/models lists the callable ones.'),
+  generation_not_found: http(404, 'invalid_request_error', 'no', 'No Generation with this ID was created by this API key.'),
+  not_found: http(404, 'invalid_request_error', 'no', 'This route does not exist.'),
+  rate_limit_exceeded: http(429, 'rate_limit_error', 'yes', 'This API key has exceeded its requests per minute.'),
+  provider_rate_limit: http(429, 'rate_limit_error', 'yes', 'The provider is limiting requests. Try again later.'),
+  internal_error: http(500, 'internal_error', 'conditional', 'Something unexpected went wrong. The request ID identifies the incident.'),
+  server_not_configured: http(500, 'internal_error', 'conditional', 'The server is not configured for this request.'),
+  balance_lookup_failed: http(500, 'internal_error', 'conditional', 'The balance could not be checked.'),
+  monthly_spend_lookup_failed: http(500, 'internal_error', 'conditional', 'The monthly spend could not be checked.'),
+  model_pricing_lookup_failed: http(500, 'internal_error', 'conditional', 'The price of this model could not be loaded.'),
+  billing_consistency_error: both(500, 'billing_error', 'conditional', 'The result could not be billed consistently.'),
+  model_list_failed: http(500, 'internal_error', 'conditional', 'The models could not be listed.'),
+  usage_lookup_failed: http(500, 'internal_error', 'conditional', 'The usage records could not be loaded.'),
+  usage_cost_lookup_failed: http(500, 'internal_error', 'conditional', 'The costs of the usage records could not be loaded.'),
+  api_keys_lookup_failed: http(500, 'internal_error', 'conditional', 'The API keys could not be loaded.'),
+  generation_lookup_failed: http(500, 'internal_error', 'conditional', 'The Generation could not be loaded.'),
+  provider_attempt_create_failed: http(500, 'internal_error', 'conditional', 'The provider attempt could not be recorded.'),
+  configuration_error: http(500, 'internal_error', 'no', 'This model is not mapped to its provider correctly.'),
+  provider_authentication_error: http(502, 'provider_error', 'no', 'The provider refused the credentials of this gateway.'),
+  provider_bad_request: http(502, 'provider_error', 'no', 'The provider refused the request.'),
+  provider_unavailable: http(502, 'provider_error', 'yes', 'The provider is unavailable.'),
+  provider_unknown_error: http(502, 'provider_error', 'conditional', 'The provider failed in an unknown way.'),
+  provider_error: http(502, 'provider_error', 'conditional', 'The provider could not be reached or did not answer properly.'),
+  provider_stream_error: both(502, 'provider_error', 'conditional', 'The stream from the provider failed.'),
+  provider_not_configured: http(503, 'provider_error', 'no', 'No provider of this model is configured.'),
+  all_providers_unavailable: http(503, 'provider_error', 'yes', 'Every provider of this model is unavailable at the moment.'),
+  provider_timeout: both(504, 'provider_error', 'yes', 'The provider did not answer in time.'),
+  empty_provider_stream: stream('provider_error', 'conditional', 'The provider opened a stream and sent nothing usable.'),
+  repeated_streaming_chunk_limit: stream('provider_error', 'conditional', 'The provider kept repeating the same chunk.'),
+  malformed_stream_chunk: stream('provider_error', 'conditional', 'The provider sent a chunk that could not be read.'),
+  usage_missing: stream('billing_error', 'conditional', 'The provider ended the stream without reporting usage.'),
+  streaming_error: stream('internal_error', 'conditional', 'The stream could not be processed.'),
+  billing_temporarily_unavailable: stream('billing_error', 'conditional', 'The charge could not be committed yet and will be settled later.'),
+  gateway_interrupted: outcome('internal_error', 'yes', 'The gateway stopped before this request was finished.'),
+} satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+/** What a caller may add to a refusal. `cause` is for the log and never leaves the process. */
+type ErrorDetails = Readonly<{
+  param?: string;
+  message?: string;
+  retryAfterSeconds?: number;
+  cause?: unknown;
+}>;
+
+/** A refusal or failure that has a place in the table. Throw it anywhere; routes.ts turns it into a response. */
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly param: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ErrorCode, details: ErrorDetails = {}) {
+    super(details.message ?? errorTable[code].message, { cause: details.cause });
+    this.name = 'ApiError';
+    this.code = code;
+    this.param = details.param;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+}
+
+/** The standard error body. */
+export function presentError(error: ApiError) {
+  return {
+    error: {
+      message: error.message,
+      type: errorTable[error.code].type,
+      ...(error.param === undefined ? {} : { param: error.param }),
+      code: error.code,
+    },
+  };
+}

@@ -1,0 +1,15 @@
+import type { KeyCache } from '../keys/key-cache.ts';
+import type { Log } from '../lib/log.ts';
+import type { ActiveCatalog } from '../routing/active-catalog.ts';
+
+/** What main.ts puts together and every handler may use. */
+export type Services = Readonly<{
+  log: Log;
+  keys: KeyCache;
+  catalog: () => ActiveCatalog;
+  isDraining: () => boolean;
+  isDatabaseReachable: () => Promise<boolean>;
+}>;
+
+export type RequestContext = Readonly<{ requestId: string; services: Services }>;
+export type Handler = (request: Request, context: RequestContext) => Response | Promise<Response>;

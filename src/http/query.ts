@@ -1,0 +1,20 @@
+import { ApiError } from '../errors.ts';
+
+/** The query of a request whose parameters are all known. Any other one is refused by name, and so is a repeated one. */
+export function readQuery(url: string, known: readonly string[]): URLSearchParams {
+  const start = url.indexOf('?');
+  const query = new URLSearchParams(start < 0 ? '' : url.slice(start + 1));
+  for (const name of query.keys()) {
+    if (!known.includes(name))
+      throw new ApiError('unsupported_parameter', {
+        param: name,
+        message: `The query parameter ${JSON.stringify(name)} is not supported.`,
+      });
+    if (query.getAll(name).length > 1)
+      throw new ApiError('invalid_parameter', {
+        param: name,
+        message: `The query parameter ${name} is given more than once.`,
+      });
+  }
+  return query;
+}

@@ -1,0 +1,121 @@
+import type { SQL } from 'bun';
+import { newId } from '../lib/ids.ts';
+import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
+import { generateKey, hashKey, keyHint } from './key-format.ts';
+
+/** What a request needs to know of the key it came with. */
+export type ApiKey = Readonly<{
+  id: string;
+  accountId: string;
+  /** Null allows every model. */
+  allowedModels: ReadonlySet<string> | null;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  isAccountSuspended: boolean;
+}>;
+
+export type NewKey = Readonly<{
+  accountId: string;
+  name: string;
+  requestsPerMinute: number;
+  monthlyLimit: Money | null;
+  allowedModels: readonly string[] | null;
+  expiresAt: Date | null;
+}>;
+
+export type KeySummary = Readonly<{
+  id: string;
+  name: string;
+  hint: string;
+  requestsPerMinute: number;
+  monthlyLimit: Money | null;
+  allowedModels: readonly string[] | null;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  createdAt: Date;
+}>;
+
+export const defaultRequestsPerMinute = 600;
+
+/** Returns the key itself, which is not stored and cannot be shown again; null when there is no such account. */
+export async function createKey(sql: SQL, input: NewKey): Promise<{ id: string; key: string } | null> {
+  const id = newId();
+  const key = generateKey();
+  const monthlyLimit = input.monthlyLimit === null ? null : formatMoney(input.monthlyLimit);
+  const allowedModels = input.allowedModels === null ? null : sql.array([...input.allowedModels], 'text');
+  const created = await sql`
+    with created as (
+      insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, monthly_limit, allowed_models, expires_at)
+      select ${id}, accounts.id, ${input.name}, ${hashKey(key)}, ${keyHint(key)}, ${input.requestsPerMinute},
+             ${monthlyLimit}::numeric, ${allowedModels}::text[], ${input.expiresAt}::timestamptz
+      from accounts where accounts.id = ${input.accountId}
+      returning id
+    )
+    insert into api_key_meters (key_id) select id from created returning key_id`;
+  return created.length === 0 ? null : { id, key };
+}
+
+/** Revokes at once; true when the key was in force until now. */
+export async function revokeKey(sql: SQL, id: string): Promise<boolean> {
+  const revoked = await sql`
+    update api_keys set revoked_at = now() where id = ${id} and (revoked_at is null or revoked_at > now()) returning id`;
+  return revoked.length > 0;
+}
+
+export async function keyExists(sql: SQL, id: string): Promise<boolean> {
+  return (await sql`select 1 from api_keys where id = ${id}`).length > 0;
+}
+
+type KeyRow = {
+  id: string;
+  name: string;
+  hint: string;
+  requests_per_minute: number;
+  monthly_limit: string | null;
+  allowed_models: string[] | null;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+  created_at: Date;
+};
+
+export async function listKeys(sql: SQL, accountId: string): Promise<KeySummary[]> {
+  const rows = await sql<KeyRow[]>`
+    select id, name, hint, requests_per_minute, monthly_limit, allowed_models, expires_at, revoked_at, created_at
+    from api_keys where account_id = ${accountId} order by id`;
+  return rows.map((row) => ({
+    id: row.id,
+    name: row.name,
+    hint: row.hint,
+    requestsPerMinute: row.requests_per_minute,
+    monthlyLimit: row.monthly_limit === null ? null : moneyFromDatabase(row.monthly_limit),
+    allowedModels: row.allowed_models,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    createdAt: row.created_at,
+  }));
+}
+
+type ApiKeyRow = {
+  id: string;
+  account_id: string;
+  allowed_models: string[] | null;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+  is_suspended: boolean;
+};
+
+export async function findKeyByHash(sql: SQL, hash: Buffer): Promise<ApiKey | null> {
+  const [row] = await sql<ApiKeyRow[]>`
+    select api_keys.id, account_id, allowed_models, expires_at, revoked_at, suspended_at is not null as is_suspended
+    from api_keys join accounts on accounts.id = account_id
+    where hash = ${hash}`;
+  if (!row) return null;
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    allowedModels: row.allowed_models === null ? null : new Set(row.allowed_models),
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    isAccountSuspended: row.is_suspended,
+  };
+}

@@ -1,0 +1,94 @@
+/**
+ * The truths of the ledger, each as a question to the database. All are asked in one snapshot, so the audit can run
+ * while requests are being settled.
+ */
+import type { SQL } from 'bun';
+
+export type Finding = Readonly<{ invariant: string; checked: number; violations: number }>;
+
+type Invariant = Readonly<{ says: string; query: string }>;
+
+/** Each query returns how many rows it looked at and how many break the rule. */
+const invariants: readonly Invariant[] = [
+  {
+    says: 'the entries of each account sum to its balance',
+    query: `select count(*) as checked, count(*) filter (where balance <> total) as violations
+            from (select balance, coalesce((select sum(amount) from ledger_entries where account_id = accounts.id), 0) as total from accounts) as sums`,
+  },
+  {
+    says: 'entries are numbered without gaps, and each balance follows from the one before',
+    query: `select count(*) as checked,
+                   count(*) filter (where number <> place or balance_after <> running) as violations
+            from (select number, balance_after, row_number() over one as place, sum(amount) over one as running
+                  from ledger_entries window one as (partition by account_id order by number)) as walk`,
+  },
+  {
+    says: 'the last entry of each account carries its balance and its number of entries',
+    query: `select count(*) as checked,
+                   count(*) filter (where balance <> coalesce(balance_after, 0) or entry_count <> coalesce(number, 0)) as violations
+            from accounts left join lateral (
+              select balance_after, number from ledger_entries where account_id = accounts.id order by number desc limit 1
+            ) as last on true`,
+  },
+  {
+    says: 'the held amount of each account equals its open holds',
+    query: `select count(*) as checked, count(*) filter (where held <> total) as violations
+            from (select held, coalesce((select sum(hold) from open_generations where account_id = accounts.id), 0) as total from accounts) as sums`,
+  },
+  {
+    says: 'the held amount of each key equals its open holds',
+    query: `select count(*) as checked, count(*) filter (where held <> total) as violations
+            from (select held, coalesce((select sum(hold) from open_generations where open_generations.key_id = api_key_meters.key_id), 0) as total
+                  from api_key_meters) as sums`,
+  },
+  {
+    says: 'no account holds less than nothing or more than its balance',
+    query: `select count(*) as checked, count(*) filter (where held < 0 or held > balance) as violations from accounts`,
+  },
+  {
+    says: 'no Generation is charged twice',
+    query: `select count(*) as checked, count(*) filter (where charges > 1) as violations
+            from (select count(*) as charges from ledger_entries where kind = 'charge' group by generation_id) as per_generation`,
+  },
+  {
+    says: 'each charge has a usage record of the same amount, and each usage record a charge',
+    query: `select count(*) as checked, count(*) filter (where amount is distinct from -cost) as violations
+            from (select * from ledger_entries where kind = 'charge') as charges
+            full join usage_records on usage_records.id = charges.generation_id`,
+  },
+  {
+    says: 'each Generation with a cost has a charge of that amount',
+    query: `select count(*) as checked,
+                   count(*) filter (where ledger_entries.amount is null
+                     or -ledger_entries.amount <> cost_total) as violations
+            from generations left join ledger_entries on generation_id = generations.id
+            where cost_total is not null`,
+  },
+  {
+    says: 'no charge exists without a finished Generation that has a cost, as long as that Generation is retained',
+    query: `select count(*) as checked, count(*) filter (where generations.id is not null and cost_total is null) as violations
+            from ledger_entries left join generations on generations.id = generation_id where kind = 'charge'`,
+  },
+  {
+    says: 'no Generation is both open and finished',
+    query: `select (select count(*) from open_generations) as checked, count(*) as violations
+            from open_generations join generations on generations.id = open_generations.id`,
+  },
+  {
+    says: 'every hold and every entry belongs to an account that exists',
+    query: `select count(*) as checked, count(*) filter (where accounts.id is null) as violations
+            from (select account_id from ledger_entries union all select account_id from open_generations) as owned
+            left join accounts on accounts.id = account_id`,
+  },
+];
+
+export async function auditLedger(sql: SQL): Promise<Finding[]> {
+  return await sql.begin('isolation level repeatable read read only', async (transaction) => {
+    const findings: Finding[] = [];
+    for (const { says, query } of invariants) {
+      const [row] = await transaction.unsafe<[{ checked: bigint; violations: bigint }]>(query);
+      findings.push({ invariant: says, checked: Number(row.checked), violations: Number(row.violations) });
+    }
+    return findings;
+  });
+}

@@ -1,0 +1,24 @@
+/**
+ * IDs are UUIDv7: they sort by the time they were made, so the newest rows of a table lie together and a
+ * Generation's partition follows from its ID alone.
+ */
+export function newId(): string {
+  return Bun.randomUUIDv7();
+}
+
+const requestIdPattern = /^req_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/;
+
+/** The public form of a request's UUID: `req_` and its 32 hexadecimal digits. */
+export function requestIdFromUuid(uuid: string): string {
+  return `req_${uuid.replaceAll('-', '')}`;
+}
+
+export function newRequestId(): string {
+  return requestIdFromUuid(newId());
+}
+
+/** The UUID inside a request ID, or null when the text is not a request ID. */
+export function uuidFromRequestId(requestId: string): string | null {
+  const match = requestIdPattern.exec(requestId);
+  return match ? match.slice(1).join('-') : null;
+}

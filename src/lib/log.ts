@@ -1,0 +1,80 @@
+/**
+ * JSON lines on standard output. A field that is not named here cannot be logged: no key, cookie, prompt or body of a
+ * provider reaches a log by being passed along with something else.
+ */
+
+export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export type LogFields = Readonly<{
+  requestId?: string;
+  method?: string;
+  route?: string;
+  status?: number;
+  code?: string;
+  latencyMs?: number;
+  keyId?: string;
+  accountId?: string;
+  nodeId?: string;
+  model?: string;
+  provider?: string;
+  address?: string;
+  signal?: string;
+  file?: string;
+  priceVersion?: string;
+  count?: number;
+  problems?: readonly string[];
+  error?: unknown;
+}>;
+
+const allowedFields = new Set<string>([
+  'requestId',
+  'method',
+  'route',
+  'status',
+  'code',
+  'latencyMs',
+  'keyId',
+  'accountId',
+  'nodeId',
+  'model',
+  'provider',
+  'address',
+  'signal',
+  'file',
+  'priceVersion',
+  'count',
+  'problems',
+  'error',
+] satisfies (keyof LogFields)[]);
+
+export type Log = Readonly<Record<LogLevel, (event: string, fields?: LogFields) => void>>;
+
+const severities: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+export function createLog(
+  level: LogLevel,
+  write: (line: string) => void = (line) => process.stdout.write(line),
+): Log {
+  const at =
+    (severity: LogLevel) =>
+    (event: string, fields: LogFields = {}) => {
+      if (severities[severity] >= severities[level]) write(`${formatLine(severity, event, fields)}\n`);
+    };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+function formatLine(level: LogLevel, event: string, fields: LogFields): string {
+  const line: Record<string, unknown> = { at: new Date().toISOString(), level, event };
+  for (const [name, value] of Object.entries(fields)) {
+    if (allowedFields.has(name)) line[name] = name === 'error' ? describe(value) : value;
+  }
+  return JSON.stringify(line);
+}
+
+/** An error's own words and those of its causes. Values that caused it are not part of them. */
+function describe(error: unknown): unknown {
+  if (!(error instanceof Error)) return { name: typeof error };
+  const { name, message, stack, cause } = error;
+  return { name, message, stack, ...(cause === undefined ? {} : { cause: describe(cause) }) };
+}

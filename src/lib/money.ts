@@ -1,0 +1,44 @@
+/**
+ * Money is a bigint that counts units of 1e-12 USD, the same scale as the database's numeric(38,12).
+ * Floats never touch it: a charge that is off by one unit is a wrong charge.
+ */
+export type Money = bigint;
+
+export const moneyScaleDigits = 12;
+const unitsPerDollar = 10n ** BigInt(moneyScaleDigits);
+
+const decimalPattern = /^(-?)(\d{1,20})(?:\.(\d{1,12}))?$/;
+
+/** Reads a plain decimal such as `0.15` or `-3`; null when it is not one or has more than 12 decimals. */
+export function parseMoney(text: string): Money | null {
+  const match = decimalPattern.exec(text);
+  if (!match) return null;
+  const [, sign, whole = '0', fraction = ''] = match;
+  const units = BigInt(whole) * unitsPerDollar + BigInt(fraction.padEnd(moneyScaleDigits, '0'));
+  return sign === '-' ? -units : units;
+}
+
+/** Reads what PostgreSQL printed for a numeric(38,12) column, which is always well formed. */
+export function moneyFromDatabase(text: string): Money {
+  const money = parseMoney(text);
+  if (money === null) throw new TypeError('The database returned an amount that is not a decimal.');
+  return money;
+}
+
+/** The wire and database form: always 12 fractional digits. */
+export function formatMoney(money: Money): string {
+  const magnitude = money < 0n ? -money : money;
+  const whole = magnitude / unitsPerDollar;
+  const fraction = (magnitude % unitsPerDollar).toString().padStart(moneyScaleDigits, '0');
+  return `${money < 0n ? '-' : ''}${whole}.${fraction}`;
+}
+
+/** The shortest exact decimal, for places where a person or a JSON number shows the amount: `0.15`, `20`. */
+export function formatMoneyShort(money: Money): string {
+  return formatMoney(money).replace(/\.?0+$/, '');
+}
+
+/** Divides and rounds half up: the one place where money is ever rounded. Both numbers must not be negative. */
+export function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
+  return (numerator * 2n + denominator) / (denominator * 2n);
+}

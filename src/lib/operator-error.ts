@@ -1,0 +1,7 @@
+/**
+ * A failure that the person at the terminal can mend: its message is one clear sentence and stands alone,
+ * without a stack trace. Everything else that escapes is a defect and is shown in full.
+ */
+export class OperatorError extends Error {
+  override readonly name: string = 'OperatorError';
+}

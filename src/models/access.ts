@@ -1,0 +1,65 @@
+/**
+ * Who may call what. The list of models and the check before a call use the same rules, so that what is listed
+ * can be called.
+ */
+import { ApiError } from '../errors.ts';
+import type { Price } from '../pricing/price.ts';
+import type { Catalog, Model, ModelRoute, Provider, Workload } from './model.ts';
+
+export type ModelAccess = Readonly<{
+  /** Null means that the key may call every model. */
+  allowedModels: ReadonlySet<string> | null;
+  isProviderConfigured: (provider: Provider) => boolean;
+}>;
+
+export type CallableModel = Model & Readonly<{ price: Price }>;
+
+/** Enabled, allowed, priced and served by at least one configured provider; in the catalogue's order. */
+export function callableModels(catalog: Catalog, access: ModelAccess): CallableModel[] {
+  return [...catalog.models.values()]
+    .filter(isPriced)
+    .filter(
+      (model) =>
+        model.enabled && isAllowed(model.id, access) && configuredRoutes(catalog, model, access).length > 0,
+    );
+}
+
+/**
+ * The model for a request, or the first reason against it in this order: unknown, not allowed for the key,
+ * disabled or of another workload, without a price, without a configured provider. What the caller can do
+ * something about comes before what only the operator can mend.
+ */
+export function resolveModel(
+  catalog: Catalog,
+  id: string,
+  workload: Workload,
+  access: ModelAccess,
+): CallableModel {
+  const model = catalog.models.get(id);
+  if (model === undefined) throw new ApiError('model_not_found', { param: 'model' });
+  if (!isAllowed(id, access)) throw new ApiError('model_not_allowed', { param: 'model' });
+  if (!model.enabled || model.workload !== workload) throw new ApiError('invalid_model', { param: 'model' });
+  if (!isPriced(model)) throw new ApiError('model_pricing_not_configured', { param: 'model' });
+  if (configuredRoutes(catalog, model, access).length === 0) throw new ApiError('provider_not_configured');
+  return model;
+}
+
+/** The ways to reach a model that this gateway has the means for, in order of preference. */
+export function configuredRoutes(
+  catalog: Catalog,
+  model: Model,
+  { isProviderConfigured }: Pick<ModelAccess, 'isProviderConfigured'>,
+): ModelRoute[] {
+  return model.routes.filter((route) => {
+    const provider = catalog.providers.get(route.providerId);
+    return provider !== undefined && isProviderConfigured(provider);
+  });
+}
+
+function isPriced(model: Model): model is CallableModel {
+  return model.price !== null;
+}
+
+function isAllowed(id: string, { allowedModels }: ModelAccess): boolean {
+  return allowedModels === null || allowedModels.has(id);
+}

@@ -1,0 +1,118 @@
+/**
+ * Text to plain values, remembering the line of everything so that a fault can be pointed at.
+ */
+import { isMap, isScalar, isSeq, LineCounter, type Pair, parseDocument, type YAMLError } from 'yaml';
+
+export type Path = readonly (string | number)[];
+/** `line` is 1-based. */
+export type Problem = Readonly<{ line: number; path: Path; text: string }>;
+export type Source = Readonly<{
+  /** False when the text is not YAML; there is no value to judge then. */
+  isReadable: boolean;
+  value: unknown;
+  lineOf: (path: Path) => number;
+  problems: readonly Problem[];
+}>;
+
+/** Mappings whose names the operator chooses; `*` stands for one of those names. They become maps, all others objects. */
+const mappingsOfData = [
+  ['providers'],
+  ['models'],
+  ['models', '*', 'sizes'],
+  ['models', '*', 'pricing', 'tier_rates'],
+  ['models', '*', 'pricing', 'basis', 'rates'],
+];
+
+export function readYaml(text: string): Source {
+  const lineCounter = new LineCounter();
+  // Keys are compared below, as written, because there the fault can name the path and the first line.
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
+  const problems: Problem[] = [];
+  const lines = new Map<string, number>();
+  const lineAt = (offset: number | undefined) => Math.max(1, lineCounter.linePos(offset ?? 0).line);
+
+  for (const fault of [...document.errors, ...document.warnings]) {
+    problems.push({ line: lineAt(fault.pos[0]), path: [], text: `not valid YAML: ${reasonOf(fault)}` });
+  }
+
+  // What the parser made of a broken text would only add faults that are not there.
+  const isReadable = problems.length === 0;
+  const value = isReadable ? convert(document.contents, []) : undefined;
+  return { isReadable, value, lineOf, problems };
+
+  function convert(node: unknown, path: Path): unknown {
+    if (isMap(node)) return convertMap(node.items, path);
+    if (isSeq(node)) {
+      return node.items.map((item, index) => {
+        const itemPath = [...path, index];
+        lines.set(keyOf(itemPath), lineAt(startOf(item) ?? startOf(node)));
+        return convert(item, itemPath);
+      });
+    }
+    if (isScalar(node)) return node.value;
+    if (node === null) return null;
+    problems.push({
+      line: lineOf(path),
+      path,
+      text: 'aliases such as *name are not supported, write the value out',
+    });
+    return undefined;
+  }
+
+  function convertMap(pairs: readonly Pair[], path: Path): unknown {
+    const entries = new Map<string, unknown>();
+    for (const { key, value: child } of pairs) {
+      const line = lineAt(startOf(key));
+      if (!isScalar(key)) {
+        problems.push({ line, path, text: 'expected every key to be a plain name' });
+        continue;
+      }
+      // A name is taken as it is written: a tier called 010 or a model called true stays exactly that.
+      const name = key.type === 'PLAIN' && key.source !== undefined ? key.source : String(key.value);
+      const childPath = [...path, name];
+      const first = lines.get(keyOf(childPath));
+      if (entries.has(name)) {
+        problems.push({ line, path: childPath, text: `given twice, first on line ${first}` });
+        continue;
+      }
+      lines.set(keyOf(childPath), line);
+      entries.set(name, convert(child, childPath));
+    }
+    if (isMappingOfData(path)) return entries;
+    // Without a prototype, so that no key can reach one.
+    const object: Record<string, unknown> = Object.create(null);
+    for (const [name, child] of entries) object[name] = child;
+    return object;
+  }
+
+  /** The line of a value, or of the nearest thing around it when it is missing. */
+  function lineOf(path: Path): number {
+    for (let length = path.length; length > 0; length -= 1) {
+      const line = lines.get(keyOf(path.slice(0, length)));
+      if (line !== undefined) return line;
+    }
+    return 1;
+  }
+}
+
+function reasonOf(fault: YAMLError): string {
+  // The library's own words address a programmer here.
+  return fault.code === 'MULTIPLE_DOCS' ? 'expected a single document, without ---' : fault.message;
+}
+
+function isMappingOfData(path: Path): boolean {
+  return mappingsOfData.some(
+    (pattern) =>
+      pattern.length === path.length && pattern.every((step, index) => step === '*' || step === path[index]),
+  );
+}
+
+/** Equal for equal paths and for no others. */
+export function keyOf(path: Path): string {
+  return JSON.stringify(path);
+}
+
+function startOf(node: unknown): number | undefined {
+  if (typeof node !== 'object' || node === null || !('range' in node)) return undefined;
+  return Array.isArray(node.range) && typeof node.range[0] === 'number' ? node.range[0] : undefined;
+}

@@ -1,0 +1,125 @@
+/**
+ * The catalogue: one YAML text in, providers, models and prices out, or every fault it has, each with its line.
+ */
+import { createHash } from 'node:crypto';
+import type { z } from 'zod';
+import { type PublicPricing, presentPriceAsText } from '../pricing/present.ts';
+import { keyOf, type Path, type Problem, readYaml, type Source } from './catalog-yaml.ts';
+import { faultsOf, matching, refusal } from './fields.ts';
+import type { Catalog, Model, Provider } from './model.ts';
+import { modelId, modelSchema } from './model-schema.ts';
+import { providerId, providerSchema } from './provider-schema.ts';
+
+export type CatalogResult =
+  | Readonly<{ ok: true; catalog: Catalog }>
+  | Readonly<{ ok: false; problems: readonly string[] }>;
+
+const priceVersion = matching(/^[\x21-\x7e]{1,64}$/, 'a label in quotes such as "2026-11"');
+const rootFields = ['price_version', 'providers', 'models'];
+
+/** Pure. `fileName` only begins each problem. */
+export function parseCatalog(text: string, fileName: string): CatalogResult {
+  const source = readYaml(text);
+  const problems: Problem[] = [...source.problems];
+  const catalog = source.isReadable ? readCatalog(source, problems) : null;
+  if (catalog !== null && problems.length === 0) return { ok: true, catalog };
+  const inOrder = problems.toSorted((one, other) => one.line - other.line);
+  return { ok: false, problems: inOrder.map((problem) => sentenceOf(problem, fileName)) };
+}
+
+function readCatalog(source: Source, problems: Problem[]): Catalog | null {
+  const root = source.value;
+  if (!isObject(root)) {
+    problems.push({
+      line: 1,
+      path: [],
+      text: refusal(`a mapping with the fields ${rootFields.join(', ')}`, root),
+    });
+    return null;
+  }
+  for (const name of Object.keys(root)) {
+    if (!rootFields.includes(name)) {
+      add([name], `unknown field, expected one of ${rootFields.join(', ')}`);
+    }
+  }
+  const version = read(priceVersion, root.price_version, ['price_version']);
+
+  const providers = new Map<string, Provider>();
+  for (const [id, raw] of entriesOf('providers')) {
+    read(providerId, id, ['providers', id]);
+    const provider = read(providerSchema(id), raw, ['providers', id]);
+    if (provider !== undefined) providers.set(id, provider);
+  }
+
+  const models = new Map<string, Model>();
+  // A provider with a fault still exists: models that name it must not be reported as well.
+  const providerIds = [...entriesOf('providers').keys()];
+  for (const [id, raw] of entriesOf('models')) {
+    read(modelId, id, ['models', id]);
+    const model = read(modelSchema({ id, providerIds, priceVersion: version ?? '' }), raw, ['models', id]);
+    if (model !== undefined) models.set(id, model);
+  }
+
+  for (const name of ['providers', 'models']) {
+    if (!(root[name] instanceof Map)) add([name], refusal('a mapping', root[name]));
+  }
+  if (version === undefined) return null;
+  return { priceVersion: version, providers, models, digest: digestOf(priceContentOf(version, models)) };
+
+  function entriesOf(name: string): ReadonlyMap<string, unknown> {
+    const value = isObject(root) ? root[name] : undefined;
+    return value instanceof Map ? value : new Map();
+  }
+
+  function read<Value>(schema: z.ZodType<Value>, raw: unknown, path: Path): Value | undefined {
+    const result = schema.safeParse(raw);
+    if (result.success) return result.data;
+    for (const fault of faultsOf(result.error)) add([...path, ...fault.path], fault.message);
+    return undefined;
+  }
+
+  function add(path: Path, text: string): void {
+    // One sentence a place: the first names the cause, the others only follow from it.
+    const isKnown = problems.some((problem) => keyOf(problem.path) === keyOf(path));
+    if (!isKnown) problems.push({ line: source.lineOf(path), path, text });
+  }
+}
+
+export type PriceListContent = {
+  price_version: string;
+  models: { id: string; pricing: PublicPricing<string> }[];
+};
+export type PriceList = Readonly<{ version: string; digest: string; content: PriceListContent }>;
+
+/** What to store so that a past charge can be explained: every price, decimals as strings, in the order of the IDs. */
+export function priceListOf(catalog: Catalog): PriceList {
+  const content = priceContentOf(catalog.priceVersion, catalog.models);
+  return { version: catalog.priceVersion, digest: catalog.digest, content };
+}
+
+function priceContentOf(version: string, models: ReadonlyMap<string, Model>): PriceListContent {
+  const priced = [...models.values()].flatMap(({ id, price }) =>
+    price === null ? [] : [{ id, pricing: presentPriceAsText(price, version) }],
+  );
+  return { price_version: version, models: priced.toSorted((one, other) => (one.id < other.id ? -1 : 1)) };
+}
+
+function digestOf(content: PriceListContent): string {
+  return createHash('sha256').update(JSON.stringify(content)).digest('hex');
+}
+
+function sentenceOf({ line, path, text }: Problem, fileName: string): string {
+  const where = path
+    .map((step, index) => {
+      if (typeof step === 'number') return `[${step}]`;
+      // Any other character, a line break above all, would make the sentence unreadable.
+      const name = /^[\w.:@/+-]+$/.test(step) ? step : JSON.stringify(step);
+      return index === 0 ? name : `.${name}`;
+    })
+    .join('');
+  return where === '' ? `${fileName}:${line}: ${text}` : `${fileName}:${line}: ${where}: ${text}`;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Map);
+}

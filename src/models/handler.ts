@@ -1,0 +1,20 @@
+import type { RequestContext } from '../http/context.ts';
+import { readQuery } from '../http/query.ts';
+import { authenticate } from '../keys/authenticate.ts';
+import { callableModels } from './access.ts';
+import { presentModel } from './present.ts';
+
+/** GET /v1/models */
+export async function listModels(request: Request, { services }: RequestContext): Promise<Response> {
+  const key = await authenticate(request.headers.get('authorization'), services.keys);
+  readQuery(request.url, []);
+  const { catalog, connections } = services.catalog();
+  const models = callableModels(catalog, {
+    allowedModels: key.allowedModels,
+    isProviderConfigured: (provider) => connections.has(provider.id),
+  });
+  return Response.json({
+    object: 'list',
+    data: models.map((model) => presentModel(model, catalog.priceVersion)),
+  });
+}

@@ -1,0 +1,239 @@
+/**
+ * A model of the catalogue, from the names in the file to the names in the code.
+ */
+import type { z } from 'zod';
+import type { BillingType } from '../pricing/price.ts';
+import {
+  faultsOf,
+  field,
+  fields,
+  listOf,
+  matching,
+  namedEntries,
+  oneOf,
+  plainText,
+  refusal,
+  refuse,
+  trueOrFalse,
+  wholeNumber,
+} from './fields.ts';
+import { type Capabilities, type Model, type ModelRoute, type Workload, workloads } from './model.ts';
+import { pricing, tierName } from './pricing-schema.ts';
+
+// No comma, because lists of model IDs are written with commas; no space or control character, because IDs are logged.
+export const modelId = matching(
+  /^[A-Za-z0-9_][\w.:/@+-]{0,199}$/,
+  'a model ID without spaces or commas, of at most 200 characters',
+);
+
+const capabilityNames = {
+  text_input: 'textInput',
+  image_input: 'imageInput',
+  text_output: 'textOutput',
+  streaming: 'streaming',
+  function_calling: 'functionCalling',
+  structured_output: 'structuredOutput',
+} as const satisfies Record<string, keyof Capabilities>;
+type CapabilityName = keyof typeof capabilityNames;
+
+const usualCapabilities: Readonly<Record<Workload, readonly CapabilityName[]>> = {
+  chat: ['text_input', 'text_output', 'streaming'],
+  image: ['text_input'],
+  video: ['text_input'],
+};
+const billingTypes: Readonly<Record<Workload, BillingType>> = {
+  chat: 'token',
+  image: 'image',
+  video: 'second',
+};
+
+const capability = field<CapabilityName>((input) => {
+  const names = Object.keys(capabilityNames) as CapabilityName[];
+  const value = names.find((name) => name === input);
+  return value === undefined ? { expected: `one of ${names.join(', ')}` } : { value };
+});
+
+const size = matching(/^[1-9]\d{0,4}x[1-9]\d{0,4}$/, 'a size such as "1024x1024"');
+const tierOfSize = field<string | null>((input) => {
+  if (input === null) return { value: null };
+  const tier = tierName.safeParse(input);
+  return tier.success
+    ? { value: tier.data }
+    : { expected: 'the name of a tier in quotes such as "1k", or null' };
+});
+const sizeMapping = namedEntries('sizes to tiers', size, tierOfSize);
+const sizeList = withoutRepeats('sizes', size);
+
+/** Both forms end as a map: `{ "1024x1024": 1k }`, or `["1024x1024"]` where every size has the same price. */
+const sizes = field<unknown>((input) =>
+  input instanceof Map || Array.isArray(input)
+    ? { value: input }
+    : { expected: 'a mapping of sizes to tiers, or a list of sizes' },
+).transform((input, context): ReadonlyMap<string, string | null> => {
+  const result = Array.isArray(input)
+    ? sizeList.transform((list) => new Map(list.map((name) => [name, null]))).safeParse(input)
+    : sizeMapping.safeParse(input);
+  if (!result.success) {
+    for (const fault of faultsOf(result.error)) refuse(context, fault.path, fault.message);
+    return new Map();
+  }
+  if (result.data.size === 0) refuse(context, [], 'expected at least one size');
+  return result.data;
+});
+
+const created = field<number>((input) => {
+  const seconds = typeof input === 'string' ? secondsOfDate(input) : null;
+  return seconds === null ? { expected: 'a date such as 2024-07-18' } : { value: seconds };
+});
+
+const limit = field<number | null>((input) => {
+  const tokens = wholeNumber(1).safeParse(input);
+  if (input === null) return { value: null };
+  return tokens.success ? { value: tokens.data } : { expected: 'a whole number of at least 1, or null' };
+});
+
+export type ModelContext = Readonly<{ id: string; providerIds: readonly string[]; priceVersion: string }>;
+
+export function modelSchema({ id, providerIds, priceVersion: version }: ModelContext) {
+  return fields({
+    name: plainText(200).optional(),
+    owned_by: plainText(100).optional(),
+    workload: oneOf(...workloads),
+    created: created.optional(),
+    enabled: trueOrFalse.optional(),
+    context_window: limit.optional(),
+    max_output_tokens: limit.optional(),
+    capabilities: withoutRepeats('capabilities', capability).optional(),
+    sizes: sizes.optional(),
+    pricing: pricing.optional(),
+    providers: routesSchema(id, providerIds).optional(),
+  }).transform((wire, context): Model => {
+    checkSizesAndPrice(wire, context);
+    const routes = wire.providers ?? usualRoutes(id, wire.owned_by, providerIds);
+    const has = new Set(wire.capabilities ?? usualCapabilities[wire.workload]);
+    return {
+      id,
+      name: wire.name ?? id,
+      ownedBy: wire.owned_by ?? routes[0]?.providerId ?? 'unknown',
+      workload: wire.workload,
+      createdSeconds: wire.created ?? secondsOfDate(`${version}-01`) ?? Date.UTC(2026, 0, 1) / 1000,
+      enabled: wire.enabled ?? true,
+      contextWindow: wire.context_window ?? null,
+      maxOutputTokens: wire.max_output_tokens ?? null,
+      capabilities: {
+        textInput: has.has('text_input'),
+        imageInput: has.has('image_input'),
+        textOutput: has.has('text_output'),
+        streaming: has.has('streaming'),
+        functionCalling: has.has('function_calling'),
+        structuredOutput: has.has('structured_output'),
+      },
+      sizes: wire.sizes ?? new Map(),
+      price: wire.pricing ?? null,
+      routes,
+    };
+  });
+}
+
+type SizesAndPrice = Readonly<{
+  workload: Workload;
+  sizes?: ReadonlyMap<string, string | null> | undefined;
+  pricing?: z.infer<typeof pricing> | undefined;
+}>;
+
+function checkSizesAndPrice(wire: SizesAndPrice, context: z.core.$RefinementCtx): void {
+  const { workload, sizes: given, pricing: price } = wire;
+  if (workload === 'image' && given === undefined) {
+    refuse(
+      context,
+      ['sizes'],
+      refusal('the sizes that an image model offers, such as { "1024x1024": 1k }', undefined),
+    );
+  }
+  if (workload !== 'image' && given !== undefined) {
+    refuse(context, ['sizes'], `only an image model has sizes, and the workload here is ${workload}`);
+  }
+  if (price === undefined) return;
+  if (price.billingType !== billingTypes[workload]) {
+    refuse(
+      context,
+      ['pricing', 'billing_type'],
+      `expected ${billingTypes[workload]} for the workload ${workload}, got "${price.billingType}"`,
+    );
+    return;
+  }
+  if (price.billingType !== 'image') return;
+  for (const [name, tier] of given ?? []) {
+    if (tier !== null && !price.tierRates?.has(tier)) {
+      const known =
+        price.tierRates === null
+          ? 'there is no tier_rates'
+          : `one of ${[...price.tierRates.keys()].join(', ')}`;
+      refuse(context, ['sizes', name], `expected a tier of pricing.tier_rates (${known}), got "${tier}"`);
+    }
+  }
+}
+
+function routesSchema(model: string, providerIds: readonly string[]) {
+  const known = field<string>((input) => {
+    const value = providerIds.find((candidate) => candidate === input);
+    return value === undefined ? { expected: `one of the providers ${providerIds.join(', ')}` } : { value };
+  });
+  const detailed = fields({
+    provider: known,
+    upstream_model: plainText(200).optional(),
+    weight: wholeNumber(1, 1000).optional(),
+  });
+  const route = field<unknown>((input) => ({ value: input })).transform((input, context): ModelRoute => {
+    const result = detailed.safeParse(typeof input === 'string' ? { provider: input } : input);
+    if (result.success) {
+      const { provider, upstream_model, weight } = result.data;
+      return { providerId: provider, upstreamModel: upstream_model ?? model, weight: weight ?? 1 };
+    }
+    for (const fault of faultsOf(result.error)) {
+      // The short form has no field to point at.
+      refuse(context, typeof input === 'string' ? [] : fault.path, fault.message);
+    }
+    return { providerId: '', upstreamModel: '', weight: 1 };
+  });
+  return listOf('providers', route).transform((routes, context) => {
+    routes.forEach((one, index) => {
+      const isRepeated = routes.findIndex((other) => other.providerId === one.providerId) < index;
+      if (isRepeated) refuse(context, [index], `the provider ${one.providerId} is listed twice`);
+    });
+    if (routes.length === 0) refuse(context, [], 'expected at least one provider, got an empty list');
+    return routes;
+  });
+}
+
+/** Without a list of providers: the owner when it is one of them, or the only one there is. */
+function usualRoutes(
+  model: string,
+  owner: string | undefined,
+  providerIds: readonly string[],
+): readonly ModelRoute[] {
+  const provider =
+    providerIds.find((candidate) => candidate === owner) ??
+    (providerIds.length === 1 ? providerIds[0] : undefined);
+  return provider === undefined ? [] : [{ providerId: provider, upstreamModel: model, weight: 1 }];
+}
+
+function withoutRepeats<Item extends string>(what: string, item: z.ZodType<Item>) {
+  return listOf(what, item).transform((items, context) => {
+    items.forEach((one, index) => {
+      if (items.indexOf(one) < index) refuse(context, [index], `${one} is listed twice`);
+    });
+    return items;
+  });
+}
+
+/** A calendar date, or a date and time with its offset, as Unix seconds. */
+function secondsOfDate(text: string): number | null {
+  const match = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.exec(text);
+  if (!match) return null;
+  const day = new Date(`${match[1]}T00:00:00Z`);
+  const at = Date.parse(text);
+  // The engine reads the 30th of February as the 1st of March.
+  const isReal = !Number.isNaN(day.getTime()) && day.toISOString().startsWith(`${match[1]}`);
+  return isReal && !Number.isNaN(at) ? Math.floor(at / 1000) : null;
+}

@@ -1,0 +1,64 @@
+/**
+ * What the catalogue holds. IDs of models and providers and names of sizes are data, hence maps and never object
+ * keys: a model called `__proto__` is a model like any other.
+ */
+import type { Price } from '../pricing/price.ts';
+
+export const workloads = ['chat', 'image', 'video'] as const;
+export type Workload = (typeof workloads)[number];
+
+export const adapters = ['openai', 'anthropic', 'google', 'sandbox'] as const;
+export type Adapter = (typeof adapters)[number];
+
+export type Capabilities = Readonly<{
+  textInput: boolean;
+  imageInput: boolean;
+  textOutput: boolean;
+  streaming: boolean;
+  functionCalling: boolean;
+  structuredOutput: boolean;
+}>;
+
+export type Timeouts = Readonly<{ connectMs: number; firstByteMs: number; idleMs: number; totalMs: number }>;
+export type CircuitSettings = Readonly<{ failures: number; openMs: number }>;
+
+export type Provider = Readonly<{
+  id: string;
+  name: string;
+  adapter: Adapter;
+  /** Without a trailing slash. Null only for the adapter `sandbox`, whose server the gateway starts itself. */
+  baseUrl: string | null;
+  /** The variable that holds the key; null for a server that needs none. */
+  apiKeyEnv: string | null;
+  timeouts: Timeouts;
+  circuit: CircuitSettings;
+}>;
+
+/** One provider that serves a model, and what that provider calls the same version. */
+export type ModelRoute = Readonly<{ providerId: string; upstreamModel: string; weight: number }>;
+
+export type Model = Readonly<{
+  id: string;
+  name: string;
+  ownedBy: string;
+  workload: Workload;
+  createdSeconds: number;
+  enabled: boolean;
+  contextWindow: number | null;
+  maxOutputTokens: number | null;
+  capabilities: Capabilities;
+  /** Allowed image sizes and the rate tier of each, null for the plain unit price. Empty for other workloads. */
+  sizes: ReadonlyMap<string, string | null>;
+  /** Null means that the model cannot be called or listed. */
+  price: Price | null;
+  /** In order of preference. */
+  routes: readonly ModelRoute[];
+}>;
+
+export type Catalog = Readonly<{
+  priceVersion: string;
+  providers: ReadonlyMap<string, Provider>;
+  models: ReadonlyMap<string, Model>;
+  /** SHA-256 of the price list, to tell whether a label still means the same prices. */
+  digest: string;
+}>;

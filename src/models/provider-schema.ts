@@ -1,0 +1,69 @@
+/**
+ * A provider of the catalogue, from the names in the file to the names in the code.
+ */
+import { field, fields, matching, oneOf, plainText, refusal, refuse, wholeNumber } from './fields.ts';
+import { adapters, type Provider } from './model.ts';
+
+export const providerId = matching(
+  /^[A-Za-z0-9_][\w.-]{0,63}$/,
+  'a provider ID of letters, digits, ., - and _, of at most 64 characters',
+);
+
+const dayMs = 86_400_000;
+const milliseconds = wholeNumber(1, dayMs).optional();
+
+const baseUrlExpectation = 'an http or https address without credentials, query or fragment';
+const baseUrl = field<string>((input) => {
+  const url = typeof input === 'string' && !/[\s\\]/.test(input) ? URL.parse(input) : null;
+  if (url === null || !/^https?:$/.test(url.protocol))
+    return { expected: baseUrlExpectation, isSecret: true };
+  const isBare = url.username === '' && url.password === '' && !/[?#]/.test(url.href);
+  return isBare ? { value: url.href.replace(/\/+$/, '') } : { expected: baseUrlExpectation, isSecret: true };
+});
+
+const apiKeyEnv = field<string>((input) =>
+  typeof input === 'string' && /^[A-Za-z_]\w*$/.test(input)
+    ? { value: input }
+    : { expected: 'the name of a variable such as OPENAI_API_KEY, not the key itself', isSecret: true },
+);
+
+const providerFields = fields({
+  name: plainText(100).optional(),
+  adapter: oneOf(...adapters),
+  base_url: baseUrl.optional(),
+  api_key_env: apiKeyEnv.optional(),
+  timeouts: fields({
+    connect_ms: milliseconds,
+    first_byte_ms: milliseconds,
+    idle_ms: milliseconds,
+    total_ms: milliseconds,
+  }).optional(),
+  circuit: fields({ failures: wholeNumber(1, 1000).optional(), open_ms: milliseconds }).optional(),
+});
+
+export function providerSchema(id: string) {
+  return providerFields.transform((wire, context): Provider => {
+    if (wire.adapter === 'sandbox') {
+      for (const name of ['base_url', 'api_key_env'] as const) {
+        if (wire[name] !== undefined)
+          refuse(context, [name], 'not allowed with the adapter sandbox, which the gateway starts itself');
+      }
+    } else if (wire.base_url === undefined) {
+      refuse(context, ['base_url'], refusal(baseUrlExpectation, undefined));
+    }
+    return {
+      id,
+      name: wire.name ?? id,
+      adapter: wire.adapter,
+      baseUrl: wire.base_url ?? null,
+      apiKeyEnv: wire.api_key_env ?? null,
+      timeouts: {
+        connectMs: wire.timeouts?.connect_ms ?? 5_000,
+        firstByteMs: wire.timeouts?.first_byte_ms ?? 60_000,
+        idleMs: wire.timeouts?.idle_ms ?? 30_000,
+        totalMs: wire.timeouts?.total_ms ?? 600_000,
+      },
+      circuit: { failures: wire.circuit?.failures ?? 5, openMs: wire.circuit?.open_ms ?? 30_000 },
+    };
+  });
+}

@@ -1,0 +1,123 @@
+/**
+ * A price as the contract's `pricing` object, its fields in the contract's order.
+ */
+import { formatMoneyShort, type Money } from '../lib/money.ts';
+import { type RawJson, rawJson } from '../lib/raw-json.ts';
+import type { Price, PriceBasis, TimeBands, TokenPrice, TokenRates } from './price.ts';
+
+type PublicRates<Decimal> = { input: Decimal; output: Decimal };
+
+export type PublicPricing<Decimal = RawJson> = {
+  currency: 'USD';
+  input: Decimal | null;
+  output: Decimal | null;
+  unit_price: Decimal | null;
+  unit: 'per_1m_tokens' | 'per_image' | 'per_second';
+  billing_type: 'token' | 'image' | 'second';
+  price_version: string;
+  region?: string;
+  note?: string;
+  tier_rates?: Record<string, Decimal>;
+  basis?:
+    | { kind: 'image'; rates: Record<string, Decimal>; inputPrice: Decimal }
+    | { kind: 'video'; rates: Record<string, Decimal>; inputCap: Decimal | null };
+  input_token_tiers?: ({ max_input_tokens: number } & PublicRates<Decimal>)[];
+  time_bands?: {
+    timezone: string;
+    off_peak_start: string;
+    off_peak_end: string;
+    peak: { name: string } & PublicRates<Decimal>;
+    off_peak: PublicRates<Decimal>;
+  };
+};
+
+/** Decimals become JSON numbers that print exactly as the catalogue has them. */
+export function presentPrice(price: Price, priceVersion: string): PublicPricing {
+  return presentPriceWith((money) => rawJson(formatMoneyShort(money)), price, priceVersion);
+}
+
+/** Decimals become strings, for places that store a price and must never read it back as a float. */
+export function presentPriceAsText(price: Price, priceVersion: string): PublicPricing<string> {
+  return presentPriceWith(formatMoneyShort, price, priceVersion);
+}
+
+function presentPriceWith<Decimal>(
+  decimal: (money: Money) => Decimal,
+  price: Price,
+  priceVersion: string,
+): PublicPricing<Decimal> {
+  const rates = (from: TokenRates) => ({ input: decimal(from.input), output: decimal(from.output) });
+  // fromEntries defines each key as data, so that a tier named __proto__ is a tier like any other.
+  const byTier = (from: ReadonlyMap<string, Money>) =>
+    Object.fromEntries([...from].map(([tier, rate]) => [tier, decimal(rate)]));
+  const remarks = {
+    price_version: priceVersion,
+    ...(price.region === null ? {} : { region: price.region }),
+    ...(price.note === null ? {} : { note: price.note }),
+  };
+
+  if (price.billingType === 'token') {
+    return {
+      currency: 'USD',
+      ...rates(headlineOf(price)),
+      unit_price: null,
+      unit: 'per_1m_tokens',
+      billing_type: 'token',
+      ...remarks,
+      ...(price.form === 'tiers'
+        ? {
+            input_token_tiers: price.inputTokenTiers.map((tier) => ({
+              max_input_tokens: tier.maxInputTokens,
+              ...rates(tier),
+            })),
+          }
+        : {}),
+      ...(price.form === 'bands' ? { time_bands: presentBands(price.timeBands) } : {}),
+    };
+  }
+
+  return {
+    currency: 'USD',
+    input: null,
+    output: null,
+    unit_price: decimal(price.unitPrice),
+    unit: price.billingType === 'image' ? 'per_image' : 'per_second',
+    billing_type: price.billingType,
+    ...remarks,
+    ...(price.tierRates === null ? {} : { tier_rates: byTier(price.tierRates) }),
+    ...(price.basis === null ? {} : { basis: presentBasis(price.basis) }),
+  };
+
+  function presentBands(bands: TimeBands) {
+    return {
+      timezone: bands.timezone,
+      off_peak_start: bands.offPeakStart,
+      off_peak_end: bands.offPeakEnd,
+      peak: { name: bands.peak.name, ...rates(bands.peak) },
+      off_peak: rates(bands.offPeak),
+    };
+  }
+
+  function presentBasis(basis: PriceBasis): NonNullable<PublicPricing<Decimal>['basis']> {
+    const published = byTier(basis.rates);
+    return basis.kind === 'image'
+      ? { kind: 'image', rates: published, inputPrice: decimal(basis.inputPrice) }
+      : {
+          kind: 'video',
+          rates: published,
+          inputCap: basis.inputCap === null ? null : decimal(basis.inputCap),
+        };
+  }
+}
+
+/** The one pair of rates that stands for the whole price: as given, else the first tier's or the peak's. */
+function headlineOf(price: TokenPrice): TokenRates {
+  switch (price.form) {
+    case 'flat':
+      return price.rates;
+    case 'tiers':
+      return price.headline ?? price.inputTokenTiers[0];
+    case 'bands':
+      return price.headline ?? price.timeBands.peak;
+  }
+}

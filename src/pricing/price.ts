@@ -1,0 +1,54 @@
+/**
+ * The forms a price can take. Every amount is exact: Money per 1M tokens, per image or per second.
+ */
+import type { Money } from '../lib/money.ts';
+
+/** Per 1M tokens. */
+export type TokenRates = Readonly<{ input: Money; output: Money }>;
+
+/** Applies to all tokens of a request whose input is at most `maxInputTokens`. */
+export type InputTokenTier = TokenRates & Readonly<{ maxInputTokens: number }>;
+
+/** Times are `HH:MM` in `timezone`: from the start on, up to but not including the end; the window may pass midnight. */
+export type TimeBands = Readonly<{
+  timezone: string;
+  offPeakStart: string;
+  offPeakEnd: string;
+  peak: TokenRates & Readonly<{ name: string }>;
+  offPeak: TokenRates;
+}>;
+
+type Remarks = Readonly<{ region: string | null; note: string | null }>;
+
+/**
+ * How a token price decides its rates. The three never mix: neither the contract nor any vendor says what a
+ * long request costs at night.
+ */
+export type TokenPrice = Remarks &
+  Readonly<{ billingType: 'token' }> &
+  (
+    | Readonly<{ form: 'flat'; rates: TokenRates }>
+    | Readonly<{ form: 'tiers'; headline: TokenRates | null; inputTokenTiers: NonEmpty<InputTokenTier> }>
+    | Readonly<{ form: 'bands'; headline: TokenRates | null; timeBands: TimeBands }>
+  );
+
+export type NonEmpty<Item> = readonly [Item, ...Item[]];
+
+/** Published beside the unit price to show what it is made of; the gateway does not charge by it. */
+export type PriceBasis =
+  | Readonly<{ kind: 'image'; rates: ReadonlyMap<string, Money>; inputPrice: Money }>
+  | Readonly<{ kind: 'video'; rates: ReadonlyMap<string, Money>; inputCap: Money | null }>;
+
+export type UnitPrice<BillingType extends 'image' | 'second'> = Remarks &
+  Readonly<{
+    billingType: BillingType;
+    unitPrice: Money;
+    /** Unit prices by resolution or size; null when the unit price is the only one. */
+    tierRates: ReadonlyMap<string, Money> | null;
+    basis: PriceBasis | null;
+  }>;
+
+export type ImagePrice = UnitPrice<'image'>;
+export type SecondPrice = UnitPrice<'second'>;
+export type Price = TokenPrice | ImagePrice | SecondPrice;
+export type BillingType = Price['billingType'];

@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { isWellFormedKey } from '../src/keys/key-format.ts';
+import { createDatabase, type TestDatabase } from './support/cluster.ts';
+import { tollgate, tollgateJson, writeCatalog } from './support/gateway.ts';
+
+let database: TestDatabase;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  environment = { DATABASE_URL: database.url };
+});
+
+afterAll(() => database.close());
+
+const json = <Output = Record<string, unknown>>(...words: string[]) =>
+  tollgateJson<Output>(words, environment);
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+test('account create, credit and list', async () => {
+  const created = await json<{ id: string; name: string; balance: string }>(
+    'account',
+    'create',
+    '--name',
+    'Acme',
+    '--credit',
+    '20.000000000001',
+  );
+  expect(created).toEqual({ id: expect.stringMatching(uuid), name: 'Acme', balance: '20.000000000001' });
+  expect(await json('account', 'credit', created.id, '0.5', '--memo', 'Refund')).toEqual({
+    id: created.id,
+    balance: '20.500000000001',
+  });
+  const accounts = await json<{ id: string }[]>('account', 'list');
+  expect(accounts.find((account) => account.id === created.id)).toMatchObject({
+    name: 'Acme',
+    balance: '20.500000000001',
+    held: '0.000000000000',
+    suspended: false,
+  });
+  const entries =
+    await database.sql`select number, kind, amount, balance_after, memo from ledger_entries where account_id = ${created.id} order by number`;
+  expect([...entries]).toEqual([
+    {
+      number: 1n,
+      kind: 'credit',
+      amount: '20.000000000001',
+      balance_after: '20.000000000001',
+      memo: 'Opening credit',
+    },
+    {
+      number: 2n,
+      kind: 'credit',
+      amount: '0.500000000000',
+      balance_after: '20.500000000001',
+      memo: 'Refund',
+    },
+  ]);
+});
+
+test('credits at the same time all count', async () => {
+  const { id } = await json<{ id: string }>('account', 'create', '--name', 'Busy');
+  await Promise.all(Array.from({ length: 8 }, () => json('account', 'credit', id, '1.25')));
+  const accounts = await json<{ id: string; balance: string }[]>('account', 'list');
+  expect(accounts.find((account) => account.id === id)?.balance).toBe('10.000000000000');
+  expect((await tollgate(['ledger', 'audit'], environment)).exitCode).toBe(0);
+});
+
+test('key create, list and revoke', async () => {
+  const { id: account } = await json<{ id: string }>('account', 'create', '--name', 'Keys');
+  const plain = await json<{ id: string; key: string }>('key', 'create', '--account', account);
+  expect(Object.keys(plain)).toEqual(['id', 'key']);
+  expect(isWellFormedKey(plain.key)).toBe(true);
+  const full = await json<{ id: string }>(
+    'key',
+    'create',
+    '--account',
+    account,
+    '--name',
+    'CI',
+    '--rpm',
+    '5',
+    '--monthly-limit',
+    '1.5',
+    '--allow',
+    'a,b',
+    '--expires',
+    '2099-12-31',
+  );
+  const keys = await json<{ id: string; revoked_at: string | null }[]>('key', 'list', '--account', account);
+  expect(keys[0]).toMatchObject({
+    id: plain.id,
+    name: 'API key',
+    rpm: 600,
+    monthly_limit: null,
+    allow: null,
+    expires_at: null,
+    revoked_at: null,
+  });
+  expect(keys[1]).toMatchObject({
+    id: full.id,
+    name: 'CI',
+    rpm: 5,
+    monthly_limit: '1.500000000000',
+    allow: ['a', 'b'],
+    expires_at: '2099-12-31T00:00:00.000Z',
+  });
+  expect(await json('key', 'revoke', plain.id)).toEqual({ id: plain.id, revoked: true });
+  expect(await json('key', 'revoke', plain.id)).toEqual({ id: plain.id, revoked: true });
+  expect(
+    (await json<{ revoked_at: string | null }[]>('key', 'list', '--account', account))[0]?.revoked_at,
+  ).not.toBeNull();
+});
+
+test('the key itself is nowhere in the database', async () => {
+  const { id: account } = await json<{ id: string }>('account', 'create', '--name', 'Secret');
+  const { key } = await json<{ key: string }>('key', 'create', '--account', account);
+  const rows = await database.sql`select api_keys::text as row from api_keys`;
+  expect(rows.length).toBeGreaterThan(0);
+  expect(rows.some(({ row }: { row: string }) => row.includes(key.slice(7, 40)))).toBe(false);
+});
+
+test('user create makes a sign-in whose password is hashed', async () => {
+  const { id: account } = await json<{ id: string }>('account', 'create', '--name', 'People');
+  const user = await json<{ id: string; email: string; admin: boolean; account: string }>(
+    'user',
+    'create',
+    '--email',
+    'Ann@Example.com',
+    '--password',
+    'correct horse',
+    '--admin',
+    '--account',
+    account,
+  );
+  expect(user).toEqual({ id: expect.stringMatching(uuid), email: 'ann@example.com', admin: true, account });
+  const [row] = await database.sql`
+    select is_operator, password, role from users join user_credentials on user_id = users.id join memberships on memberships.user_id = users.id where users.id = ${user.id}`;
+  expect(row).toMatchObject({ is_operator: true, role: 'owner' });
+  expect(row.password).toStartWith('$argon2id$');
+  expect(await Bun.password.verify('correct horse', row.password)).toBe(true);
+});
+
+test('ledger audit names the invariant that is broken and exits 1', async () => {
+  const own = await createDatabase();
+  const settings = { DATABASE_URL: own.url };
+  const { id } = await tollgateJson<{ id: string }>(
+    ['account', 'create', '--name', 'Tampered', '--credit', '5'],
+    settings,
+  );
+  expect(await tollgateJson<{ holds: boolean }>(['ledger', 'audit'], settings)).toMatchObject({
+    holds: true,
+  });
+  await own.sql`update accounts set balance = balance + 0.000000000001 where id = ${id}`;
+  const { exitCode, stdout } = await tollgate(['ledger', 'audit', '--json'], settings);
+  await own.close();
+  expect(exitCode).toBe(1);
+  const { invariants } = JSON.parse(stdout) as { invariants: { invariant: string; violations: number }[] };
+  expect(invariants.filter(({ violations }) => violations > 0).map(({ invariant }) => invariant)).toEqual([
+    'the entries of each account sum to its balance',
+    'the last entry of each account carries its balance and its number of entries',
+  ]);
+});
+
+test('the ledger cannot be rewritten', async () => {
+  const { id } = await json<{ id: string }>('account', 'create', '--name', 'Fixed', '--credit', '1');
+  expect(
+    async () => await database.sql`update ledger_entries set amount = 2 where account_id = ${id}`,
+  ).toThrow('append-only');
+  expect(async () => await database.sql`delete from ledger_entries where account_id = ${id}`).toThrow(
+    'append-only',
+  );
+});
+
+test('catalog check', async () => {
+  expect(await tollgateJson(['catalog', 'check'], {})).toMatchObject({ ok: true, models: 46 });
+  const bad = await tollgate(['catalog', 'check', writeCatalog('price_version: 7\nprice_version: 8\n')], {});
+  expect(bad.exitCode).toBe(1);
+  expect(bad.stdout).toContain('catalog.yaml:2');
+  const missing = await tollgate(['catalog', 'check', '/nowhere/catalog.yaml'], {});
+  expect(missing).toMatchObject({
+    exitCode: 1,
+    stderr: 'tollgate: The catalogue /nowhere/catalog.yaml cannot be read.\n',
+  });
+});
+
+test.each([
+  [['account', 'create'], 2, 'tollgate: --name is required. See: tollgate --help'],
+  [['account', 'create', '--name', ''], 2, '--name must have 1 to 200 characters'],
+  [['account', 'create', '--name', 'x', '--credit', '1e3'], 2, '--credit must be an amount of USD'],
+  [['account', 'create', '--name', 'x', '--credit', '-1'], 2, '--credit'],
+  [['account', 'create', '--name', 'x', '--colour', 'red'], 2, "Unknown option '--colour'"],
+  [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057'], 2, 'USD is missing'],
+  [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '0'], 2, 'USD must be more than zero'],
+  [['account', 'credit', 'acme', '1'], 2, 'ACCOUNT must be an ID'],
+  [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '1'], 1, 'There is no account 01890a5d'],
+  [['account', 'list', 'all'], 2, '"all" is one word too many'],
+  [['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057'], 1, 'There is no account 01890a5d'],
+  [
+    ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--rpm', '0'],
+    2,
+    '--rpm must be a whole number',
+  ],
+  [
+    ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--expires', 'tomorrow'],
+    2,
+    '--expires must be a date or time',
+  ],
+  [
+    ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--allow', 'a,,b'],
+    2,
+    '--allow must be model IDs',
+  ],
+  [['key', 'revoke', '01890a5d-ac96-774b-bcce-b302099a8057'], 1, 'There is no key 01890a5d'],
+  [['user', 'create', '--email', 'ann', '--password', 'long enough'], 2, '--email must be an e-mail address'],
+  [
+    ['user', 'create', '--email', 'a@b.example', '--password', 'short'],
+    2,
+    '--password must have at least 8 characters',
+  ],
+  [['acount', 'list'], 2, 'There is no command "acount list"'],
+  [['account', 'delete'], 2, 'There is no command "account delete"'],
+] as [string[], number, string][])(
+  'tollgate %j is refused with exit code %d',
+  async (words, exitCode, message) => {
+    const result = await tollgate(words, environment);
+    expect(result.exitCode).toBe(exitCode);
+    expect(result.stderr).toContain(message);
+    expect(result.stderr.trim().split('\n')).toHaveLength(1);
+    expect(result.stdout).toBe('');
+  },
+);
+
+test('an address can sign up once', async () => {
+  const words = ['user', 'create', '--email', 'bob@example.com', '--password', 'long enough'];
+  expect((await tollgate(words, environment)).exitCode).toBe(0);
+  expect(await tollgate(words, environment)).toMatchObject({
+    exitCode: 1,
+    stderr: 'tollgate: A user with the address bob@example.com exists already.\n',
+  });
+});
+
+test.each([[['--help']], [[]], [['help']], [['account']], [['key', 'create', '--help']]] as [string[]][])(
+  'tollgate %j shows how to use it',
+  async (words) => {
+    const { exitCode, stdout } = await tollgate(words, {});
+    expect(exitCode).toBe(0);
+    expect(stdout).toStartWith('Usage:');
+    expect(stdout).toContain('tollgate');
+  },
+);

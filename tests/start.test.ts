@@ -1,0 +1,283 @@
+/** Starting and stopping the whole program, on the embedded database and on one that is named. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { createDatabase, createEmptyDatabase } from './support/cluster.ts';
+import {
+  type Gateway,
+  startGateway,
+  temporaryFolder,
+  tollgate,
+  tollgateJson,
+  writeCatalog,
+} from './support/gateway.ts';
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+function dataFolder(...names: string[]): string {
+  const folder = temporaryFolder();
+  folders.push(folder);
+  return join(folder, ...names);
+}
+
+const keyIn = (gateway: Gateway) => /svc_sk_\w+/.exec(gateway.output())?.[0] ?? '';
+const postmaster = (folder: string) =>
+  Number.parseInt(readFileSync(join(folder, 'postgres/postmaster.pid'), 'utf8'), 10);
+const isServerThere = (folder: string) => existsSync(join(folder, 'postgres/postmaster.pid'));
+
+async function welcomed(gateway: Gateway): Promise<Gateway> {
+  while (!gateway.output().includes('curl ')) await Bun.sleep(10);
+  return gateway;
+}
+
+async function modelIds(gateway: Gateway, key: string): Promise<string[]> {
+  const response = await fetch(`${gateway.origin}/v1/models`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  return ((await response.json()) as { data: { id: string }[] }).data.map((model) => model.id);
+}
+
+describe('on the embedded database', () => {
+  test('the first start makes a demo whose curl line works; the next one keeps it', async () => {
+    const folder = dataFolder('data');
+    const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    const key = keyIn(first);
+    expect(await modelIds(first, key)).toEqual(['sandbox-chat', 'sandbox-image', 'sandbox-video']);
+    expect(first.output()).toMatch(/Sign in as demo@tollgate.local with the password \S{16}/);
+    expect(first.output()).toContain(`curl ${first.origin}/v1/models -H "Authorization: Bearer ${key}"`);
+    expect(statSync(join(folder, 'demo.json')).mode & 0o777).toBe(0o600);
+    expect(await first.stop()).toBe(0);
+    expect(isServerThere(folder)).toBe(false);
+
+    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    expect(keyIn(second)).toBe(key);
+    expect(second.output()).not.toContain('Sign in as');
+    expect(await modelIds(second, key)).toHaveLength(3);
+    expect(await second.stop('SIGINT')).toBe(0);
+  });
+
+  test('after kill -9 the server is adopted, with the same data, and stopped by the one who adopted it', async () => {
+    const folder = dataFolder('data');
+    const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    const server = postmaster(folder);
+    await first.stop('SIGKILL');
+    expect(postmaster(folder)).toBe(server);
+    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    expect(postmaster(folder)).toBe(server);
+    expect(keyIn(second)).toBe(keyIn(first));
+    await second.stop();
+    expect(isServerThere(folder)).toBe(false);
+  });
+
+  test('after kill -9 of the server as well, it starts again with the same data', async () => {
+    const folder = dataFolder('data');
+    const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    process.kill(postmaster(folder), 'SIGKILL');
+    await first.stop('SIGKILL');
+    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    expect(keyIn(second)).toBe(keyIn(first));
+    expect(await modelIds(second, keyIn(second))).toHaveLength(3);
+    await second.stop();
+  });
+
+  test('two gateways share one folder, and the last to leave stops the server', async () => {
+    const folder = dataFolder('data');
+    const [one, other] = await Promise.all([
+      startGateway({ TOLLGATE_DATA: folder }),
+      startGateway({ TOLLGATE_DATA: folder }),
+    ]);
+    await Promise.all([welcomed(one), welcomed(other)]);
+    expect(keyIn(other)).toBe(keyIn(one));
+    await one.stop();
+    expect(isServerThere(folder)).toBe(true);
+    expect(await modelIds(other, keyIn(other))).toHaveLength(3);
+    await other.stop();
+    expect(isServerThere(folder)).toBe(false);
+  });
+
+  test('the command line works beside a gateway and without one, and leaves nothing running', async () => {
+    const environment = { TOLLGATE_DATA: dataFolder('data') };
+    await tollgateJson(['account', 'create', '--name', 'Before'], environment);
+    expect(isServerThere(environment.TOLLGATE_DATA)).toBe(false);
+    const gateway = await startGateway(environment);
+    await tollgateJson(['account', 'create', '--name', 'During'], environment);
+    expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
+    await gateway.stop();
+    const accounts = await tollgateJson<{ name: string }[]>(['account', 'list'], environment);
+    expect(accounts.map((account) => account.name)).toEqual(['Before', 'During']);
+    expect(isServerThere(environment.TOLLGATE_DATA)).toBe(false);
+  });
+
+  test('a folder too deep for a socket, with a blank and a quote in its name, is no obstacle', async () => {
+    const folder = dataFolder(`it's deep ${'x'.repeat(100)}`);
+    mkdirSync(folder, { recursive: true });
+    const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
+    await gateway.stop();
+  });
+});
+
+describe('on a database that is named', () => {
+  test('several nodes at once migrate an empty database, and no demo is made', async () => {
+    const database = await createEmptyDatabase();
+    const gateways = await Promise.all(
+      Array.from({ length: 4 }, () => startGateway({ DATABASE_URL: database.url })),
+    );
+    for (const gateway of gateways) expect(gateway.output()).not.toContain('svc_sk_');
+    expect([...(await database.sql`select count(*)::int as count from accounts`)]).toEqual([{ count: 0 }]);
+    expect(await Promise.all(gateways.map((gateway) => gateway.stop()))).toEqual([0, 0, 0, 0]);
+    await database.close();
+  });
+
+  test('price lists are kept, once for each different content', async () => {
+    const database = await createDatabase();
+    const catalog = (price: string) =>
+      `price_version: "1"\nproviders: { p: { name: P, adapter: openai, base_url: "http://127.0.0.1:9/v1" } }\nmodels: { m: { workload: chat, created: 2025-01-01, pricing: { billing_type: token, input: "${price}", output: "1" }, providers: [p] } }\n`;
+    for (const price of ['1', '2', '1']) {
+      const gateway = await startGateway({
+        DATABASE_URL: database.url,
+        TOLLGATE_CATALOG: writeCatalog(catalog(price)),
+      });
+      await gateway.stop();
+    }
+    const lists =
+      await database.sql`select version, content -> 'models' -> 0 -> 'pricing' ->> 'input' as input from price_lists order by id`;
+    expect([...lists]).toEqual([
+      { version: '1', input: '1' },
+      { version: '1', input: '2' },
+    ]);
+    await database.close();
+  });
+
+  test('SIGHUP reads the catalogue again', async () => {
+    const database = await createDatabase();
+    const gateway = await startGateway({
+      DATABASE_URL: database.url,
+      TOLLGATE_CATALOG: writeCatalog('price_version: "1"\nproviders: {}\nmodels: {}\n'),
+    });
+    gateway.process.kill('SIGHUP');
+    await Bun.sleep(200);
+    expect((await fetch(`${gateway.origin}/healthz`)).status).toBe(200);
+    await gateway.stop();
+    await database.close();
+  });
+
+  test('readiness follows the database, health does not', async () => {
+    const database = await createDatabase();
+    const gateway = await startGateway({ DATABASE_URL: database.url });
+    const status = async (path: string) => (await fetch(`${gateway.origin}${path}`)).status;
+    expect(await status('/readyz')).toBe(200);
+    await database.close();
+    expect(await status('/readyz')).toBe(503);
+    expect(await status('/healthz')).toBe(200);
+    await gateway.stop();
+  });
+});
+
+describe('what cannot start says why in one sentence and exits 1', () => {
+  async function refusal(environment: Record<string, string>): Promise<string> {
+    const { exitCode, stdout, stderr } = await tollgate(['serve'], { PORT: '0', ...environment });
+    expect(exitCode).toBe(1);
+    expect(stderr).toStartWith('tollgate: ');
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stderr + stdout).not.toMatch(/^\s+at /m);
+    return stderr.trim().slice('tollgate: '.length);
+  }
+
+  test.each([
+    [{ PORT: 'http' }, 'PORT must be a whole number from 0 to 65535, but is "http".'],
+    [{ PORT: '70000' }, 'PORT must be a whole number from 0 to 65535, but is "70000".'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be one of debug, info, warn, error, but is "loud".'],
+    [
+      { PUBLIC_URL: 'gateway.example.com' },
+      'PUBLIC_URL must be an address such as https://gateway.example.com, but is "gateway.example.com".',
+    ],
+    [
+      { DATABASE_URL: 'mysql://u:hunter2@h/d' },
+      'DATABASE_URL must have the form postgres://user:password@host:5432/database.',
+    ],
+    [{ DATABASE_URL_FILE: '/nowhere' }, 'DATABASE_URL_FILE names "/nowhere", which cannot be read.'],
+    [
+      { TOLLGATE_ALLOW_UNSAFE: 'everything' },
+      'TOLLGATE_ALLOW_UNSAFE must be one of fsync, full_page_writes, synchronous_commit, but is "everything".',
+    ],
+  ] as [Record<string, string>, string][])('%j', async (environment, message) => {
+    expect(await refusal(environment)).toBe(message);
+  });
+
+  test('an unreachable database, without its password', async () => {
+    const message = await refusal({ DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/none' });
+    expect(message).toStartWith('The database cannot be reached: ');
+    expect(message).not.toContain('hunter2');
+  });
+
+  test('a database that does not exist', async () => {
+    const database = await createDatabase();
+    expect(await refusal({ DATABASE_URL: database.url.replace(/test_\d+/, 'missing') })).toContain(
+      'database "missing" does not exist',
+    );
+    await database.close();
+  });
+
+  test('a missing and a broken catalogue', async () => {
+    const database = await createDatabase();
+    expect(
+      await refusal({ DATABASE_URL: database.url, TOLLGATE_CATALOG: '/nowhere/catalog.yaml' }),
+    ).toContain('catalog.yaml: the file does not exist');
+    expect(
+      await refusal({
+        DATABASE_URL: database.url,
+        TOLLGATE_CATALOG: writeCatalog('price_version: "1"\nproviders: {}\nmodels: {}\nextra: 1\n'),
+      }),
+    ).toContain('catalog.yaml:4');
+    await database.close();
+  });
+
+  test('a port in use', async () => {
+    const database = await createDatabase();
+    const gateway = await startGateway({ DATABASE_URL: database.url });
+    const port = new URL(gateway.origin).port;
+    expect(await refusal({ DATABASE_URL: database.url, PORT: port })).toBe(
+      `Port ${port} on 127.0.0.1 is in use. Set PORT to a free one.`,
+    );
+    await gateway.stop();
+    await database.close();
+  });
+
+  test('an address that is not this machine’s', async () => {
+    const database = await createDatabase();
+    expect(await refusal({ DATABASE_URL: database.url, HOST: '192.0.2.1' })).toContain('Check HOST and PORT');
+    await database.close();
+  });
+
+  test('a database that may lose commits, unless told so by name', async () => {
+    const database = await createDatabase();
+    const name = /test_\d+/.exec(database.url)?.[0];
+    await database.sql.unsafe(`alter database ${name} set synchronous_commit = off`);
+    expect(await refusal({ DATABASE_URL: database.url })).toContain('synchronous_commit off');
+    expect(await refusal({ DATABASE_URL: database.url, TOLLGATE_ALLOW_UNSAFE: 'fsync' })).toContain(
+      'TOLLGATE_ALLOW_UNSAFE=synchronous_commit',
+    );
+    const gateway = await startGateway({
+      DATABASE_URL: database.url,
+      TOLLGATE_ALLOW_UNSAFE: 'fsync,synchronous_commit',
+    });
+    expect(await gateway.stop()).toBe(0);
+    await database.close();
+  });
+
+  test('a database newer than the code, or made by other migrations', async () => {
+    const database = await createDatabase();
+    await database.sql`insert into schema_migrations (version, name, digest) values (9999, '9999_future.sql', '')`;
+    expect(await refusal({ DATABASE_URL: database.url })).toContain(
+      'The database is newer than this version of Tollgate: it has migration 9999',
+    );
+    await database.sql`delete from schema_migrations where version = 9999`;
+    await database.sql`update schema_migrations set digest = 'other' where version = 1`;
+    expect(await refusal({ DATABASE_URL: database.url })).toContain('Migration 0001_initial.sql differs');
+    await database.close();
+  });
+});
