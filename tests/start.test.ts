@@ -1,6 +1,6 @@
 /** Starting and stopping the whole program, on the embedded database and on one that is named. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDatabase, createEmptyDatabase } from './support/cluster.ts';
 import {
@@ -117,6 +117,27 @@ describe('on the embedded database', () => {
     const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
     await gateway.stop();
+  });
+});
+
+describe.skipIf(process.getuid?.() !== 0)('as root', () => {
+  test('the server runs as nobody where user namespaces are forbidden, and the folder changes hands both ways', async () => {
+    const folder = dataFolder('data');
+    const tools = dataFolder('tools');
+    mkdirSync(tools, { recursive: true });
+    await Bun.write(join(tools, 'unshare'), '#!/bin/sh\nexit 1\n');
+    chmodSync(join(tools, 'unshare'), 0o755);
+    const withoutNamespaces = { TOLLGATE_DATA: folder, PATH: `${tools}:${process.env.PATH}` };
+    const first = await welcomed(await startGateway(withoutNamespaces));
+    expect(statSync(join(folder, 'postgres')).uid).toBe(65_534);
+    await first.stop();
+    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    expect(statSync(join(folder, 'postgres')).uid).toBe(0);
+    expect(keyIn(second)).toBe(keyIn(first));
+    await second.stop();
+    const third = await welcomed(await startGateway(withoutNamespaces));
+    expect(keyIn(third)).toBe(keyIn(first));
+    await third.stop();
   });
 });
 

@@ -65,7 +65,7 @@ function locateCluster(dataFolder: string): Cluster {
   const folder = join(dataFolder, 'postgres');
   return {
     folder,
-    logFile: join(dataFolder, 'postgres.log'),
+    logFile: join(folder, 'server.log'),
     programs: locatePrograms(),
     user: serverUser(),
     connection: {

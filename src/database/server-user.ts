@@ -23,6 +23,8 @@ const nobodyPrefix = [
   '--clear-groups',
   '--inh-caps=+dac_override',
   '--ambient-caps=+dac_override',
+  // Without this, access(2) would judge by the user alone, and the programs would not find themselves.
+  '--securebits=+no_setuid_fixup',
   '--',
 ];
 

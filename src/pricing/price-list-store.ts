@@ -4,13 +4,12 @@ export type PriceList = Readonly<{ version: string; digest: string; content: unk
 
 /** Keeps a price list for ever, once for each different content, and returns the number that Generations name it by. */
 export async function storePriceList(sql: SQL, { version, digest, content }: PriceList): Promise<number> {
-  const [row] = await sql<[{ id: number }]>`
-    with stored as (
-      insert into price_lists (version, digest, content)
-      values (${version}, ${Buffer.from(digest, 'hex')}, ${JSON.stringify(content)}::text::jsonb)
-      on conflict (digest) do nothing
-      returning id
-    )
-    select id from stored union all select id from price_lists where digest = ${Buffer.from(digest, 'hex')} limit 1`;
+  const digestBytes = Buffer.from(digest, 'hex');
+  await sql`
+    insert into price_lists (version, digest, content)
+    values (${version}, ${digestBytes}, ${JSON.stringify(content)}::text::jsonb)
+    on conflict (digest) do nothing`;
+  // Asked in a statement of its own, because the one above cannot see a row that another node has just stored.
+  const [row] = await sql<[{ id: number }]>`select id from price_lists where digest = ${digestBytes}`;
   return row.id;
 }
