@@ -69,9 +69,9 @@ create index api_keys_by_account on api_keys (account_id, id);
 -- valid under load. theoretical_arrival_at is the state of the request limiter (GCRA).
 create table api_key_meters (
   key_id                  uuid primary key references api_keys,
-  theoretical_arrival_at  timestamptz not null default '-infinity',
+  theoretical_arrival_at  timestamptz not null default 'epoch',
   held                    numeric(38,12) not null default 0 check (held >= 0),
-  month                   date not null default '-infinity',
+  month                   date not null default 'epoch',
   month_spent             numeric(38,12) not null default 0 check (month_spent >= 0),
   last_used_at            timestamptz
 ) with (fillfactor = 50);
@@ -127,8 +127,12 @@ create table open_generations (
   streaming      boolean not null,
   hold           numeric(38,12) not null check (hold >= 0),
   price_list_id  integer not null,
+  -- The attempts so far; they become rows of their own, once and for all, when the Generation is settled.
+  attempts       jsonb not null,
   created_at     timestamptz not null
 ) with (fillfactor = 70);
+
+create index open_generations_by_node on open_generations (node_id);
 
 -- Finished Generations are written once and never changed. They are partitioned by ID, that is by time: a lookup by
 -- ID reads one partition, and old ones are dropped whole, without a lock on the table.
@@ -171,13 +175,12 @@ create table attempts (
   generation_id    uuid not null,
   index            smallint not null check (index > 0),
   provider         text not null,
-  status           text not null check (status in ('in_progress', 'succeeded', 'failed', 'cancelled')),
+  status           text not null check (status in ('succeeded', 'failed', 'cancelled')),
   started_at       timestamptz not null,
-  completed_at     timestamptz,
+  completed_at     timestamptz not null,
   upstream_status  smallint,
   error_code       text,
-  primary key (generation_id, index),
-  constraint attempts_ended check ((status = 'in_progress') = (completed_at is null))
+  primary key (generation_id, index)
 ) partition by range (generation_id);
 
 -- Where a partition is missing, rows land here rather than being refused.

@@ -1,0 +1,96 @@
+/**
+ * What the gateway asks of a chat provider and what it gets back, in its own words. An adapter translates both ways and
+ * does nothing else: it is pure, and never sees the database, prices, keys of customers or the response.
+ */
+import type { ErrorCode } from '../errors.ts';
+
+export type TextPart = Readonly<{ type: 'text'; text: string }>;
+export type ImagePart = Readonly<{ type: 'image'; url: string; detail: 'auto' | 'low' | 'high' | null }>;
+export type ToolCall = Readonly<{ id: string; name: string; arguments: string }>;
+
+export type ChatMessage =
+  | Readonly<{ role: 'system'; content: string }>
+  | Readonly<{ role: 'user'; content: string | readonly (TextPart | ImagePart)[] }>
+  | Readonly<{ role: 'assistant'; content: string | null; toolCalls: readonly ToolCall[] }>
+  | Readonly<{ role: 'tool'; toolCallId: string; content: string; name: string | null }>;
+
+/** `parameters` is a JSON Schema of the client's, passed on as data. */
+export type Tool = Readonly<{ name: string; description: string | null; parameters: JsonObject | null }>;
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export type ToolChoice = 'auto' | 'none' | Readonly<{ functionName: string }>;
+
+export type ResponseFormat =
+  | Readonly<{ type: 'text' }>
+  | Readonly<{ type: 'json_object' }>
+  | Readonly<{
+      type: 'json_schema';
+      name: string;
+      description: string | null;
+      schema: JsonObject | null;
+      strict: boolean | null;
+    }>;
+
+/** One conversation to be continued. Null stands for what the client left out. */
+export type ChatCall = Readonly<{
+  messages: readonly ChatMessage[];
+  temperature: number | null;
+  maxTokens: number | null;
+  topP: number | null;
+  stop: readonly string[] | null;
+  presencePenalty: number | null;
+  tools: readonly Tool[] | null;
+  toolChoice: ToolChoice | null;
+  parallelToolCalls: boolean | null;
+  responseFormat: ResponseFormat | null;
+  seed: number | null;
+}>;
+
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
+
+export type TokenUsage = Readonly<{ inputTokens: number; outputTokens: number }>;
+
+/** A whole answer. Usage is null when the provider did not report one that makes sense. */
+export type ChatAnswer = Readonly<{
+  content: string | null;
+  toolCalls: readonly ToolCall[];
+  finishReason: FinishReason;
+  usage: TokenUsage | null;
+}>;
+
+/** A piece of a streamed answer. Calls to tools are told apart by their index. */
+export type ChatEvent =
+  | Readonly<{ type: 'text'; text: string }>
+  | Readonly<{ type: 'tool_call'; index: number; id: string; name: string }>
+  | Readonly<{ type: 'tool_arguments'; index: number; text: string }>
+  | Readonly<{ type: 'finish'; reason: FinishReason }>
+  | Readonly<{ type: 'usage'; usage: TokenUsage }>
+  | Readonly<{ type: 'end' }>;
+
+/** Where a call goes. */
+export type Upstream = Readonly<{ baseUrl: string; apiKey: string | null; model: string; generationId: string }>;
+
+export type UpstreamRequest = Readonly<{ url: string; headers: Record<string, string>; body: string }>;
+
+export type ChatAdapter = Readonly<{
+  chatRequest: (call: ChatCall, upstream: Upstream, stream: boolean) => UpstreamRequest;
+  /** Reads the JSON body of a whole answer; throws a ProviderError when it is not one. */
+  readAnswer: (body: unknown) => ChatAnswer;
+  /** Makes a reader for one stream: it gets the data of each event in turn and says what it means. */
+  openReader: () => (data: string) => readonly ChatEvent[];
+}>;
+
+/** A failure of a provider, in the codes of the catalogue. Its own words and addresses are never part of it. */
+export class ProviderError extends Error {
+  readonly code: ErrorCode;
+  readonly upstreamStatus: number | null;
+  readonly retryAfterSeconds: number | null;
+
+  constructor(code: ErrorCode, upstreamStatus: number | null = null, retryAfterSeconds: number | null = null) {
+    super(`The provider failed: ${code}.`);
+    this.name = 'ProviderError';
+    this.code = code;
+    this.upstreamStatus = upstreamStatus;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
