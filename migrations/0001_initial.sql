@@ -1,8 +1,8 @@
 -- The whole ledger of the gateway. Amounts are USD with 12 decimals; IDs are UUIDv7 and so sort by time.
 --
 -- Tables on the path of every request (open_generations, generations, attempts, ledger_entries, usage_records) carry
--- no foreign keys: each would cost a lookup and a row lock per request. Accounts and keys are never deleted, and
--- `tollgate ledger audit` checks the references instead.
+-- no foreign keys: each would cost a lookup and a row lock per request. Accounts, keys and price lists are never
+-- deleted, and `tollgate ledger audit` checks the references instead.
 
 create table accounts (
   id            uuid primary key,
@@ -19,14 +19,15 @@ create table accounts (
 create table ledger_entries (
   account_id     uuid not null,
   number         bigint not null check (number > 0),
-  kind           text not null check (kind in ('credit', 'charge')),
+  kind           text not null check (kind in ('credit', 'charge', 'correction')),
   amount         numeric(38,12) not null,
   balance_after  numeric(38,12) not null check (balance_after >= 0),
   generation_id  uuid,
   memo           text check (length(memo) <= 500),
   created_at     timestamptz not null default now(),
   primary key (account_id, number),
-  constraint ledger_entries_sign check ((kind = 'credit' and amount > 0) or (kind = 'charge' and amount <= 0)),
+  constraint ledger_entries_sign check (
+    case kind when 'credit' then amount > 0 when 'charge' then amount <= 0 else amount <> 0 end),
   constraint ledger_entries_source check ((kind = 'charge') = (generation_id is not null))
 );
 
@@ -39,6 +40,9 @@ end $$;
 
 create trigger ledger_entries_append_only before update or delete on ledger_entries
   for each row execute function refuse_change();
+
+create trigger ledger_entries_never_emptied before truncate on ledger_entries
+  for each statement execute function refuse_change();
 
 -- What the operator lost: usage that a provider did not report, or that a balance did not cover.
 create table write_offs (
@@ -152,6 +156,7 @@ create table generations (
   output_tokens           bigint check (output_tokens >= 0),
   units                   bigint check (units >= 0),
   unit                    text check (unit in ('tokens', 'images')),
+  tier                    text,
   cost_input              numeric(38,12) check (cost_input >= 0),
   cost_output             numeric(38,12) check (cost_output >= 0),
   cost_total              numeric(38,12) check (cost_total >= 0),
@@ -163,6 +168,9 @@ create table generations (
   primary key (id),
   constraint generations_completed_is_billed check (status <> 'completed' or (cost_total is not null and error_code is null)),
   constraint generations_failed_says_why check (status <> 'failed' or error_code is not null),
+  constraint generations_usage_whole check (num_nulls(input_tokens, output_tokens, units, unit) in (0, 4)),
+  constraint generations_cost_whole check (num_nulls(cost_input, cost_output, cost_total) in (0, 3)),
+  constraint generations_cost_sums check (cost_total = cost_input + cost_output),
   constraint generations_cost_needs_usage check (cost_total is null or units is not null)
 ) partition by range (id);
 
@@ -183,34 +191,35 @@ create table attempts (
   primary key (generation_id, index)
 ) partition by range (generation_id);
 
--- Where a partition is missing, rows land here rather than being refused.
-create table generations_rest partition of generations default;
-create table attempts_rest partition of attempts default;
-
 -- The smallest UUIDv7 that can be made at a time: a boundary between partitions.
 create function first_id_at(at timestamptz) returns uuid language sql immutable as $$
   select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
 $$;
 
--- Makes the weekly partitions that cover the given days. Safe to repeat; the caller lets only one node do it at a time.
+-- Makes the monthly partitions from one day to another. Safe to repeat; the caller lets only one node do it at a time.
+-- A partition is made on its own and then attached, which does not get in the way of reading or writing the others.
 create function create_partitions(from_day date, to_day date) returns void language plpgsql as $$
 declare
-  week date := date_trunc('week', from_day::timestamp)::date;
+  month date := date_trunc('month', from_day::timestamp)::date;
   base text;
+  partition text;
 begin
-  while week <= to_day loop
+  while month <= to_day loop
     foreach base in array array['generations', 'attempts'] loop
-      if to_regclass(format('%I', base || '_' || to_char(week, 'YYYYMMDD'))) is null then
-        execute format('create table %I partition of %I for values from (%L) to (%L)',
-          base || '_' || to_char(week, 'YYYYMMDD'), base,
-          first_id_at(week::timestamp at time zone 'UTC'), first_id_at((week + 7)::timestamp at time zone 'UTC'));
+      partition := base || '_' || to_char(month, 'YYYY_MM');
+      if to_regclass(format('%I', partition)) is null then
+        execute format('create table %I (like %I including defaults including constraints)', partition, base);
+        execute format('alter table %I attach partition %I for values from (%L) to (%L)', base, partition,
+          first_id_at(month::timestamp at time zone 'UTC'),
+          first_id_at((month + interval '1 month')::timestamp at time zone 'UTC'));
       end if;
     end loop;
-    week := week + 7;
+    month := month + interval '1 month';
   end loop;
 end $$;
 
--- One record for each billed Generation, under the same ID. Kept when the Generation is dropped.
+-- One record for each billed Generation, under the same ID. Kept when the Generation is dropped, and enough to say why
+-- it cost what it did: the usage, the tier, the price list and the time.
 create table usage_records (
   id             uuid primary key,
   account_id     uuid not null,
@@ -220,7 +229,9 @@ create table usage_records (
   output_tokens  bigint not null check (output_tokens >= 0),
   units          bigint not null check (units >= 0),
   unit           text not null check (unit in ('tokens', 'images')),
+  tier           text,
   cost           numeric(38,12) not null check (cost >= 0),
+  price_list_id  integer not null,
   billed_at      timestamptz not null
 );
 
@@ -231,7 +242,7 @@ create table idempotent_requests (
   key_id         uuid not null,
   name_hash      bytea not null check (length(name_hash) = 32),
   body_hash      bytea not null check (length(body_hash) = 32),
-  generation_id  uuid not null,
+  request_id     uuid not null,
   node_id        uuid not null,
   answer         bytea,
   created_at     timestamptz not null default now(),
@@ -254,15 +265,17 @@ create table users (
 );
 
 create table user_credentials (
-  id           uuid primary key,
-  user_id      uuid not null references users on delete cascade,
-  provider_id  text not null,
-  account_id   text not null,
-  password     text,
-  created_at   timestamptz not null default now(),
-  updated_at   timestamptz not null default now(),
-  unique (provider_id, account_id)
+  id                   uuid primary key,
+  user_id              uuid not null references users on delete cascade,
+  provider_id          text not null,
+  provider_account_id  text not null,
+  password             text,
+  created_at           timestamptz not null default now(),
+  updated_at           timestamptz not null default now(),
+  unique (provider_id, provider_account_id)
 );
+
+create index user_credentials_by_user on user_credentials (user_id);
 
 create table memberships (
   user_id     uuid not null references users on delete cascade,

@@ -102,14 +102,19 @@ type ErrorDetails = Readonly<{
   param?: string;
   message?: string;
   retryAfterSeconds?: number;
+  rate?: RateLimit | null;
   cause?: unknown;
 }>;
+
+/** The state of a key's request limit, for the headers of an answer. */
+export type RateLimit = Readonly<{ limit: number; remaining: number; resetMs: number }>;
 
 /** A refusal or failure that has a place in the table. Throw it anywhere; routes.ts turns it into a response. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly rate: RateLimit | null;
 
   constructor(code: ErrorCode, details: ErrorDetails = {}) {
     super(details.message ?? errorTable[code].message, { cause: details.cause });
@@ -117,6 +122,7 @@ export class ApiError extends Error {
     this.code = code;
     this.param = details.param;
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.rate = details.rate ?? null;
   }
 }
 

@@ -1,10 +1,19 @@
 /** Puts the gateway together: config → database → migrate → catalogue → routes → listen → drain. */
+import { hostname } from 'node:os';
 import type { SQL } from 'bun';
 import type { Config } from './config.ts';
 import { type Database, openDatabase } from './database/connection.ts';
 import { migrate } from './database/migrate.ts';
 import { prepareDemo } from './demo.ts';
+import { AbandonedStreams } from './inference/abandoned-streams.ts';
+import { Admitter } from './inference/admit.ts';
+import type { OpenGeneration } from './inference/generation.ts';
+import { noteAttempts } from './inference/note-attempts.ts';
 import { openKeyCache } from './keys/key-cache.ts';
+import { type Ledger, openLedger } from './ledger/ledger.ts';
+import { takeLease } from './ledger/node-lease.ts';
+import { openSpool, type Spool } from './ledger/spool.ts';
+import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { OperatorError } from './lib/operator-error.ts';
 import { CatalogStore } from './models/catalog-store.ts';
@@ -42,11 +51,23 @@ async function start(config: Config, database: Database, log: Log, closers: (() 
   const keys = await openKeyCache(database.sql);
   closers.push(keys.close);
 
+  const node = { id: newId(), name: `${hostname()}:${config.port}` };
+  const spool = openSpool(config.dataFolder, process.pid, node.id);
+  const ledger = openLedger(database.openDedicated(), spool, log);
+  closers.push(ledger.close);
+  await settleLeftBehind(ledger, spool, log);
+  const lease = await takeLease(database.sql, ledger, node, log);
+  closers.push(lease.stop, ledger.whenSettled);
+
   let isDraining = false;
   const services = {
     log,
+    sql: database.sql,
     keys,
     catalog,
+    admitter: new Admitter(ledger, node.id),
+    noteAttempts: (generation: OpenGeneration) => noteAttempts(database.sql, generation),
+    abandoned: new AbandonedStreams(),
     isDraining: () => isDraining,
     isDatabaseReachable: () => answers(database.sql),
   };
@@ -65,6 +86,15 @@ async function start(config: Config, database: Database, log: Log, closers: (() 
       await stopped;
     },
   };
+}
+
+/** Usage that an earlier process could not store any more is settled before anything new begins. */
+async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise<void> {
+  const settlements = spool.leftBehind();
+  if (settlements.length === 0) return;
+  await Promise.all(settlements.map((settlement) => ledger.settle(settlement)));
+  spool.clearLeftBehind();
+  log.warn('settled what an earlier process left behind', { count: settlements.length });
 }
 
 /** The catalogue in force, kept up with its file: a bad one is refused and the old one stays. */

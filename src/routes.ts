@@ -1,6 +1,10 @@
 /** Every route on one screen, and the one place where errors become responses. */
+
+import { createChatCompletion } from './chat/handler.ts';
 import { ApiError, errorTable, presentError } from './errors.ts';
+import { getGeneration } from './generations/handler.ts';
 import type { Handler, Services } from './http/context.ts';
+import { setRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { newRequestId } from './lib/ids.ts';
 import { listModels } from './models/handler.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
@@ -18,6 +22,8 @@ export function createRoutes(services: Services): {
       answer(route, handler, request, services);
   return {
     routes: {
+      '/v1/chat/completions': { POST: on('/v1/chat/completions', createChatCompletion) },
+      '/v1/generations/:id': { GET: on('/v1/generations/:id', getGeneration) },
       '/v1/models': { GET: on('/v1/models', listModels) },
       '/': { GET: on('/', showStartPage) },
       '/start.css': { GET: on('/start.css', showStartStyle) },
@@ -63,6 +69,7 @@ function refuse(thrown: unknown, requestId: string, route: string, services: Ser
   if (status === null || status >= 500)
     services.log.error('request failed', { requestId, route, code: error.code, error });
   const headers = new Headers();
+  if (error.rate !== null) setRateLimitHeaders(headers, error.rate);
   if (error.retryAfterSeconds !== undefined) headers.set('retry-after', `${error.retryAfterSeconds}`);
   // SDKs retry every 5xx unless told not to.
   if (status !== null && status >= 500 && retryable === 'no') headers.set('x-should-retry', 'false');

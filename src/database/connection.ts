@@ -6,6 +6,8 @@ import { acquireEmbeddedServer } from './embedded.ts';
 export type Database = Readonly<{
   sql: SQL;
   isEmbedded: boolean;
+  /** A client of its own, with one connection: for work that must not wait for other work. */
+  openDedicated: () => SQL;
   close: () => Promise<void>;
 }>;
 
@@ -27,16 +29,20 @@ export async function openDatabase(config: Config): Promise<Database> {
 }
 
 function openNamed(url: string): Database {
-  const sql = new SQL(url, { ...poolOptions, connectionTimeout: connectTimeoutSeconds });
-  return { sql, isEmbedded: false, close: () => sql.close({ timeout: 5 }) };
+  const open = (max: number) =>
+    new SQL(url, { ...poolOptions, max, connectionTimeout: connectTimeoutSeconds });
+  const sql = open(poolSize);
+  return { sql, isEmbedded: false, openDedicated: () => open(1), close: () => sql.close({ timeout: 5 }) };
 }
 
 async function openEmbedded(dataFolder: string): Promise<Database> {
   const server = await acquireEmbeddedServer(dataFolder);
-  const sql = new SQL({ ...server.connection, ...poolOptions });
+  const open = (max: number) => new SQL({ ...server.connection, ...poolOptions, max });
+  const sql = open(poolSize);
   return {
     sql,
     isEmbedded: true,
+    openDedicated: () => open(1),
     close: async () => {
       await sql.close({ timeout: 5 });
       await server.release();
@@ -46,7 +52,6 @@ async function openEmbedded(dataFolder: string): Promise<Database> {
 
 const poolOptions = {
   adapter: 'postgres',
-  max: poolSize,
   bigint: true,
   connection: { application_name: 'tollgate', timezone: 'UTC' },
 } as const;

@@ -12,7 +12,7 @@ type AppliedMigration = { version: number; digest: string };
 
 const migrationsFolder = join(import.meta.dir, '../../migrations');
 const migrationLock = 7_012_018_002;
-const partitionsAheadDays = 60;
+const partitionsAheadDays = 365;
 
 /** Brings the schema up to date; returns the names of the migrations that were applied. */
 export async function migrate(sql: SQL): Promise<string[]> {

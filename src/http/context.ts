@@ -1,3 +1,7 @@
+import type { SQL } from 'bun';
+import type { AbandonedStreams } from '../inference/abandoned-streams.ts';
+import type { Admitter } from '../inference/admit.ts';
+import type { NoteAttempts } from '../inference/run.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
 import type { Log } from '../lib/log.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
@@ -5,8 +9,12 @@ import type { ActiveCatalog } from '../routing/active-catalog.ts';
 /** What main.ts puts together and every handler may use. */
 export type Services = Readonly<{
   log: Log;
+  sql: SQL;
   keys: KeyCache;
   catalog: () => ActiveCatalog;
+  admitter: Admitter;
+  noteAttempts: NoteAttempts;
+  abandoned: AbandonedStreams;
   isDraining: () => boolean;
   isDatabaseReachable: () => Promise<boolean>;
 }>;

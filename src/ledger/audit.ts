@@ -75,10 +75,28 @@ const invariants: readonly Invariant[] = [
             from open_generations join generations on generations.id = open_generations.id`,
   },
   {
-    says: 'every hold and every entry belongs to an account that exists',
+    says: 'what each key spent this month equals its usage records of the month',
+    query: `select count(*) as checked, count(*) filter (where month_spent <> coalesce(total, 0)) as violations
+            from api_key_meters left join (
+              select key_id, date_trunc('month', billed_at at time zone 'UTC')::date as billed_month, sum(cost) as total
+              from usage_records where billed_at >= date_trunc('month', now() at time zone 'UTC') at time zone 'UTC' group by 1, 2
+            ) as used on used.key_id = api_key_meters.key_id and billed_month = month
+            where month = date_trunc('month', now() at time zone 'UTC')::date`,
+  },
+  {
+    says: 'every entry, hold, usage record and write-off belongs to an account that exists',
     query: `select count(*) as checked, count(*) filter (where accounts.id is null) as violations
-            from (select account_id from ledger_entries union all select account_id from open_generations) as owned
+            from (select account_id from ledger_entries union all select account_id from open_generations
+                  union all select account_id from usage_records union all select account_id from write_offs) as owned
             left join accounts on accounts.id = account_id`,
+  },
+  {
+    says: 'every hold and usage record belongs to a key of its account and to a price list that exist',
+    query: `select count(*) as checked, count(*) filter (where api_keys.id is null or price_lists.id is null) as violations
+            from (select key_id, account_id, price_list_id from open_generations
+                  union all select key_id, account_id, price_list_id from usage_records) as owned
+            left join api_keys on api_keys.id = key_id and api_keys.account_id = owned.account_id
+            left join price_lists on price_lists.id = price_list_id`,
   },
 ];
 

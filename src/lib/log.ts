@@ -8,6 +8,7 @@ export type LogLevel = (typeof logLevels)[number];
 
 export type LogFields = Readonly<{
   requestId?: string;
+  generationId?: string;
   method?: string;
   route?: string;
   status?: number;
@@ -29,6 +30,7 @@ export type LogFields = Readonly<{
 
 const allowedFields = new Set<string>([
   'requestId',
+  'generationId',
   'method',
   'route',
   'status',

@@ -68,7 +68,12 @@ export type ChatEvent =
   | Readonly<{ type: 'end' }>;
 
 /** Where a call goes. */
-export type Upstream = Readonly<{ baseUrl: string; apiKey: string | null; model: string; generationId: string }>;
+export type Upstream = Readonly<{
+  baseUrl: string;
+  apiKey: string | null;
+  model: string;
+  generationId: string;
+}>;
 
 export type UpstreamRequest = Readonly<{ url: string; headers: Record<string, string>; body: string }>;
 
@@ -86,7 +91,11 @@ export class ProviderError extends Error {
   readonly upstreamStatus: number | null;
   readonly retryAfterSeconds: number | null;
 
-  constructor(code: ErrorCode, upstreamStatus: number | null = null, retryAfterSeconds: number | null = null) {
+  constructor(
+    code: ErrorCode,
+    upstreamStatus: number | null = null,
+    retryAfterSeconds: number | null = null,
+  ) {
     super(`The provider failed: ${code}.`);
     this.name = 'ProviderError';
     this.code = code;

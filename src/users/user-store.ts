@@ -22,7 +22,7 @@ export async function createUser(sql: SQL, user: NewUser): Promise<{ id: string;
       on conflict (email) do nothing returning id`;
     if (created.length === 0) return null;
     await transaction`
-      insert into user_credentials (id, user_id, provider_id, account_id, password)
+      insert into user_credentials (id, user_id, provider_id, provider_account_id, password)
       values (${newId()}, ${id}, 'credential', ${id}, ${password})`;
     if (user.accountId !== null) {
       await transaction`insert into memberships (user_id, account_id, role) values (${id}, ${user.accountId}, 'owner')`;

@@ -1,0 +1,204 @@
+/** Unknown JSON becomes a ChatRequest or a refusal that names its parameter. Nothing is clamped, nothing ignored. */
+import { z } from 'zod';
+import { firstProblem, type Problem, toApiError } from '../http/problem.ts';
+import type {
+  ChatCall,
+  ChatMessage,
+  ImagePart,
+  ResponseFormat,
+  TextPart,
+  Tool,
+  ToolChoice,
+} from '../providers/chat.ts';
+import { chatRequestSchema, type WireChatRequest, type WireContentPart, type WireMessage } from './schema.ts';
+
+export type ChatRequest = Readonly<{
+  model: string;
+  stream: boolean;
+  includeUsage: boolean;
+  call: ChatCall;
+}>;
+
+/** Compiled, a good body is checked in a sixth of the time; a bad one is then read again for what is wrong. */
+const schema = z.compile(chatRequestSchema, { strict: true });
+
+/** The shape comes first; then, in a body of the right shape, what its fields mean for each other. */
+export function parseChat(body: unknown): ChatRequest {
+  const result = schema.safeParse(body);
+  if (!result.success) throw toApiError(inWordsOfContract(firstProblem(result.error.issues, body), body));
+  const problem = relationProblem(result.data);
+  if (problem !== null) throw toApiError(problem);
+  return toRequest(result.data);
+}
+
+/** Where the contract asks for another code or param than the place of a problem gives. */
+function inWordsOfContract(problem: Problem, body: unknown): Problem {
+  const [field] = problem.path;
+  if (field === 'tools') return { code: 'invalid_parameter', path: ['tools'], message: problem.message };
+  if (field === 'max_completion_tokens')
+    return { ...problem, message: `${problem.message} Use max_tokens instead.` };
+  if (field === 'tool_choice' && (body as WireChatRequest).tool_choice === ('required' as string))
+    return unsupported(
+      'tool_choice',
+      'The tool_choice "required" is not supported: use "auto" or name a function.',
+    );
+  return problem;
+}
+
+/** In the order of the contract's table, the same for every order of the body. */
+function relationProblem(wire: WireChatRequest): Problem | null {
+  return conversationProblem(wire.messages) ?? toolsProblem(wire) ?? streamProblem(wire);
+}
+
+function conversationProblem(messages: readonly WireMessage[]): Problem | null {
+  const calledIds = new Set<string>();
+  for (const [index, message] of messages.entries()) {
+    const problem =
+      message.role === 'assistant'
+        ? assistantProblem(message, index, calledIds)
+        : message.role === 'tool' && !calledIds.has(message.tool_call_id)
+          ? invalid(
+              ['messages', index, 'tool_call_id'],
+              'No earlier assistant message holds a tool call with this ID.',
+            )
+          : null;
+    if (problem !== null) return problem;
+  }
+  return null;
+}
+
+/** Adds the calls of the message to those that a later tool message may answer. */
+function assistantProblem(
+  message: Extract<WireMessage, { role: 'assistant' }>,
+  index: number,
+  calledIds: Set<string>,
+): Problem | null {
+  if (message.tool_calls === undefined) {
+    if (typeof message.content === 'string') return null;
+    const expected = 'An assistant message without tool_calls needs content.';
+    const path = ['messages', index, 'content'];
+    return message.content === null
+      ? invalid(path, expected)
+      : { code: 'missing_required_parameter', path, message: expected };
+  }
+  const ownIds = new Set<string>();
+  for (const [callIndex, { id }] of message.tool_calls.entries()) {
+    if (ownIds.has(id))
+      return invalid(
+        ['messages', index, 'tool_calls', callIndex, 'id'],
+        'Another tool call of this message has the same ID.',
+      );
+    ownIds.add(id);
+    calledIds.add(id);
+  }
+  return null;
+}
+
+function toolsProblem(wire: WireChatRequest): Problem | null {
+  const { tools, tool_choice: choice } = wire;
+  const names = new Set(tools?.map((tool) => tool.function.name));
+  if (tools !== undefined && names.size < tools.length)
+    return invalid(['tools'], 'Two tools have the same function name.');
+  if (choice !== undefined && tools === undefined)
+    return invalid(['tool_choice'], 'The parameter tool_choice needs tools.');
+  if (typeof choice === 'object' && !names.has(choice.function.name))
+    return invalid(['tool_choice'], 'The function named by tool_choice is not declared in tools.');
+  if (wire.parallel_tool_calls === true && tools === undefined)
+    return invalid(['parallel_tool_calls'], 'The parameter parallel_tool_calls needs at least one tool.');
+  return null;
+}
+
+function streamProblem(wire: WireChatRequest): Problem | null {
+  return wire.stream_options != null && wire.stream !== true
+    ? invalid(['stream_options'], 'The parameter stream_options is allowed only with "stream": true.')
+    : null;
+}
+
+function invalid(path: Problem['path'], message: string): Problem {
+  return { code: 'invalid_parameter', path, message };
+}
+
+function unsupported(field: string, message: string): Problem {
+  return { code: 'unsupported_parameter', path: [field], message };
+}
+
+function toRequest(wire: WireChatRequest): ChatRequest {
+  return {
+    model: wire.model,
+    stream: wire.stream === true,
+    includeUsage: wire.stream_options?.include_usage === true,
+    call: {
+      messages: wire.messages.map(toMessage),
+      temperature: wire.temperature ?? null,
+      maxTokens: wire.max_tokens ?? null,
+      topP: wire.top_p ?? null,
+      stop: typeof wire.stop === 'string' ? [wire.stop] : (wire.stop ?? null),
+      presencePenalty: wire.presence_penalty ?? null,
+      tools: wire.tools?.map(toTool) ?? null,
+      toolChoice: wire.tool_choice === undefined ? null : toToolChoice(wire.tool_choice),
+      parallelToolCalls: wire.parallel_tool_calls ?? null,
+      responseFormat: wire.response_format === undefined ? null : toResponseFormat(wire.response_format),
+      seed: wire.seed ?? null,
+    },
+  };
+}
+
+function toMessage(wire: WireMessage): ChatMessage {
+  switch (wire.role) {
+    case 'system':
+      return { role: 'system', content: wire.content };
+    case 'user':
+      return {
+        role: 'user',
+        content: typeof wire.content === 'string' ? wire.content : wire.content.map(toPart),
+      };
+    case 'assistant':
+      return {
+        role: 'assistant',
+        content: wire.content ?? null,
+        toolCalls:
+          wire.tool_calls?.map((call) => ({
+            id: call.id,
+            name: call.function.name,
+            arguments: call.function.arguments,
+          })) ?? [],
+      };
+    case 'tool':
+      return {
+        role: 'tool',
+        toolCallId: wire.tool_call_id,
+        content: wire.content,
+        name: wire.name ?? null,
+      };
+  }
+}
+
+function toPart(wire: WireContentPart): TextPart | ImagePart {
+  return wire.type === 'text'
+    ? { type: 'text', text: wire.text }
+    : { type: 'image', url: wire.image_url.url, detail: wire.image_url.detail ?? null };
+}
+
+function toTool({ function: declared }: NonNullable<WireChatRequest['tools']>[number]): Tool {
+  return {
+    name: declared.name,
+    description: declared.description ?? null,
+    parameters: declared.parameters ?? null,
+  };
+}
+
+function toToolChoice(wire: NonNullable<WireChatRequest['tool_choice']>): ToolChoice {
+  return typeof wire === 'string' ? wire : { functionName: wire.function.name };
+}
+
+function toResponseFormat(wire: NonNullable<WireChatRequest['response_format']>): ResponseFormat {
+  if (wire.type !== 'json_schema') return { type: wire.type };
+  const { name, description, schema: jsonSchema, strict } = wire.json_schema;
+  return {
+    type: 'json_schema',
+    name,
+    description: description ?? null,
+    schema: jsonSchema ?? null,
+    strict: strict ?? null,
+  };
+}

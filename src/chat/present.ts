@@ -1,0 +1,88 @@
+/** A chat answer in the words of the contract: its fields and no others. */
+import { type ApiError, presentError } from '../errors.ts';
+import type { ChatAnswer, FinishReason, TokenUsage, ToolCall } from '../providers/chat.ts';
+
+export function presentCompletion(
+  requestId: string,
+  createdSeconds: number,
+  model: string,
+  answer: ChatAnswer,
+  usage: TokenUsage,
+) {
+  return {
+    id: requestId,
+    object: 'chat.completion',
+    created: createdSeconds,
+    model,
+    choices: [{ index: 0, finish_reason: answer.finishReason, message: presentMessage(answer) }],
+    usage: presentUsage(usage),
+  };
+}
+
+/** A message that calls tools has no content. */
+function presentMessage({ content, toolCalls }: ChatAnswer) {
+  if (toolCalls.length === 0) return { role: 'assistant', content: content ?? '' };
+  return { role: 'assistant', content: null, tool_calls: toolCalls.map(presentToolCall) };
+}
+
+function presentToolCall({ id, name, arguments: text }: ToolCall) {
+  return { id, type: 'function', function: { name, arguments: text } };
+}
+
+function presentUsage({ inputTokens, outputTokens }: TokenUsage) {
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+  };
+}
+
+/** Writes the events of one stream. What all its chunks have in common is put together once. */
+export class ChunkWriter {
+  readonly #head: string;
+
+  constructor(requestId: string, createdSeconds: number, model: string) {
+    const shared = JSON.stringify({
+      id: requestId,
+      object: 'chat.completion.chunk',
+      created: createdSeconds,
+      model,
+    });
+    this.#head = `data: ${shared.slice(0, -1)},"choices":[`;
+  }
+
+  role(): string {
+    return this.#chunk('{"role":"assistant","content":""}', null);
+  }
+
+  text(text: string): string {
+    return this.#chunk(`{"content":${JSON.stringify(text)}}`, null);
+  }
+
+  toolCall(index: number, id: string, name: string): string {
+    const call = { index, id, type: 'function', function: { name, arguments: '' } };
+    return this.#chunk(JSON.stringify({ tool_calls: [call] }), null);
+  }
+
+  toolArguments(index: number, text: string): string {
+    return this.#chunk(JSON.stringify({ tool_calls: [{ index, function: { arguments: text } }] }), null);
+  }
+
+  finish(reason: FinishReason): string {
+    return this.#chunk('{}', reason);
+  }
+
+  usage(usage: TokenUsage): string {
+    return `${this.#head}],"usage":${JSON.stringify(presentUsage(usage))}}\n\n`;
+  }
+
+  #chunk(delta: string, reason: FinishReason | null): string {
+    return `${this.#head}{"index":0,"delta":${delta},"finish_reason":${reason === null ? 'null' : `"${reason}"`}}]}\n\n`;
+  }
+}
+
+export const endOfStream = 'data: [DONE]\n\n';
+
+export function errorEvent(error: ApiError): string {
+  return `data: ${JSON.stringify(presentError(error))}\n\n`;
+}

@@ -1,0 +1,159 @@
+/**
+ * The body of POST /v1/chat/completions as it stands on the wire. Each message in here completes the sentence
+ * "expected …". What only several fields together show is checked in parse.ts.
+ */
+import { z } from 'zod';
+import { listOf } from '../http/json-list.ts';
+import type { JsonObject } from '../providers/chat.ts';
+
+const functionName = 'a name of 1 to 64 letters, digits, underscores or dashes';
+
+const text = z.string('a string');
+const flag = z.boolean('true or false');
+const functionType = z.literal('function', '"function"');
+
+function nonEmptyText(expected = 'a non-empty string') {
+  return z.string(expected).min(1, expected);
+}
+
+function nameText() {
+  return z.string(functionName).regex(/^[a-zA-Z0-9_-]{1,64}$/, functionName);
+}
+
+function wholeNumber(least: number, expected: string) {
+  return z.int(expected).min(least, expected).max(2_147_483_647, expected);
+}
+
+/** An object with exactly these fields. */
+function fields<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  return z.strictObject(shape, `an object with the fields ${Object.keys(shape).join(', ')}`);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** For objects told apart by one of their fields: what that field may hold, unless there is no object at all. */
+function kind(expected: string) {
+  return ({ input }: Readonly<{ input?: unknown }>) => (isObject(input) ? expected : 'an object');
+}
+
+/**
+ * A JSON Schema of the client's is data: it is neither read nor copied, so its names can do no harm. A record would
+ * copy it, and lose `__proto__`.
+ */
+const jsonSchema = z
+  .unknown()
+  .refine(isObject, 'an object')
+  .meta({ type: 'object' }) as unknown as z.ZodType<JsonObject>;
+
+const imageUrl = 'an https:// URL without credentials, or data:image/…;base64,…';
+const dataUrlHead = /^data:image\/[a-z0-9.+-]{1,64};base64,/i;
+
+/** Only the head of a data URL is looked at: the rest can be megabytes, and only the provider decodes it. */
+function isImageUrl(url: string): boolean {
+  const head = dataUrlHead.exec(url.slice(0, 100));
+  if (head !== null) return url.length > head[0].length;
+  // The URL parser would drop spaces and line breaks, and so check another text than the one that is passed on.
+  if (!/^https:\/\//i.test(url) || /[\s\p{Cc}]/u.test(url)) return false;
+  const parsed = URL.parse(url);
+  return parsed !== null && parsed.username === '' && parsed.password === '';
+}
+
+const contentPart = z.discriminatedUnion(
+  'type',
+  [
+    fields({ type: z.literal('text'), text }),
+    fields({
+      type: z.literal('image_url'),
+      image_url: fields({
+        url: z.string(imageUrl).refine(isImageUrl, imageUrl),
+        detail: z.enum(['auto', 'low', 'high'], '"auto", "low" or "high"').optional(),
+      }),
+    }),
+  ],
+  { error: kind('"text" or "image_url"') },
+);
+
+const toolCall = fields({
+  id: nonEmptyText(),
+  type: functionType,
+  function: fields({ name: nonEmptyText(), arguments: text }),
+});
+
+const userContent = 'a string or a non-empty array of content parts';
+
+const message = z.discriminatedUnion(
+  'role',
+  [
+    fields({ role: z.literal('system'), content: text }),
+    fields({
+      role: z.literal('user'),
+      content: z.union([text, listOf(contentPart, userContent, { least: 1 })], userContent),
+    }),
+    fields({
+      role: z.literal('assistant'),
+      content: z.string('a string or null').nullish(),
+      tool_calls: z.optional(listOf(toolCall, 'a non-empty array of tool calls', { least: 1 })),
+    }),
+    fields({ role: z.literal('tool'), tool_call_id: nonEmptyText(), content: text, name: text.optional() }),
+  ],
+  { error: kind('"system", "user", "assistant" or "tool"') },
+);
+
+const tool = fields({
+  type: functionType,
+  function: fields({ name: nameText(), description: text.optional(), parameters: jsonSchema.optional() }),
+});
+
+const toolChoice = z.union(
+  [z.enum(['auto', 'none']), fields({ type: functionType, function: fields({ name: nonEmptyText() }) })],
+  '"auto", "none" or {"type": "function", "function": {"name": …}}',
+);
+
+const responseFormat = z.discriminatedUnion(
+  'type',
+  [
+    fields({ type: z.literal('text') }),
+    fields({ type: z.literal('json_object') }),
+    fields({
+      type: z.literal('json_schema'),
+      json_schema: fields({
+        name: nameText(),
+        description: text.optional(),
+        schema: jsonSchema.optional(),
+        strict: z.boolean('true, false or null').nullish(),
+      }),
+    }),
+  ],
+  { error: kind('"text", "json_object" or "json_schema"') },
+);
+
+const temperature = 'a number from 0 to below 2, or null';
+const topP = 'a number above 0 and up to 1, or null';
+const presencePenalty = 'a number from -2 to 2, or null';
+const stop = 'a non-empty string, an array of 1 to 4 of them, or null';
+
+export const chatRequestSchema = z.strictObject(
+  {
+    model: nonEmptyText('the ID of a model'),
+    messages: listOf(message, 'a non-empty array of messages', { least: 1 }),
+    stream: flag.optional(),
+    temperature: z.number(temperature).min(0, temperature).lt(2, temperature).nullish(),
+    max_tokens: wholeNumber(1, 'a positive integer up to 2147483647, or null').nullish(),
+    top_p: z.number(topP).gt(0, topP).max(1, topP).nullish(),
+    stop: z.union([nonEmptyText(stop), listOf(nonEmptyText(), stop, { least: 1, most: 4 })], stop).nullish(),
+    presence_penalty: z.number(presencePenalty).min(-2, presencePenalty).max(2, presencePenalty).nullish(),
+    tools: z.optional(listOf(tool, 'a non-empty array of function tools', { least: 1 })),
+    tool_choice: toolChoice.optional(),
+    parallel_tool_calls: flag.optional(),
+    response_format: responseFormat.optional(),
+    seed: wholeNumber(0, 'an integer from 0 to 2147483647, or null').nullish(),
+    stream_options: fields({ include_usage: flag.optional() }).nullish(),
+  },
+  'a JSON object',
+);
+
+export type WireChatRequest = z.output<typeof chatRequestSchema>;
+export type WireMessage = z.output<typeof message>;
+export type WireContentPart = z.output<typeof contentPart>;

@@ -1,0 +1,68 @@
+/** Follows a stream from the provider and says what the client gets of it. Pure but for its own memory. */
+import type { ErrorCode } from '../errors.ts';
+import type { ChatEvent, TokenUsage } from '../providers/chat.ts';
+import type { ChunkWriter } from './present.ts';
+
+/** The same piece of text this many times in a row is a provider caught in a loop. */
+const mostRepetitions = 100;
+
+export class StreamProgress {
+  readonly #chunks: ChunkWriter;
+  usage: TokenUsage | null = null;
+  isFinished = false;
+  #lastText = '';
+  #repetitions = 0;
+
+  constructor(chunks: ChunkWriter) {
+    this.#chunks = chunks;
+  }
+
+  /** The text of the chunks that these events become, or the code of the failure they amount to. */
+  take(events: readonly ChatEvent[]): { text: string; failure: ErrorCode | null } {
+    let text = '';
+    for (const event of events) {
+      if (event.type === 'text' && this.#isRepeatedTooOften(event.text)) {
+        return { text, failure: 'repeated_streaming_chunk_limit' };
+      }
+      text += this.#chunk(event);
+    }
+    return { text, failure: null };
+  }
+
+  /** Why the stream cannot count as complete now that the provider has ended it; null when it can. */
+  missing(): ErrorCode | null {
+    if (!this.isFinished) return 'provider_stream_error';
+    return this.usage === null ? 'usage_missing' : null;
+  }
+
+  #chunk(event: ChatEvent): string {
+    switch (event.type) {
+      case 'text':
+        return this.#chunks.text(event.text);
+      case 'tool_call':
+        return this.#chunks.toolCall(event.index, event.id, event.name);
+      case 'tool_arguments':
+        return this.#chunks.toolArguments(event.index, event.text);
+      case 'finish':
+        if (this.isFinished) return '';
+        this.isFinished = true;
+        return this.#chunks.finish(event.reason);
+      case 'usage':
+        this.usage = event.usage;
+        return '';
+      case 'end':
+        return '';
+    }
+  }
+
+  #isRepeatedTooOften(text: string): boolean {
+    this.#repetitions = text === this.#lastText ? this.#repetitions + 1 : 1;
+    this.#lastText = text;
+    return this.#repetitions > mostRepetitions;
+  }
+}
+
+/** Whether the client would see anything of this event: until then another provider can still take over. */
+export function isUsable({ type }: ChatEvent): boolean {
+  return type !== 'usage' && type !== 'end';
+}

@@ -1,0 +1,166 @@
+/**
+ * Answers a chat request as a stream. Until the first usable event nothing has been sent, so another provider can take
+ * over; from then on whatever happens ends as an event in the stream. The last byte follows the committed charge.
+ */
+import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
+import { type ClientStream, streamResponse } from '../http/client-stream.ts';
+import type { Abandoned, AbandonedStreams } from '../inference/abandoned-streams.ts';
+import { type Ending, failure } from '../inference/generation.ts';
+import { attemptInTurn, type NoteAttempts, settleAfterDelivery } from '../inference/run.ts';
+import type { Log } from '../lib/log.ts';
+import { type ChatEvent, ProviderError } from '../providers/chat.ts';
+import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
+import type { Candidate } from '../routing/candidates.ts';
+import { billed, type ChatRun, upstreamOf } from './chat-run.ts';
+import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
+import { isUsable, StreamProgress } from './stream-progress.ts';
+import { adapterOf } from './whole.ts';
+
+export type StreamServices = Readonly<{ abandoned: AbandonedStreams; log: Log; noteAttempts: NoteAttempts }>;
+
+type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEvent[] }>;
+
+export async function answerAsStream(
+  run: ChatRun,
+  candidates: readonly Candidate[],
+  services: StreamServices,
+): Promise<Response> {
+  try {
+    const opened = await attemptInTurn(run.generation, candidates, services.noteAttempts, (candidate) =>
+      open(run, candidate),
+    );
+    run.generation.noteFirstToken();
+    return streamResponse(eventStreamHeaders(), run.client, (client) =>
+      deliver(run, opened, client, services),
+    );
+  } catch (error) {
+    // Some failures have no status of their own: they are told inside a stream even when it is otherwise empty.
+    if (!(error instanceof ApiError) || errorTable[error.code].status !== null) throw error;
+    return streamResponse(eventStreamHeaders(), run.client, async (client) => {
+      await client.write(errorEvent(error) + endOfStream);
+    });
+  }
+}
+
+function eventStreamHeaders(): Headers {
+  return new Headers({ 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+}
+
+async function open(run: ChatRun, candidate: Candidate): Promise<OpenedStream> {
+  const { timeouts } = candidate.connection.provider;
+  const stream = await streamChat(adapterOf(candidate), run.chat.call, upstreamOf(candidate, run), timeouts);
+  try {
+    for (;;) {
+      const first = await stream.next();
+      if (first?.some(isUsable)) return { stream, first };
+      if (first === null || first.some(({ type }) => type === 'end')) {
+        throw new ProviderError('empty_provider_stream', stream.status);
+      }
+    }
+  } catch (error) {
+    stream.close();
+    throw error;
+  }
+}
+
+/** How reading from the provider ended. */
+type Outcome = Readonly<{ failure: ErrorCode | null; wasCut: boolean }>;
+
+/** Never throws: by now the client can only be told in the stream. */
+async function deliver(
+  run: ChatRun,
+  { stream, first }: OpenedStream,
+  client: ClientStream,
+  services: StreamServices,
+): Promise<void> {
+  const chunks = new ChunkWriter(
+    run.requestId,
+    Math.floor(run.generation.facts.createdAtMs / 1000),
+    run.chat.model,
+  );
+  const progress = new StreamProgress(chunks);
+  let outcome: Outcome;
+  try {
+    outcome = await relay(run, stream, first, progress, chunks, client, services);
+  } catch (error) {
+    services.log.error('stream failed', { requestId: run.requestId, error });
+    outcome = { failure: 'streaming_error', wasCut: true };
+  }
+  stream.close();
+  const problem = await settle(run, stream.status, progress, outcome, client.isGone);
+  if (problem !== null) await client.write(errorEvent(new ApiError(problem)));
+  else if (run.chat.includeUsage && progress.usage !== null) await client.write(chunks.usage(progress.usage));
+  await client.write(endOfStream);
+}
+
+/** Passes on what the provider sends, and reads on for the usage when the client has gone. */
+async function relay(
+  run: ChatRun,
+  stream: ChatEventStream,
+  first: readonly ChatEvent[],
+  progress: StreamProgress,
+  chunks: ChunkWriter,
+  client: ClientStream,
+  { abandoned }: StreamServices,
+): Promise<Outcome> {
+  let reading: Abandoned | null = null;
+  let prefix = chunks.role();
+  let events: readonly ChatEvent[] | null = first;
+  try {
+    while (events !== null) {
+      const { text, failure: problem } = progress.take(events);
+      if (prefix + text !== '') {
+        const taken = client.write(prefix + text);
+        if (taken !== undefined) await taken;
+      }
+      prefix = '';
+      if (problem !== null) return { failure: problem, wasCut: true };
+      if (client.isGone || run.client.aborted) {
+        client.leave();
+        reading ??= abandoned.begin();
+        if (reading === null || reading.isOver()) return { failure: null, wasCut: true };
+      }
+      if (events.some(({ type }) => type === 'end')) break;
+      events = await (reading === null ? stream.next() : reading.within(stream.next()));
+    }
+    return { failure: progress.missing(), wasCut: false };
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    // A finished answer with its usage is whole, even if the connection broke before the last marker.
+    return { failure: progress.missing() === null ? null : error.code, wasCut: false };
+  } finally {
+    reading?.end();
+  }
+}
+
+async function settle(
+  run: ChatRun,
+  status: number,
+  progress: StreamProgress,
+  { failure: problem, wasCut }: Outcome,
+  isGone: boolean,
+): Promise<ErrorCode | null> {
+  const { generation } = run;
+  const isProviderFault = problem !== null && problem !== 'usage_missing' && problem !== 'streaming_error';
+  generation.endAttempt(
+    isProviderFault ? 'failed' : wasCut ? 'cancelled' : 'succeeded',
+    status,
+    isProviderFault ? problem : null,
+  );
+  return (await settleAfterDelivery(generation, endingOf(run, progress, problem, isGone))) ?? problem;
+}
+
+function endingOf(
+  run: ChatRun,
+  { usage, isFinished }: StreamProgress,
+  problem: ErrorCode | null,
+  isGone: boolean,
+): Ending {
+  const isBillable = usage !== null && isFinished && problem === null;
+  if (isGone) {
+    if (isBillable) return billed(run, usage, 'cancelled', 'write_off');
+    return { ...failure('provider_stream_error', 'usage_missing'), status: 'cancelled', errorCode: null };
+  }
+  if (isBillable) return billed(run, usage, 'completed', 'write_off');
+  return failure(problem ?? 'usage_missing', 'usage_missing');
+}

@@ -1,0 +1,78 @@
+/**
+ * A response that is written piece by piece, no faster than the client reads. A client that leaves or stops reading is
+ * told apart from a failure: whoever writes goes on without it.
+ */
+import { Deadlines } from '../lib/deadlines.ts';
+
+/** A client that takes nothing for this long has gone, whatever its connection says. */
+const stalledMs = 30_000;
+const deadlines = new Deadlines();
+
+export class ClientStream {
+  /** Null for a client that had gone before anything could be written. */
+  readonly #controller: ReadableStreamDirectController | null;
+  readonly #whenGone: Promise<void>;
+  #isGone: boolean;
+  #leave: () => void = () => undefined;
+
+  constructor(controller: ReadableStreamDirectController | null) {
+    this.#controller = controller;
+    this.#isGone = controller === null;
+    this.#whenGone = new Promise((resolve) => {
+      this.#leave = resolve;
+    });
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /** Returns at once when the client keeps up; otherwise resolves when there is room again or nobody to read it. */
+  write(text: string): undefined | Promise<void> {
+    if (this.#isGone || this.#controller === null) return undefined;
+    const taken = this.#controller.write(text);
+    const flushed = this.#controller.flush();
+    if (typeof taken === 'number' && typeof flushed === 'number') return undefined;
+    return this.#waitFor(Promise.all([taken, flushed]));
+  }
+
+  leave(): void {
+    this.#isGone = true;
+    this.#leave();
+  }
+
+  async #waitFor(taken: Promise<unknown>): Promise<void> {
+    const deadline = deadlines.start(stalledMs, () => this.leave());
+    await Promise.race([taken.catch(() => this.leave()), this.#whenGone]);
+    deadline.clear();
+  }
+}
+
+/**
+ * `produce` writes everything and must not throw; when it resolves the response ends. It runs exactly once, also when
+ * the client leaves before the response has begun: what it does besides writing must not depend on being read.
+ */
+export function streamResponse(
+  headers: Headers,
+  signal: AbortSignal,
+  produce: (client: ClientStream) => Promise<void>,
+): Response {
+  let client: ClientStream | null = null;
+
+  async function start(controller: ReadableStreamDirectController | null): Promise<void> {
+    if (client !== null) return;
+    client = new ClientStream(controller);
+    await produce(client);
+    controller?.close();
+  }
+
+  function leave(): void {
+    client?.leave();
+    start(null).catch(() => undefined);
+  }
+
+  signal.addEventListener('abort', leave);
+  if (signal.aborted) leave();
+  const body = new ReadableStream({ type: 'direct', pull: start, cancel: leave });
+  return new Response(body, { headers });
+}

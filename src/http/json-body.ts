@@ -1,0 +1,104 @@
+/** The JSON body of a request, read within bounds and free of what two readers could understand differently. */
+import { ApiError } from '../errors.ts';
+import { countKeys, findDuplicateKey } from './json-keys.ts';
+import { formatPath, type JsonPath } from './json-path.ts';
+import { inspectTree, maxDepth } from './json-tree.ts';
+
+export const maxBodyBytes = 20 * 1024 * 1024;
+
+/** Stateless between whole texts, so one serves every request. A byte order mark is dropped. */
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** Always an object. Throws only ApiErrors, all of status 400. */
+export async function readJsonBody(request: Request): Promise<unknown> {
+  checkContentType(request.headers.get('content-type'));
+  return parseJsonBody(await readBytes(request));
+}
+
+export function parseJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): unknown {
+  const text = decode(bytes);
+  const body = parse(text);
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new ApiError('invalid_request', { message: 'The request body must be a JSON object.' });
+  const { keys, fault } = inspectTree(body, text.includes('\\u'));
+  if (fault !== null) throw refusal(fault.path, fault.message);
+  if (keys !== countKeys(text)) throw duplicateRefusal(text);
+  return body;
+}
+
+function decode(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw new ApiError('invalid_json', { message: 'The request body is not valid UTF-8.' });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own words quote the body, so they are not passed on.
+    throw new ApiError('invalid_json', text === '' ? { message: 'The request body is empty.' } : {});
+  }
+}
+
+function refusal(path: JsonPath, message: string): ApiError {
+  return new ApiError('invalid_parameter', { param: formatPath(path), message });
+}
+
+function duplicateRefusal(text: string): ApiError {
+  const path = findDuplicateKey(text, maxDepth);
+  return path === null
+    ? new ApiError('invalid_parameter', { message: `The body is nested deeper than ${maxDepth} levels.` })
+    : refusal(path, 'This key appears more than once in its object.');
+}
+
+/** Parameters other than the charset have no meaning for JSON and do no harm. */
+function checkContentType(header: string | null): void {
+  if (header === 'application/json') return;
+  const [type, ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
+  if (type !== 'application/json')
+    throw new ApiError('invalid_request', { message: 'The Content-Type must be application/json.' });
+  const charsets = parameters.filter((parameter) => parameter.startsWith('charset='));
+  if (!charsets.every((charset) => /^charset=("?)utf-?8\1$/.test(charset)))
+    throw new ApiError('invalid_request', { message: 'The charset of the body must be UTF-8.' });
+}
+
+async function readBytes(request: Request): Promise<Uint8Array<ArrayBuffer> | ArrayBuffer> {
+  const announced = request.headers.get('content-length');
+  if (announced !== null && Number(announced) > maxBodyBytes) throw tooLarge();
+  try {
+    // The server holds a client to the length it announced; without one the bytes are counted as they come.
+    if (announced === null && request.body !== null) return await readCounted(request.body);
+    const bytes = await request.arrayBuffer();
+    if (bytes.byteLength > maxBodyBytes) throw tooLarge();
+    return bytes;
+  } catch (thrown) {
+    if (thrown instanceof ApiError) throw thrown;
+    throw new ApiError('invalid_request', {
+      message: 'The request body could not be read to its end.',
+      cause: thrown,
+    });
+  }
+}
+
+/** Leaving the loop cancels the stream, so nothing more of a body that is too large is taken in. */
+async function readCounted(body: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
+  // One growing buffer, because a body that comes byte by byte would cost a hundredfold as a list of chunks.
+  const sink = new Bun.ArrayBufferSink();
+  sink.start({ asUint8Array: true });
+  let sizeBytes = 0;
+  for await (const chunk of body) {
+    sizeBytes += chunk.byteLength;
+    if (sizeBytes > maxBodyBytes) throw tooLarge();
+    sink.write(chunk);
+  }
+  return sink.end() as Uint8Array<ArrayBuffer>;
+}
+
+function tooLarge(): ApiError {
+  return new ApiError('invalid_request', {
+    message: `The request body is larger than ${maxBodyBytes / 1024 / 1024} MB.`,
+  });
+}

@@ -1,0 +1,80 @@
+/**
+ * Duplicate keys. JSON.parse keeps the last of them silently, so a reader that keeps the first would see another
+ * request than the one that was checked and priced. They are found by counting: a text that has more keys than
+ * the tree made of it has duplicates. Both functions need text that JSON.parse has accepted.
+ */
+import type { JsonPath } from './json-path.ts';
+
+const backslash = 92;
+
+/** Hops from quote to quote, which costs little even for megabytes inside one string. */
+export function countKeys(text: string): number {
+  let keys = 0;
+  let open = text.indexOf('"');
+  while (open >= 0) {
+    const next = afterSpace(text, endOfString(text, open) + 1);
+    if (text[next] === ':') keys++;
+    open = text.indexOf('"', next);
+  }
+  return keys;
+}
+
+/** The quote that closes the string opened at `open`. */
+function endOfString(text: string, open: number): number {
+  let close = text.indexOf('"', open + 1);
+  while (isEscaped(text, close)) close = text.indexOf('"', close + 1);
+  // Valid JSON closes its strings. This keeps a broken promise of the caller from becoming an endless loop.
+  return close < 0 ? text.length : close;
+}
+
+/** A quote is escaped when an odd number of backslashes stands before it. */
+function isEscaped(text: string, quote: number): boolean {
+  let before = quote - 1;
+  while (text.charCodeAt(before) === backslash) before--;
+  return (quote - before) % 2 === 0;
+}
+
+function afterSpace(text: string, start: number): number {
+  let at = start;
+  for (;;) {
+    const code = text.charCodeAt(at);
+    if (code !== 32 && code !== 10 && code !== 13 && code !== 9) return at;
+    at++;
+  }
+}
+
+/** `keys` is null in a list, whose steps are numbers. */
+type Frame = { keys: Set<string> | null; step: string | number };
+
+/**
+ * Where the first duplicate stands. This is the slow way, for a text that is known to have one. A value that a
+ * duplicate hides can be nested as deep as the body is long; `maxDepth` bounds the search, and null means that it was
+ * reached.
+ */
+export function findDuplicateKey(text: string, maxDepth: number): JsonPath | null {
+  const frames: Frame[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const frame = frames.at(-1);
+    const character = text[at];
+    if (character === '"') {
+      const end = endOfString(text, at);
+      const next = afterSpace(text, end + 1);
+      if (text[next] === ':' && frame?.keys) {
+        // Escapes are decoded first: "a" and "\u0061" are one key.
+        const key = String(JSON.parse(text.slice(at, end + 1)));
+        frame.step = key;
+        if (frame.keys.has(key)) return frames.map(({ step }) => step);
+        frame.keys.add(key);
+      }
+      at = end;
+    } else if (character === '{' || character === '[') {
+      if (frames.length === maxDepth) return null;
+      frames.push(character === '{' ? { keys: new Set(), step: '' } : { keys: null, step: 0 });
+    } else if (character === '}' || character === ']') {
+      frames.pop();
+    } else if (character === ',' && typeof frame?.step === 'number' && frame.keys === null) {
+      frame.step++;
+    }
+  }
+  return null;
+}

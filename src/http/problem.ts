@@ -1,0 +1,106 @@
+/**
+ * The one problem of a refused body that the client hears of. The messages in a schema are the words for what was
+ * expected; this adds where, and what was there instead.
+ */
+import type { z } from 'zod';
+import { ApiError, type ErrorCode } from '../errors.ts';
+import { formatPath, type JsonPath, valueAt } from './json-path.ts';
+
+type Issue = z.core.$ZodIssue;
+
+export type Problem = Readonly<{
+  code: Extract<
+    ErrorCode,
+    'invalid_request' | 'missing_required_parameter' | 'invalid_parameter' | 'unsupported_parameter'
+  >;
+  path: JsonPath;
+  message: string;
+}>;
+
+/**
+ * Unknown fields of the body itself come first: they say that the client speaks another contract, and what else is
+ * wrong may follow from that. Then the order of the document decides, with what is missing after what is there.
+ */
+export function firstProblem(issues: readonly Issue[], body: unknown): Problem {
+  const problems = issues.flatMap((issue) => problemsOf(issue, [], body));
+  const [first] = problems
+    .map((problem) => ({
+      problem,
+      isForeign: problem.code === 'unsupported_parameter' && problem.path.length === 1,
+      position: positionOf(problem.path, body),
+    }))
+    .toSorted(
+      (a, b) => Number(b.isForeign) - Number(a.isForeign) || comparePositions(a.position, b.position),
+    );
+  return first?.problem ?? { code: 'invalid_request', path: [], message: 'The request was refused.' };
+}
+
+export function toApiError({ code, path, message }: Problem): ApiError {
+  return new ApiError(code, { message, ...(path.length === 0 ? {} : { param: formatPath(path) }) });
+}
+
+function problemsOf(issue: Issue, prefix: JsonPath, body: unknown): Problem[] {
+  const path = [...prefix, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))];
+  if (issue.code === 'unrecognized_keys') {
+    // They come in the order of the document, and one is enough.
+    const unknown = [...path, ...issue.keys.slice(0, 1)];
+    const message = `The parameter ${formatPath(unknown)} is not supported.`;
+    return [{ code: 'unsupported_parameter', path: unknown, message }];
+  }
+  const meant = issue.code === 'invalid_union' ? meantBranch(issue.errors) : null;
+  if (meant !== null) return meant.flatMap((inner) => problemsOf(inner, path, body));
+  return [describeProblem(path, issue.message, body)];
+}
+
+/** Of several accepted forms, the one whose kind of value the client sent; null when it sent none of them. */
+function meantBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | null {
+  const close = branches.filter(
+    (issues) =>
+      !issues.some(
+        ({ code, path }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value'),
+      ),
+  );
+  return close.length === 1 ? (close[0] ?? null) : null;
+}
+
+function describeProblem(path: JsonPath, expected: string, body: unknown): Problem {
+  if (path.length === 0)
+    return { code: 'invalid_request', path, message: `The request body must be ${expected}.` };
+  const where = formatPath(path);
+  const value = valueAt(body, path);
+  if (value === undefined) {
+    const message = `The parameter ${where} is required: expected ${expected}.`;
+    return { code: 'missing_required_parameter', path, message };
+  }
+  const message = `The parameter ${where} is invalid: expected ${expected}, got ${describeValue(value)}.`;
+  return { code: 'invalid_parameter', path, message };
+}
+
+const longestEcho = 40;
+
+function describeValue(value: unknown): string {
+  if (value === '') return 'an empty string';
+  if (typeof value === 'string') return value.length > longestEcho ? 'another string' : JSON.stringify(value);
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return `${value}`;
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
+  return 'an object';
+}
+
+/** The places of a path's steps in their parents. What is missing stands behind everything that is there. */
+function positionOf(path: JsonPath, body: unknown): readonly number[] {
+  return path.map((step, index) => {
+    if (typeof step === 'number') return step;
+    const parent = valueAt(body, path.slice(0, index));
+    const place = typeof parent === 'object' && parent !== null ? Object.keys(parent).indexOf(step) : -1;
+    return place < 0 ? Number.POSITIVE_INFINITY : place;
+  });
+}
+
+function comparePositions(a: readonly number[], b: readonly number[]): number {
+  for (let index = 0; index < Math.min(a.length, b.length); index++) {
+    const left = a[index] ?? 0;
+    const right = b[index] ?? 0;
+    if (left !== right) return left < right ? -1 : 1;
+  }
+  return a.length - b.length;
+}

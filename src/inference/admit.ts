@@ -1,0 +1,97 @@
+/** Opens a Generation: the key's limits and the balance are checked and the money is held, in one transaction. */
+import { ApiError, type RateLimit } from '../errors.ts';
+import type { ApiKey } from '../keys/key-store.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { HoldResult } from '../ledger/operations.ts';
+import { uuidFromRequestId } from '../lib/ids.ts';
+import type { Money } from '../lib/money.ts';
+import { OpenGeneration, openAttempt } from './generation.ts';
+
+export type Admission = Readonly<{
+  requestId: string;
+  key: ApiKey;
+  workload: string;
+  model: string;
+  streaming: boolean;
+  priceListId: number;
+  /** The provider that will be tried first. */
+  provider: string;
+  hold: Money;
+}>;
+
+export type Admitted = Readonly<{ generation: OpenGeneration; rate: RateLimit }>;
+
+export class Admitter {
+  readonly #ledger: Ledger;
+  readonly #nodeId: string;
+  /** Keys that were told to wait, and until when: a flood of one key costs the database nothing. */
+  readonly #waiting = new Map<string, { untilMs: number; rate: RateLimit }>();
+
+  constructor(ledger: Ledger, nodeId: string) {
+    this.#ledger = ledger;
+    this.#nodeId = nodeId;
+  }
+
+  async admit(admission: Admission): Promise<Admitted> {
+    this.#refuseWhoMustWait(admission.key.id);
+    const createdAtMs = Date.now();
+    const facts = {
+      id: uuidFromRequestId(admission.requestId) ?? '',
+      accountId: admission.key.accountId,
+      keyId: admission.key.id,
+      workload: admission.workload,
+      model: admission.model,
+      streaming: admission.streaming,
+      priceListId: admission.priceListId,
+      createdAtMs,
+    };
+    const attempt = openAttempt(1, admission.provider, createdAtMs);
+    const result = await this.#hold(facts, attempt, admission);
+    if (result.outcome === 'refused') throw this.#refusal(admission.key.id, result);
+    return { generation: new OpenGeneration(facts, attempt, this.#ledger), rate: result.rate };
+  }
+
+  async #hold(
+    generation: OpenGeneration['facts'],
+    attempt: OpenGeneration['attempts'][number],
+    { provider, hold }: Admission,
+  ): Promise<HoldResult> {
+    try {
+      return await this.#ledger.hold({
+        kind: 'hold',
+        generation,
+        nodeId: this.#nodeId,
+        provider,
+        amount: hold,
+        attempts: [attempt],
+      });
+    } catch (cause) {
+      throw new ApiError('balance_lookup_failed', { cause });
+    }
+  }
+
+  #refuseWhoMustWait(keyId: string): void {
+    const waiting = this.#waiting.get(keyId);
+    if (!waiting) return;
+    const leftMs = waiting.untilMs - performance.now();
+    if (leftMs > 0) throw rateLimited(leftMs, waiting.rate);
+    this.#waiting.delete(keyId);
+  }
+
+  #refusal(
+    keyId: string,
+    { code, rate, retryAfterMs }: Extract<HoldResult, { outcome: 'refused' }>,
+  ): ApiError {
+    if (code !== 'rate_limit_exceeded' || retryAfterMs === null || rate === null)
+      return new ApiError(code, { rate });
+    this.#waiting.set(keyId, { untilMs: performance.now() + retryAfterMs, rate });
+    return rateLimited(retryAfterMs, rate);
+  }
+}
+
+function rateLimited(retryAfterMs: number, rate: RateLimit): ApiError {
+  return new ApiError('rate_limit_exceeded', {
+    rate,
+    retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMs / 1000)),
+  });
+}

@@ -1,0 +1,104 @@
+/** A Generation while it is open: what was promised for it, which providers were tried, and how it ends. */
+import type { ErrorCode } from '../errors.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type {
+  Attempt,
+  BilledCost,
+  BilledUsage,
+  GenerationFacts,
+  Settlement,
+  SettlementResult,
+} from '../ledger/operations.ts';
+import { ProviderError } from '../providers/chat.ts';
+
+/** How a Generation ended, before it is known what of it can be paid. */
+export type Ending = Readonly<{
+  status: Settlement['status'];
+  errorCode: ErrorCode | null;
+  usage: BilledUsage | null;
+  cost: BilledCost | null;
+  whenShort: Settlement['whenShort'];
+  loss: Settlement['loss'];
+}>;
+
+export class OpenGeneration {
+  readonly facts: GenerationFacts;
+  readonly #ledger: Ledger;
+  readonly #attempts: Attempt[];
+  #firstTokenAtMs: number | null = null;
+
+  constructor(facts: GenerationFacts, firstAttempt: Attempt, ledger: Ledger) {
+    this.facts = facts;
+    this.#attempts = [firstAttempt];
+    this.#ledger = ledger;
+  }
+
+  get attempts(): readonly Attempt[] {
+    return this.#attempts;
+  }
+
+  get provider(): string {
+    return this.#attempts.at(-1)?.provider ?? '';
+  }
+
+  startAttempt(provider: string): void {
+    this.#attempts.push(openAttempt(this.#attempts.length + 1, provider, Date.now()));
+  }
+
+  endAttempt(
+    status: 'succeeded' | 'failed' | 'cancelled',
+    upstreamStatus: number | null,
+    errorCode: ErrorCode | null,
+  ): void {
+    const current = this.#attempts.pop();
+    if (current?.status !== 'in_progress') throw new Error('There is no attempt in progress.');
+    this.#attempts.push({ ...current, status, upstreamStatus, errorCode, completedAtMs: Date.now() });
+  }
+
+  noteFirstToken(): void {
+    this.#firstTokenAtMs ??= Date.now();
+  }
+
+  /** `late` means that the database is away; the settlement goes on, as `whenLate` if that is another ending. */
+  settle(ending: Ending, whenLate: Ending = ending): Promise<SettlementResult | 'late'> {
+    return this.#ledger.settle(this.#settlement(ending), this.#settlement(whenLate));
+  }
+
+  #settlement(ending: Ending): Settlement {
+    const completedAtMs = Date.now();
+    const { createdAtMs } = this.facts;
+    return {
+      kind: 'settle',
+      generation: this.facts,
+      provider: this.provider,
+      ...ending,
+      attempts: [...this.#attempts],
+      completedAtMs,
+      latencyMs: completedAtMs - createdAtMs,
+      timeToFirstTokenMs: this.#firstTokenAtMs === null ? null : this.#firstTokenAtMs - createdAtMs,
+    };
+  }
+}
+
+export function openAttempt(index: number, provider: string, startedAtMs: number): Attempt {
+  return {
+    index,
+    provider,
+    status: 'in_progress',
+    startedAtMs,
+    completedAtMs: null,
+    upstreamStatus: null,
+    errorCode: null,
+  };
+}
+
+/** Nothing is charged for a failure; that usage may have been lost with it is noted for the operator. */
+export function failure(errorCode: ErrorCode, loss: Settlement['loss'] = null): Ending {
+  return { status: 'failed', errorCode, usage: null, cost: null, whenShort: 'withhold', loss };
+}
+
+/** What escaped an attempt, as a failure of the provider. Anything unforeseen is a defect of ours, not of the provider. */
+export function asProviderError(thrown: unknown): ProviderError {
+  if (thrown instanceof ProviderError) return thrown;
+  throw thrown;
+}

@@ -1,0 +1,173 @@
+/**
+ * Carries out a batch of operations in one transaction of two round trips: lock and read, then decide, then write and
+ * commit. Each operation is idempotent by its Generation's ID, so a batch whose outcome is unknown is simply sent again.
+ */
+import type { SQL } from 'bun';
+import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import { type AccountState, decideHold, decideSettlement, type MeterState } from './decide.ts';
+import { Effects } from './effects.ts';
+import type { Hold, HoldResult, Operation, Settlement, SettlementResult } from './operations.ts';
+
+export type OperationResult = HoldResult | SettlementResult;
+
+type Rows = Readonly<{
+  accounts: Map<string, AccountState>;
+  meters: Map<string, MeterState>;
+  openHolds: ReadonlyMap<string, Money>;
+  nowMs: number;
+  month: string;
+}>;
+
+/** `connection` is one connection, not a pool: its statements are sent together and run in order. */
+export async function commitBatch(connection: SQL, batch: readonly Operation[]): Promise<OperationResult[]> {
+  try {
+    const rows = await lockRows(connection, batch);
+    const closed = await findClosed(connection, batch, rows);
+    const effects = new Effects();
+    const results = batch.map((operation) =>
+      operation.kind === 'hold'
+        ? applyHold(operation, rows, effects)
+        : applySettlement(operation, rows, closed, effects),
+    );
+    await Promise.all([
+      effects.write(connection, rows.accounts, rows.meters, rows.month),
+      connection.unsafe('commit'),
+    ]);
+    return results;
+  } catch (error) {
+    await connection.unsafe('rollback').catch(() => undefined);
+    throw error;
+  }
+}
+
+function applyHold(hold: Hold, rows: Rows, effects: Effects): HoldResult {
+  const { accountId, keyId, id } = hold.generation;
+  const account = rows.accounts.get(accountId);
+  const meter = rows.meters.get(keyId);
+  if (!account || !meter)
+    return { outcome: 'refused', code: 'invalid_api_key', rate: null, retryAfterMs: null };
+  // Held already: this is a batch that was sent again because its outcome was unknown.
+  if (rows.openHolds.has(id))
+    return { outcome: 'held', rate: { limit: meter.requestsPerMinute, remaining: 0, resetMs: 0 } };
+  const decision = decideHold(account, meter, hold, rows.nowMs);
+  if (decision.result.outcome === 'held') {
+    rows.accounts.set(accountId, decision.account);
+    rows.meters.set(keyId, decision.meter);
+    effects.hold(hold);
+  }
+  return decision.result;
+}
+
+function applySettlement(
+  settlement: Settlement,
+  rows: Rows,
+  closed: ReadonlyMap<string, SettlementResult>,
+  effects: Effects,
+): SettlementResult {
+  const { accountId, keyId, id } = settlement.generation;
+  const account = rows.accounts.get(accountId);
+  const meter = rows.meters.get(keyId);
+  const hold = rows.openHolds.get(id);
+  if (hold === undefined || !account || !meter) return closed.get(id) ?? 'interrupted';
+  const decision = decideSettlement(account, meter, hold, settlement);
+  rows.accounts.set(accountId, decision.account);
+  rows.meters.set(keyId, decision.meter);
+  effects.settle(settlement, decision);
+  return decision.shortfall > 0n ? 'short' : 'settled';
+}
+
+type AccountRow = { id: string; balance: string; held: string; entry_count: bigint; is_suspended: boolean };
+type MeterRow = {
+  key_id: string;
+  held: string;
+  month_spent: string;
+  monthly_limit: string | null;
+  requests_per_minute: number;
+  theoretical_arrival_ms: number;
+  is_revoked: boolean;
+  is_expired: boolean;
+};
+type OpenRow = { id: string; hold: string };
+type ClockRow = { now_ms: number; month: string };
+
+/** Accounts before keys before Generations, each in the order of their IDs: two nodes can never wait for each other. */
+async function lockRows(connection: SQL, batch: readonly Operation[]): Promise<Rows> {
+  const accountIds = connection.array(
+    [...new Set(batch.map(({ generation }) => generation.accountId))],
+    'uuid',
+  );
+  const keyIds = connection.array([...new Set(batch.map(({ generation }) => generation.keyId))], 'uuid');
+  const generationIds = connection.array(
+    batch.map(({ generation }) => generation.id),
+    'uuid',
+  );
+  const [, accounts, meters, open, [clock]] = await Promise.all([
+    connection.unsafe('begin'),
+    connection<AccountRow[]>`
+      select id, balance, held, entry_count, suspended_at is not null as is_suspended
+      from accounts where id = any(${accountIds}::uuid[]) order by id for no key update`,
+    connection<MeterRow[]>`
+      select key_id, held, monthly_limit, requests_per_minute,
+             case when month = date_trunc('month', clock_timestamp() at time zone 'UTC') then month_spent else 0 end as month_spent,
+             extract(epoch from theoretical_arrival_at)::float8 * 1000 as theoretical_arrival_ms,
+             coalesce(revoked_at <= clock_timestamp(), false) as is_revoked,
+             coalesce(expires_at <= clock_timestamp(), false) as is_expired
+      from api_key_meters join api_keys on api_keys.id = key_id
+      where key_id = any(${keyIds}::uuid[]) order by key_id for no key update of api_key_meters`,
+    connection<OpenRow[]>`
+      select id, hold from open_generations where id = any(${generationIds}::uuid[]) order by id for update`,
+    connection<[ClockRow]>`
+      select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,
+             date_trunc('month', clock_timestamp() at time zone 'UTC')::date::text as month`,
+  ]);
+  return {
+    accounts: new Map(accounts.map((row) => [row.id, accountState(row)])),
+    meters: new Map(meters.map((row) => [row.key_id, meterState(row)])),
+    openHolds: new Map(open.map((row) => [row.id, moneyFromDatabase(row.hold)])),
+    nowMs: clock.now_ms,
+    month: clock.month,
+  };
+}
+
+/** How Generations ended that are to be settled but no longer open: by an earlier sending of this batch, or given up. */
+async function findClosed(
+  connection: SQL,
+  batch: readonly Operation[],
+  { openHolds }: Rows,
+): Promise<Map<string, SettlementResult>> {
+  const missing = batch.filter(({ kind, generation }) => kind === 'settle' && !openHolds.has(generation.id));
+  if (missing.length === 0) return new Map();
+  const ids = connection.array(
+    missing.map(({ generation }) => generation.id),
+    'uuid',
+  );
+  const rows = await connection<{ id: string; error_code: string | null }[]>`
+    select id, error_code from generations where id = any(${ids}::uuid[])`;
+  return new Map(
+    rows.map(({ id, error_code: code }) => [
+      id,
+      code === 'gateway_interrupted' ? 'interrupted' : code === 'insufficient_balance' ? 'short' : 'settled',
+    ]),
+  );
+}
+
+function accountState(row: AccountRow): AccountState {
+  return {
+    balance: moneyFromDatabase(row.balance),
+    held: moneyFromDatabase(row.held),
+    entryCount: row.entry_count,
+    isSuspended: row.is_suspended,
+  };
+}
+
+function meterState(row: MeterRow): MeterState {
+  return {
+    held: moneyFromDatabase(row.held),
+    monthSpent: moneyFromDatabase(row.month_spent),
+    monthlyLimit: row.monthly_limit === null ? null : moneyFromDatabase(row.monthly_limit),
+    requestsPerMinute: row.requests_per_minute,
+    theoreticalArrivalMs: row.theoretical_arrival_ms,
+    isRevoked: row.is_revoked,
+    isExpired: row.is_expired,
+  };
+}

@@ -1,0 +1,19 @@
+import type { Settlement } from './operations.ts';
+
+/** Amounts are the only numbers that JSON cannot hold, so they are written as text with a mark. */
+export function serializeSettlement(settlement: Settlement): string {
+  return JSON.stringify(settlement, (_name, value: unknown) =>
+    typeof value === 'bigint' ? `${value}n` : value,
+  );
+}
+
+/** Null for a line that a crash cut short. The file is this program's own, so its shape is not checked further. */
+export function parseSettlement(line: string): Settlement | null {
+  try {
+    return JSON.parse(line, (_name, value: unknown) =>
+      typeof value === 'string' && /^-?\d+n$/.test(value) ? BigInt(value.slice(0, -1)) : value,
+    ) as Settlement;
+  } catch {
+    return null;
+  }
+}

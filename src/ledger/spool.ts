@@ -1,0 +1,91 @@
+/**
+ * Usage that could not be stored yet, kept in a file that survives this process. Written only while the database is
+ * away; read again when a gateway starts on the same folder.
+ */
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { Settlement } from './operations.ts';
+import { parseSettlement, serializeSettlement } from './spool-format.ts';
+
+export type Spool = Readonly<{
+  keep: (settlement: Settlement) => void;
+  forget: (settlement: Settlement) => void;
+  /** Settlements that a gateway which is gone left behind. */
+  leftBehind: () => Settlement[];
+  /** Says that all of them have been settled. */
+  clearLeftBehind: () => void;
+}>;
+
+/** `name` must be the process ID and something that no other start has, such as the node's ID. */
+export function openSpool(dataFolder: string, processId: number, nodeId: string): Spool {
+  const folder = join(dataFolder, 'spool');
+  const ownFile = join(folder, `${processId}.${nodeId}.jsonl`);
+  const kept = new Set<string>();
+  let foreignFiles: string[] = [];
+
+  function keep(settlement: Settlement): void {
+    if (kept.has(settlement.generation.id)) return;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const file = openSync(ownFile, 'a', 0o600);
+    try {
+      writeSync(file, `${serializeSettlement(settlement)}\n`);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    kept.add(settlement.generation.id);
+  }
+
+  function forget(settlement: Settlement): void {
+    if (kept.delete(settlement.generation.id) && kept.size === 0) rmSync(ownFile, { force: true });
+  }
+
+  function leftBehind(): Settlement[] {
+    foreignFiles = filesIn(folder)
+      .filter((name) => !isRunning(Number.parseInt(name, 10), processId))
+      .map((name) => join(folder, name));
+    return foreignFiles.flatMap((file) =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .flatMap((line) => parseSettlement(line) ?? []),
+    );
+  }
+
+  return {
+    keep,
+    forget,
+    leftBehind,
+    clearLeftBehind: () =>
+      foreignFiles.forEach((file) => {
+        rmSync(file, { force: true });
+      }),
+  };
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
+  } catch {
+    return [];
+  }
+}
+
+/** A process with our own ID that left a file is one that came before us, as in a container that was started again. */
+function isRunning(processId: number, ownProcessId: number): boolean {
+  if (processId === ownProcessId) return false;
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * Many deadlines on one timer. A stream moves its deadline with every chunk; doing that with timers of its own would
+ * cost more than the chunk.
+ */
+export type Deadline = {
+  /** Moves the deadline to this many milliseconds from now. */
+  extend: (durationMs: number) => void;
+  clear: () => void;
+};
+
+const tickMs = 100;
+
+type Pending = { atMs: number; expire: () => void };
+
+export class Deadlines {
+  readonly #pending = new Set<Pending>();
+  #timer: ReturnType<typeof setInterval> | null = null;
+
+  /** Calls `expire` once when the time has passed, give or take a tick. */
+  start(durationMs: number, expire: () => void): Deadline {
+    const pending: Pending = { atMs: performance.now() + durationMs, expire };
+    this.#pending.add(pending);
+    this.#timer ??= setInterval(() => this.#tick(), tickMs);
+    return {
+      extend: (ms) => {
+        pending.atMs = performance.now() + ms;
+      },
+      clear: () => {
+        this.#pending.delete(pending);
+      },
+    };
+  }
+
+  #tick(): void {
+    const nowMs = performance.now();
+    for (const pending of this.#pending) {
+      if (pending.atMs > nowMs) continue;
+      this.#pending.delete(pending);
+      pending.expire();
+    }
+    if (this.#pending.size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+    }
+  }
+}

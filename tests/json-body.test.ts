@@ -1,0 +1,467 @@
+import { describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import fc from 'fast-check';
+import { ApiError, errorTable, presentError } from '../src/errors.ts';
+import { maxBodyBytes, parseJsonBody, readJsonBody } from '../src/http/json-body.ts';
+import { countKeys, findDuplicateKey } from '../src/http/json-keys.ts';
+import { formatPath } from '../src/http/json-path.ts';
+import { inspectTree, maxDepth } from '../src/http/json-tree.ts';
+
+const json = 'application/json';
+
+function post(body: RequestInit['body'], contentType: string | null = json, headers = {}): Request {
+  const request = new Request('http://gateway/', { method: 'POST', body: body ?? null, headers });
+  if (contentType === null) request.headers.delete('content-type');
+  else request.headers.set('content-type', contentType);
+  return request;
+}
+
+async function refusalOf(reading: Promise<unknown>): Promise<ApiError> {
+  const thrown: unknown = await reading.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (thrown instanceof ApiError) return thrown;
+  throw new TypeError(`expected an ApiError, got ${String(thrown)}`);
+}
+
+async function codeOf(reading: Promise<unknown>): Promise<string> {
+  const { code, param } = await refusalOf(reading);
+  return param === undefined ? code : `${code} ${param}`;
+}
+
+const bytes = (...values: readonly (string | number)[]) =>
+  Buffer.concat(values.map((value) => (typeof value === 'string' ? Buffer.from(value) : Buffer.of(value))));
+
+describe('the content type', () => {
+  const accepted = [
+    'application/json',
+    'Application/JSON',
+    'application/json; charset=utf-8',
+    'application/json;charset=UTF-8',
+    'application/json ; charset="utf-8"',
+    'application/json; charset=utf8',
+    'application/json; profile=x',
+  ];
+  test.each(accepted)('%s is accepted', async (contentType) => {
+    expect(await readJsonBody(post('{"a":1}', contentType))).toEqual({ a: 1 });
+  });
+
+  const refused = [
+    null,
+    '',
+    'text/plain',
+    'application/jsonx',
+    'application/json-patch+json',
+    'text/application/json',
+    'application/json, text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/json; charset=latin1',
+    'application/json; charset="utf-8',
+    'application/json; charset=utf-8; charset=utf-16',
+  ];
+  test.each(refused)('%p is refused', async (contentType) => {
+    expect(await codeOf(readJsonBody(post('{"a":1}', contentType)))).toBe('invalid_request');
+  });
+});
+
+describe('the bytes', () => {
+  const invalidJson: readonly (readonly [string, string | Uint8Array<ArrayBuffer> | null])[] = [
+    ['no body', null],
+    ['an empty body', ''],
+    ['white space', ' \n'],
+    ['a cut object', '{"a":1'],
+    ['a trailing comma', '{"a":1,}'],
+    ['something after the end', '{} {}'],
+    ['single quotes', "{'a':1}"],
+    ['NaN', '{"a":NaN}'],
+    ['a raw control character in a string', '{"a":"\u0001"}'],
+    ['a raw NUL in a string', '{"a":"\0"}'],
+    ['a comment', '{/* a */}'],
+    ['a lone continuation byte', bytes('{"a":"', 0x80, '"}')],
+    ['an overlong encoding', bytes('{"a":"', 0xc0, 0xaf, '"}')],
+    ['an encoded surrogate', bytes('{"a":"', 0xed, 0xa0, 0x80, '"}')],
+    ['a cut character', bytes('{"a":"', 0xf0, 0x9f, 0x98)],
+    ['UTF-16', bytes(0xff, 0xfe, '{', 0, '}', 0)],
+    ['a gzip body', Bun.gzipSync('{"a":1}')],
+  ];
+  test.each(invalidJson)('%s is invalid_json', async (_, body) => {
+    expect(await codeOf(readJsonBody(post(body)))).toBe('invalid_json');
+  });
+
+  test.each(['[]', '[{"a":1}]', '"text"', '1', 'null', 'true', '1e400'])(
+    '%s at the top is invalid_request',
+    async (body) => {
+      expect(await codeOf(readJsonBody(post(body)))).toBe('invalid_request');
+    },
+  );
+
+  test('a byte order mark is dropped', async () => {
+    expect(await readJsonBody(post(bytes(0xef, 0xbb, 0xbf, '{"a":"é😀"}')))).toEqual({ a: 'é😀' });
+  });
+
+  test('the words of a refusal do not quote the body', async () => {
+    const { message } = await refusalOf(readJsonBody(post('{"secret-word"')));
+    expect(message).toBe('The request body is not valid JSON.');
+  });
+
+  test('any bytes give an object or a refusal of status 400', async () => {
+    const anyBody = fc.oneof(
+      fc.uint8Array({ maxLength: 60 }).map((array) => Buffer.from(array)),
+      fc.string({ unit: fc.constantFrom(...'{}[]":,\\u0a1e-. ntrue') }),
+      fc.json(),
+      fc.json().map((text) => `{"a":${text},"b":"\\ud800"}`),
+    );
+    await fc.assert(
+      fc.asyncProperty(anyBody, fc.boolean(), async (body, isAnnounced) => {
+        const headers = isAnnounced ? { 'content-length': `${Buffer.byteLength(body)}` } : {};
+        try {
+          const value = await readJsonBody(post(body, json, headers));
+          expect(typeof value === 'object' && value !== null && !Array.isArray(value)).toBe(true);
+        } catch (thrown) {
+          expect(thrown).toBeInstanceOf(ApiError);
+          expect(thrown instanceof ApiError && errorTable[thrown.code].status).toBe(400);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('the size', () => {
+  /** A valid body of exactly this many bytes. */
+  const sized = (size: number) => `{"a":"${'x'.repeat(size - 8)}"}`;
+
+  test('the largest body is accepted, one byte more is refused, announced or not', async () => {
+    for (const isAnnounced of [true, false]) {
+      const request = (size: number) =>
+        post(sized(size), json, isAnnounced ? { 'content-length': `${size}` } : {});
+      expect(Object.keys(Object(await readJsonBody(request(maxBodyBytes))))).toEqual(['a']);
+      expect(await codeOf(readJsonBody(request(maxBodyBytes + 1)))).toBe('invalid_request');
+    }
+  });
+
+  test('a body that is announced too large is not read', async () => {
+    let pulls = 0;
+    const stream = new ReadableStream({ pull: () => void pulls++ }, { highWaterMark: 0 });
+    const request = post(stream, json, { 'content-length': `${maxBodyBytes + 1}` });
+    expect(await codeOf(readJsonBody(request))).toBe('invalid_request');
+    expect(pulls).toBe(0);
+    expect(request.bodyUsed).toBe(false);
+  });
+
+  test('an announcement smaller than the body does not help', async () => {
+    const request = post(sized(maxBodyBytes + 1), json, { 'content-length': '10' });
+    expect(await codeOf(readJsonBody(request))).toBe('invalid_request');
+  });
+
+  test('an endless body is stopped at the limit, and its stream cancelled', async () => {
+    let sentBytes = 0;
+    let isCancelled = false;
+    const chunk = Buffer.alloc(1024 * 1024, 'x');
+    const stream = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sentBytes += chunk.length;
+        controller.enqueue(chunk);
+      },
+      cancel() {
+        isCancelled = true;
+      },
+    });
+    expect(await codeOf(readJsonBody(post(stream)))).toBe('invalid_request');
+    expect(sentBytes).toBeLessThanOrEqual(maxBodyBytes + 3 * chunk.length);
+    expect(isCancelled).toBe(true);
+  });
+
+  test('a body in many pieces is put together, whatever the pieces cut', async () => {
+    const whole = Buffer.from('{"a":"é😀","b":[1,2]}');
+    const stream = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const byte of whole) controller.enqueue(Buffer.of(byte));
+        controller.close();
+      },
+    });
+    expect(await readJsonBody(post(stream))).toEqual({ a: 'é😀', b: [1, 2] });
+  });
+
+  test('a body that breaks off is a refusal', async () => {
+    const stream = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.error(new Error('gone')),
+    });
+    expect(await codeOf(readJsonBody(post(stream)))).toBe('invalid_request');
+  });
+});
+
+describe('over a socket', () => {
+  async function answerTo(send: (write: (text: string) => void) => void): Promise<string> {
+    using server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      fetch: (request) =>
+        readJsonBody(request).then(
+          (value) => Response.json(value),
+          (error: ApiError) =>
+            Response.json(presentError(error), { status: errorTable[error.code].status ?? 0 }),
+        ),
+    });
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const socket = connect(server.port ?? 0, '127.0.0.1');
+    let answer = '';
+    socket.on('data', (data) => {
+      answer += data.toString();
+      if (answer.includes('}')) resolve(answer);
+    });
+    socket.on('error', () => resolve(answer));
+    socket.on('close', () => resolve(answer));
+    send((text) => socket.write(text));
+    const received = await promise;
+    socket.destroy();
+    return received;
+  }
+  const head = `POST / HTTP/1.1\r\nHost: gateway\r\nContent-Type: ${json}\r\n`;
+
+  test('a chunked body is read', async () => {
+    const answer = await answerTo((write) =>
+      write(`${head}Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n4\r\n:12}\r\n0\r\n\r\n`),
+    );
+    expect(answer).toContain('{"a":12}');
+  });
+
+  test('a body with a length is read', async () => {
+    expect(await answerTo((write) => write(`${head}Content-Length: 8\r\n\r\n{"a":12}`))).toContain(
+      '{"a":12}',
+    );
+  });
+
+  test('an announced 300 MB is refused before any of it comes', async () => {
+    const answer = await answerTo((write) => write(`${head}Content-Length: 300000000\r\n\r\n`));
+    expect(answer).toStartWith('HTTP/1.1 400');
+    expect(answer).toContain('invalid_request');
+  });
+
+  test('a chunked body over the limit is refused while it still comes', async () => {
+    const chunk = `100000\r\n${'x'.repeat(0x100000)}\r\n`;
+    const answer = await answerTo((write) => {
+      write(`${head}Transfer-Encoding: chunked\r\n\r\n`);
+      for (let count = 0; count < 22; count++) write(chunk);
+    });
+    expect(answer).toStartWith('HTTP/1.1 400');
+    expect(answer).toContain('invalid_request');
+  });
+});
+
+describe('what JSON allows and no request needs', () => {
+  const nested = (levels: number) => `${'{"a":['.repeat(levels / 2)}${']}'.repeat(levels / 2)}`;
+  const rows: readonly (readonly [string, string])[] = [
+    ['{"a":"x\\u0000y"}', 'a'],
+    ['{"a":[{"b":"\\u0000"}]}', 'a[0].b'],
+    ['{"a\\u0000":1}', '["a\\u0000"]'],
+    ['{"a":"\\ud800"}', 'a'],
+    ['{"a":"x\\udc00"}', 'a'],
+    ['{"a":"\\udc00\\ud800"}', 'a'],
+    ['{"a":{"\\ud83d":1}}', 'a["\\ud83d"]'],
+    ['{"a":1e400}', 'a'],
+    ['{"a":[1,-1e400]}', 'a[1]'],
+    [`{"a":1${'0'.repeat(400)}}`, 'a'],
+    ['{"a":1,"a":1}', 'a'],
+    ['{"a":1,"\\u0061":2}', 'a'],
+    ['{"a":{"b":[{},{"c":1,"d":2,"c":3}]}}', 'a.b[1].c'],
+    ['{"odd key":{"x":1,"x":2}}', '["odd key"].x'],
+    ['{"":1,"":2}', '[""]'],
+    ['{"__proto__":1,"__proto__":2}', '__proto__'],
+    ['{"1":1,"1":2}', '["1"]'],
+    ['{"a" : 1 ,\n\t"a"\r\n:2}', 'a'],
+    ['{"a":[1,"x",[2],{"b":[0,{"k":0,"k":0}]}]}', 'a[3].b[1].k'],
+    ['{"a":{"x":1},"a":{}}', 'a'],
+  ];
+  test.each(rows)('%s names %s', async (body, param) => {
+    expect(await codeOf(readJsonBody(post(body)))).toBe(`invalid_parameter ${param}`);
+  });
+
+  test('the message says what is wrong in one sentence', async () => {
+    const messageOf = async (body: string) => (await refusalOf(readJsonBody(post(body)))).message;
+    expect(await messageOf('{"a":"\\u0000"}')).toBe('A string here contains the character U+0000.');
+    expect(await messageOf('{"a":"\\ud800"}')).toBe('A string here contains half of a surrogate pair.');
+    expect(await messageOf('{"a":1e400}')).toBe('This number is too large to be represented.');
+    expect(await messageOf('{"a":1,"a":2}')).toBe('This key appears more than once in its object.');
+    expect(await messageOf(nested(66))).toBe('The body is nested deeper than 64 levels.');
+  });
+
+  test('the first problem of the document is the one that is named', async () => {
+    expect(await codeOf(readJsonBody(post('{"b":["\\u0000"],"a":1e400}')))).toBe('invalid_parameter b[0]');
+  });
+
+  test('64 levels pass and 65 do not', () => {
+    expect(parseJsonBody(Buffer.from(nested(64)))).toBeObject();
+    const refused = nested(64).replace('[]', '[[]]');
+    expect(() => parseJsonBody(Buffer.from(refused))).toThrow('deeper than 64');
+    expect(() => parseJsonBody(Buffer.from(nested(64).replace('[]', '[1,"a",null]')))).not.toThrow();
+  });
+
+  test('a million levels are refused, even where a duplicate hides them', async () => {
+    const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
+    const path = `a${'[0]'.repeat(33)}…`;
+    expect(await codeOf(readJsonBody(post(`{"a":${deep}}`)))).toBe(`invalid_parameter ${path}`);
+    expect(await codeOf(readJsonBody(post(`{"a":${deep},"a":1}`)))).toBe('invalid_parameter');
+  });
+
+  test('__proto__ is a key like any other', async () => {
+    const body = Object(await readJsonBody(post('{"__proto__":{"isAdmin":true},"a":{"__proto__":null}}')));
+    expect(Object.keys(body)).toEqual(['__proto__', 'a']);
+    expect(Object.getPrototypeOf(body)).toBe(Object.prototype);
+    expect(body.isAdmin).toBeUndefined();
+    expect('isAdmin' in {}).toBe(false);
+  });
+
+  const harmless = [
+    '{"a":"\\u0001\\u00e9\\ud83d\\ude00","b":"\\\\u0000","c":"a:\\"b\\":"}',
+    '{"a":"\\\\","b":"\\\\\\"","c":"\\"\\\\"}',
+    '{"a":{"x":1},"b":{"x":1},"c":[{"x":1},{"x":1}],"A":0}',
+    '{"a":1e308,"b":-0,"c":1E-400,"d":0.1}',
+    '{}',
+    ' {"é" : "é\u2028" } ',
+  ];
+  test.each(harmless)('%s passes as JSON.parse reads it', async (text) => {
+    expect(await readJsonBody(post(text))).toEqual(JSON.parse(text));
+  });
+});
+
+describe('duplicate keys are counted exactly', () => {
+  /** A JSON value as written: pairs keep their order, and a string keeps how it is spelled. */
+  type Written =
+    | Readonly<{ kind: 'text'; text: string }>
+    | Readonly<{ kind: 'list'; items: readonly Written[] }>
+    | Readonly<{ kind: 'object'; pairs: readonly (readonly [string, Written])[] }>;
+
+  const spelled = fc
+    .array(fc.tuple(fc.constantFrom(...'ab":\\{},[] \n/é😀', '\u2028'), fc.boolean()), { maxLength: 5 })
+    .map((characters) => {
+      const inner = characters.map(([character, isEscaped]) =>
+        isEscaped
+          ? character
+              .split('')
+              .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+              .join('')
+          : JSON.stringify(character).slice(1, -1),
+      );
+      return `"${inner.join('')}"`;
+    });
+  const space = fc.constantFrom('', '', ' ', '\n\t', '\r\n ');
+  const spaced = fc.tuple(space, spelled, space).map((parts) => parts.join(''));
+  const { object } = fc.letrec<{ value: Written; object: Written }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      fc.constantFrom('1', 'true', 'null', '-1.5e3').map((text) => ({ kind: 'text' as const, text })),
+      spaced.map((text) => ({ kind: 'text' as const, text })),
+      fc.array(tie('value'), { maxLength: 4 }).map((items) => ({ kind: 'list' as const, items })),
+      tie('object'),
+    ),
+    object: fc
+      .array(fc.tuple(spaced, tie('value')), { maxLength: 5 })
+      .map((pairs) => ({ kind: 'object' as const, pairs })),
+  }));
+
+  function write(value: Written): string {
+    if (value.kind === 'text') return value.text;
+    if (value.kind === 'list') return `[${value.items.map(write).join(',')}]`;
+    return `{${value.pairs.map(([key, inner]) => `${key}:${write(inner)}`).join(',')}}`;
+  }
+
+  function pairCount(value: Written): number {
+    if (value.kind === 'text') return 0;
+    if (value.kind === 'list') return value.items.reduce((sum, item) => sum + pairCount(item), 0);
+    return value.pairs.reduce((sum, [, inner]) => sum + 1 + pairCount(inner), 0);
+  }
+
+  function firstDuplicate(value: Written, path: readonly (string | number)[]): typeof path | null {
+    if (value.kind === 'text') return null;
+    const seen = new Set<string>();
+    const steps: readonly (readonly [string | number, Written])[] =
+      value.kind === 'list'
+        ? value.items.map((item, index) => [index, item] as const)
+        : value.pairs.map(([key, inner]) => [String(JSON.parse(key)), inner] as const);
+    for (const [step, inner] of steps) {
+      if (typeof step === 'string' && seen.has(step)) return [...path, step];
+      if (typeof step === 'string') seen.add(step);
+      const found = firstDuplicate(inner, [...path, step]);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  test('for any text: the keys, whether there is a duplicate, and where', () => {
+    let withDuplicates = 0;
+    let without = 0;
+    fc.assert(
+      fc.property(object, (value) => {
+        const text = write(value);
+        const duplicate = firstDuplicate(value, []);
+        expect(countKeys(text)).toBe(pairCount(value));
+        expect(inspectTree(JSON.parse(text), true).keys === countKeys(text)).toBe(duplicate === null);
+        expect(findDuplicateKey(text, maxDepth)).toEqual(duplicate);
+        if (duplicate === null) {
+          without++;
+          expect(parseJsonBody(Buffer.from(text))).toEqual(JSON.parse(text));
+        } else {
+          withDuplicates++;
+          expect(() => parseJsonBody(Buffer.from(text))).toThrow('more than once');
+        }
+      }),
+      { numRuns: 5_000 },
+    );
+    expect(Math.min(withDuplicates, without)).toBeGreaterThan(500);
+  });
+
+  test('what JSON.stringify writes never has one', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify({ value });
+        expect(inspectTree(JSON.parse(text), false).keys).toBe(countKeys(text));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('bad characters come only from \\u, so a text without it needs no check of its strings', () => {
+    const character = fc.constantFrom('\0', '\ud800', '\udc00', 'a', '"', '\\', '😀', 'é');
+    fc.assert(
+      fc.property(
+        fc.array(character).map((list) => list.join('')),
+        fc.boolean(),
+        (value, isKey) => {
+          const text = JSON.stringify(isKey ? { [value]: 1 } : { a: value });
+          const isBad = value.includes('\0') || !value.isWellFormed();
+          expect(inspectTree(JSON.parse(text), true).fault !== null).toBe(isBad);
+          if (isBad) expect(text).toContain('\\u');
+        },
+      ),
+    );
+  });
+});
+
+describe('formatPath', () => {
+  test.each([
+    [['messages', 2, 'content', 0, 'image_url', 'url'], 'messages[2].content[0].image_url.url'],
+    [['a', 'odd key', 'b'], 'a["odd key"].b'],
+    [['1'], '["1"]'],
+    [['é'], '["é"]'],
+    [['a"]'], '["a\\"]"]'],
+    [['__proto__', '$x'], '__proto__.$x'],
+    [[], ''],
+  ] as const)('%p is %s', (path, text) => {
+    expect(formatPath(path)).toBe(text);
+  });
+
+  test('never shows more than 100 characters of what the client chose', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(fc.string({ unit: 'binary', size: 'large' }), fc.nat())), (path) => {
+        const text = formatPath(path);
+        expect(text.length).toBeLessThanOrEqual(101);
+        expect(text.isWellFormed()).toBe(true);
+      }),
+    );
+    expect(formatPath(['x'.repeat(1_000_000)])).toBe(`${'x'.repeat(100)}…`);
+  });
+});
