@@ -1,7 +1,9 @@
+import { ApiError } from '../errors.ts';
 import type { Ending, OpenGeneration } from '../inference/generation.ts';
 import { costOfTokens } from '../pricing/cost.ts';
 import type { TokenPrice } from '../pricing/price.ts';
-import type { TokenUsage, Upstream } from '../providers/chat.ts';
+import type { ChatAdapter, TokenUsage, Upstream } from '../providers/chat.ts';
+import { chatAdapter } from '../providers/chat-call.ts';
 import type { Candidate } from '../routing/candidates.ts';
 import type { ChatRequest } from './parse.ts';
 
@@ -14,6 +16,15 @@ export type ChatRun = Readonly<{
   /** Aborted when the client has gone. */
   client: AbortSignal;
 }>;
+
+/** A candidate whose format the gateway speaks. */
+export type ChatCandidate = Candidate & Readonly<{ adapter: ChatAdapter }>;
+
+export function withAdapter(candidate: Candidate): ChatCandidate {
+  const adapter = chatAdapter(candidate.connection.provider.adapter);
+  if (adapter === null) throw new ApiError('configuration_error', { param: 'model' });
+  return { ...candidate, adapter };
+}
 
 export function upstreamOf({ connection, upstreamModel }: Candidate, { requestId }: ChatRun): Upstream {
   return {

@@ -10,6 +10,7 @@ import { costAtRates, dearestTokenRates } from '../pricing/cost.ts';
 import { candidatesFor } from '../routing/candidates.ts';
 import { tokenBounds } from './bounds.ts';
 import { checkCapabilities } from './capabilities.ts';
+import { withAdapter } from './chat-run.ts';
 import { parseChat } from './parse.ts';
 import { answerAsStream } from './stream.ts';
 import { answerWhole } from './whole.ts';
@@ -29,7 +30,7 @@ export async function createChatCompletion(
   checkCapabilities(chat, model);
   const { price } = model;
   if (price.billingType !== 'token') throw new ApiError('model_pricing_not_configured', { param: 'model' });
-  const candidates = candidatesFor(model, active);
+  const candidates = candidatesFor(model, active).map(withAdapter);
   const bounds = tokenBounds(chat, model);
   const { generation, rate } = await services.admitter.admit({
     requestId,
@@ -38,7 +39,7 @@ export async function createChatCompletion(
     model: model.id,
     streaming: chat.stream,
     priceListId: active.priceListId,
-    provider: candidates[0].connection.provider.name,
+    provider: candidates[0]?.connection.provider.name ?? '',
     hold: costAtRates(dearestTokenRates(price, bounds.inputTokens), bounds).total,
   });
   const run = { requestId, chat, price, generation, client: request.signal };

@@ -10,11 +10,9 @@ import { attemptInTurn, type NoteAttempts, settleAfterDelivery } from '../infere
 import type { Log } from '../lib/log.ts';
 import { type ChatEvent, ProviderError } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
-import type { Candidate } from '../routing/candidates.ts';
-import { billed, type ChatRun, upstreamOf } from './chat-run.ts';
+import { billed, type ChatCandidate, type ChatRun, upstreamOf } from './chat-run.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';
-import { adapterOf } from './whole.ts';
 
 export type StreamServices = Readonly<{ abandoned: AbandonedStreams; log: Log; noteAttempts: NoteAttempts }>;
 
@@ -22,7 +20,7 @@ type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEven
 
 export async function answerAsStream(
   run: ChatRun,
-  candidates: readonly Candidate[],
+  candidates: readonly ChatCandidate[],
   services: StreamServices,
 ): Promise<Response> {
   try {
@@ -46,9 +44,9 @@ function eventStreamHeaders(): Headers {
   return new Headers({ 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
 }
 
-async function open(run: ChatRun, candidate: Candidate): Promise<OpenedStream> {
+async function open(run: ChatRun, candidate: ChatCandidate): Promise<OpenedStream> {
   const { timeouts } = candidate.connection.provider;
-  const stream = await streamChat(adapterOf(candidate), run.chat.call, upstreamOf(candidate, run), timeouts);
+  const stream = await streamChat(candidate.adapter, run.chat.call, upstreamOf(candidate, run), timeouts);
   try {
     for (;;) {
       const first = await stream.next();

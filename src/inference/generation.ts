@@ -9,7 +9,6 @@ import type {
   Settlement,
   SettlementResult,
 } from '../ledger/operations.ts';
-import { ProviderError } from '../providers/chat.ts';
 
 /** How a Generation ended, before it is known what of it can be paid. */
 export type Ending = Readonly<{
@@ -95,10 +94,4 @@ export function openAttempt(index: number, provider: string, startedAtMs: number
 /** Nothing is charged for a failure; that usage may have been lost with it is noted for the operator. */
 export function failure(errorCode: ErrorCode, loss: Settlement['loss'] = null): Ending {
   return { status: 'failed', errorCode, usage: null, cost: null, whenShort: 'withhold', loss };
-}
-
-/** What escaped an attempt, as a failure of the provider. Anything unforeseen is a defect of ours, not of the provider. */
-export function asProviderError(thrown: unknown): ProviderError {
-  if (thrown instanceof ProviderError) return thrown;
-  throw thrown;
 }

@@ -4,9 +4,9 @@
  */
 import { ApiError, type ErrorCode } from '../errors.ts';
 import type { SettlementResult } from '../ledger/operations.ts';
-import type { ProviderError } from '../providers/chat.ts';
+import { ProviderError } from '../providers/chat.ts';
 import type { Candidate } from '../routing/candidates.ts';
-import { asProviderError, type Ending, failure, type OpenGeneration } from './generation.ts';
+import { type Ending, failure, type OpenGeneration } from './generation.ts';
 
 /** Failures that another provider may not share. */
 const fallbackCodes: ReadonlySet<ErrorCode> = new Set([
@@ -25,18 +25,18 @@ export type NoteAttempts = (generation: OpenGeneration) => Promise<void>;
  * Tries the candidates in turn until one succeeds. When none does, the Generation is settled as failed and the last
  * failure is thrown. The attempt that succeeded is still in progress; whoever uses its result ends it.
  */
-export async function attemptInTurn<Result>(
+export async function attemptInTurn<Choice extends Candidate, Result>(
   generation: OpenGeneration,
-  candidates: readonly Candidate[],
+  candidates: readonly Choice[],
   noteAttempts: NoteAttempts,
-  attempt: (candidate: Candidate) => Promise<Result>,
+  attempt: (candidate: Choice) => Promise<Result>,
 ): Promise<Result> {
   for (const [place, candidate] of candidates.entries()) {
     if (place > 0) await recordNextAttempt(generation, candidate, noteAttempts);
     try {
       return await attempt(candidate);
     } catch (thrown) {
-      const problem = await orSettle(generation, () => asProviderError(thrown));
+      const problem = await asProviderError(generation, thrown);
       generation.endAttempt('failed', problem.upstreamStatus, problem.code);
       const isLast = place === candidates.length - 1;
       if (isLast || !fallbackCodes.has(problem.code)) throw await settleFailure(generation, problem);
@@ -59,17 +59,11 @@ async function recordNextAttempt(
   }
 }
 
-/** Runs something that may fail in a way nobody foresaw: the hold is given back before the failure goes on. */
-export async function orSettle<Result>(
-  generation: OpenGeneration,
-  run: () => Result | Promise<Result>,
-): Promise<Result> {
-  try {
-    return await run();
-  } catch (thrown) {
-    if (!(thrown instanceof ApiError)) await generation.settle(failure('internal_error', 'interrupted'));
-    throw thrown;
-  }
+/** What escaped an attempt, if it is the provider's. Anything else is a defect of ours: the hold is given back first. */
+async function asProviderError(generation: OpenGeneration, thrown: unknown): Promise<ProviderError> {
+  if (thrown instanceof ProviderError) return thrown;
+  await generation.settle(failure('internal_error', 'interrupted'));
+  throw thrown;
 }
 
 async function settleFailure(generation: OpenGeneration, problem: ProviderError): Promise<ApiError> {

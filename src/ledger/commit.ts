@@ -13,7 +13,10 @@ export type OperationResult = HoldResult | SettlementResult;
 type Rows = Readonly<{
   accounts: Map<string, AccountState>;
   meters: Map<string, MeterState>;
-  openHolds: ReadonlyMap<string, Money>;
+  /** The holds of the Generations of this batch that are open, kept up as the batch goes on. */
+  openHolds: Map<string, Money>;
+  /** How the Generations of this batch that are to be settled, but are open no more, have ended. */
+  ended: Map<string, SettlementResult>;
   nowMs: number;
   month: string;
 }>;
@@ -22,12 +25,12 @@ type Rows = Readonly<{
 export async function commitBatch(connection: SQL, batch: readonly Operation[]): Promise<OperationResult[]> {
   try {
     const rows = await lockRows(connection, batch);
-    const closed = await findClosed(connection, batch, rows);
+    await findEnded(connection, batch, rows);
     const effects = new Effects();
     const results = batch.map((operation) =>
       operation.kind === 'hold'
         ? applyHold(operation, rows, effects)
-        : applySettlement(operation, rows, closed, effects),
+        : applySettlement(operation, rows, effects),
     );
     await Promise.all([
       effects.write(connection, rows.accounts, rows.meters, rows.month),
@@ -53,27 +56,26 @@ function applyHold(hold: Hold, rows: Rows, effects: Effects): HoldResult {
   if (decision.result.outcome === 'held') {
     rows.accounts.set(accountId, decision.account);
     rows.meters.set(keyId, decision.meter);
+    rows.openHolds.set(id, hold.amount);
     effects.hold(hold);
   }
   return decision.result;
 }
 
-function applySettlement(
-  settlement: Settlement,
-  rows: Rows,
-  closed: ReadonlyMap<string, SettlementResult>,
-  effects: Effects,
-): SettlementResult {
+function applySettlement(settlement: Settlement, rows: Rows, effects: Effects): SettlementResult {
   const { accountId, keyId, id } = settlement.generation;
   const account = rows.accounts.get(accountId);
   const meter = rows.meters.get(keyId);
   const hold = rows.openHolds.get(id);
-  if (hold === undefined || !account || !meter) return closed.get(id) ?? 'interrupted';
+  if (hold === undefined || !account || !meter) return rows.ended.get(id) ?? 'interrupted';
   const decision = decideSettlement(account, meter, hold, settlement);
   rows.accounts.set(accountId, decision.account);
   rows.meters.set(keyId, decision.meter);
   effects.settle(settlement, decision);
-  return decision.shortfall > 0n ? 'short' : 'settled';
+  const result = decision.shortfall > 0n ? 'short' : 'settled';
+  rows.openHolds.delete(id);
+  rows.ended.set(id, result);
+  return result;
 }
 
 type AccountRow = { id: string; balance: string; held: string; entry_count: bigint; is_suspended: boolean };
@@ -124,31 +126,32 @@ async function lockRows(connection: SQL, batch: readonly Operation[]): Promise<R
     accounts: new Map(accounts.map((row) => [row.id, accountState(row)])),
     meters: new Map(meters.map((row) => [row.key_id, meterState(row)])),
     openHolds: new Map(open.map((row) => [row.id, moneyFromDatabase(row.hold)])),
+    ended: new Map(),
     nowMs: clock.now_ms,
     month: clock.month,
   };
 }
 
-/** How Generations ended that are to be settled but no longer open: by an earlier sending of this batch, or given up. */
-async function findClosed(
+/** A Generation that is open no more was settled by an earlier sending of this batch, or given up by another node. */
+async function findEnded(
   connection: SQL,
   batch: readonly Operation[],
-  { openHolds }: Rows,
-): Promise<Map<string, SettlementResult>> {
+  { openHolds, ended }: Rows,
+): Promise<void> {
   const missing = batch.filter(({ kind, generation }) => kind === 'settle' && !openHolds.has(generation.id));
-  if (missing.length === 0) return new Map();
+  if (missing.length === 0) return;
   const ids = connection.array(
     missing.map(({ generation }) => generation.id),
     'uuid',
   );
   const rows = await connection<{ id: string; error_code: string | null }[]>`
     select id, error_code from generations where id = any(${ids}::uuid[])`;
-  return new Map(
-    rows.map(({ id, error_code: code }) => [
-      id,
-      code === 'gateway_interrupted' ? 'interrupted' : code === 'insufficient_balance' ? 'short' : 'settled',
-    ]),
-  );
+  for (const { id, error_code: code } of rows) ended.set(id, resultOf(code));
+}
+
+function resultOf(errorCode: string | null): SettlementResult {
+  if (errorCode === 'gateway_interrupted') return 'interrupted';
+  return errorCode === 'insufficient_balance' ? 'short' : 'settled';
 }
 
 function accountState(row: AccountRow): AccountState {

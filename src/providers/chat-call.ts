@@ -1,5 +1,12 @@
 /** Makes one call to one chat provider, whichever format it speaks. */
-import type { ChatAdapter, ChatAnswer, ChatCall, ChatEvent, Upstream } from './chat.ts';
+import {
+  type ChatAdapter,
+  type ChatAnswer,
+  type ChatCall,
+  type ChatEvent,
+  ProviderError,
+  type Upstream,
+} from './chat.ts';
 import { openai } from './openai.ts';
 import { type CallDeadlines, postForJson, postForStream } from './transport.ts';
 
@@ -19,7 +26,18 @@ export async function completeChat(
   limits: CallDeadlines,
 ): Promise<{ status: number; answer: ChatAnswer }> {
   const { status, body } = await postForJson(adapter.chatRequest(call, upstream, false), limits, null);
-  return { status, answer: adapter.readAnswer(body) };
+  try {
+    return { status, answer: adapter.readAnswer(body) };
+  } catch (error) {
+    throw withStatus(error, status);
+  }
+}
+
+/** An adapter does not know the status that came with what it reads. */
+function withStatus(error: unknown, status: number): unknown {
+  return error instanceof ProviderError && error.upstreamStatus === null
+    ? new ProviderError(error.code, status)
+    : error;
 }
 
 export type ChatEventStream = Readonly<{
@@ -37,14 +55,22 @@ export async function streamChat(
 ): Promise<ChatEventStream> {
   const stream = await postForStream(adapter.chatRequest(call, upstream, true), limits, null);
   const read = adapter.openReader();
-  return {
-    status: stream.status,
-    close: stream.close,
-    next: async () => {
-      const batch = await stream.next();
-      if (batch === null) return null;
-      const [only] = batch;
-      return batch.length === 1 && only !== undefined ? read(only) : batch.flatMap(read);
-    },
-  };
+  let failure: unknown = null;
+
+  /** What came before a failure in the same packet is still passed on; the failure follows. */
+  async function next(): Promise<readonly ChatEvent[] | null> {
+    if (failure !== null) throw failure;
+    const batch = await stream.next();
+    if (batch === null) return null;
+    const events: ChatEvent[] = [];
+    try {
+      for (const data of batch) events.push(...read(data));
+    } catch (error) {
+      failure = withStatus(error, stream.status);
+      if (events.length === 0) throw failure;
+    }
+    return events;
+  }
+
+  return { status: stream.status, close: stream.close, next };
 }

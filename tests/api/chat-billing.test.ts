@@ -1,0 +1,114 @@
+/** What a client sees when the ledger is in trouble, and that the ledger is sound afterwards. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import {
+  type ChatFixture,
+  type ErrorBody,
+  eventsOf,
+  finishedGeneration,
+  openChatFixture,
+} from '../support/chat-fixture.ts';
+
+let fixture: ChatFixture;
+let key: string;
+
+beforeAll(async () => {
+  fixture = await openChatFixture();
+  ({ key } = await fixture.customer('100', '--rpm', '100000'));
+});
+
+afterAll(() => fixture.close());
+
+function chat(content: string, more: object = {}): Promise<Response> {
+  return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content }], ...more }),
+  });
+}
+
+const idOf = (response: Response) => response.headers.get('x-service-request-id') ?? '';
+const look = (response: Response) => finishedGeneration(fixture.gateway.origin, key, idOf(response));
+const away = (table: string) => fixture.database.sql.unsafe(`alter table ${table} rename to ${table}_away`);
+const back = (table: string) => fixture.database.sql.unsafe(`alter table ${table}_away rename to ${table}`);
+
+async function codeOf(response: Response): Promise<[number, string]> {
+  return [response.status, ((await response.json()) as ErrorBody).error.code];
+}
+
+async function inBandCode(response: Response): Promise<{ code: string | undefined; isDone: boolean }> {
+  const events = eventsOf(await response.text());
+  const failed = events.find((event) => event.startsWith('{"error"'));
+  return { code: failed && (JSON.parse(failed) as ErrorBody).error.code, isDone: events.at(-1) === '[DONE]' };
+}
+
+test('500 balance_lookup_failed when nothing can be held; what might have been held is given back', async () => {
+  // The key is known by now, so only the balance is in question.
+  expect((await chat('hi')).status).toBe(200);
+  await away('accounts');
+  const response = await chat('hi');
+  await back('accounts');
+  expect(await codeOf(response)).toEqual([500, 'balance_lookup_failed']);
+}, 30_000);
+
+test('in-band billing_temporarily_unavailable when a delivered stream cannot be settled; it is settled later', async () => {
+  const response = await chat('[[usage 10 20]] [[chunk-delay 30]] a b c d e', { stream: true });
+  await away('usage_records');
+  const seen = await inBandCode(response);
+  await back('usage_records');
+  expect(seen).toEqual({ code: 'billing_temporarily_unavailable', isDone: true });
+  expect(await look(response)).toMatchObject({ status: 'completed', cost: { total: '0.000050000000' } });
+}, 30_000);
+
+test('500 billing_consistency_error when a whole answer cannot be settled: it is withheld and never charged', async () => {
+  const sent = chat('[[delay 300]] [[usage 10 20]]');
+  await Bun.sleep(150);
+  await away('usage_records');
+  const response = await sent;
+  await back('usage_records');
+  expect(await codeOf(response)).toEqual([500, 'billing_consistency_error']);
+  expect(await look(response)).toMatchObject({
+    status: 'failed',
+    cost: null,
+    error: { code: 'billing_consistency_error' },
+  });
+}, 30_000);
+
+test('500 provider_attempt_create_failed when the next attempt cannot be recorded: it is not made', async () => {
+  const sent = chat('[[delay 400]] [[status 503]] attempt-canary', { model: 'twofold' });
+  await Bun.sleep(200);
+  await away('open_generations');
+  await Bun.sleep(600);
+  await back('open_generations');
+  const response = await sent;
+  expect(await codeOf(response)).toEqual([500, 'provider_attempt_create_failed']);
+  expect(
+    fixture.sandbox.entries.filter((entry) => JSON.stringify(entry.body).includes('attempt-canary')),
+  ).toHaveLength(1);
+  expect(await look(response)).toMatchObject({
+    status: 'failed',
+    cost: null,
+    attempts: [{ status: 'failed' }, { status: 'cancelled' }],
+  });
+}, 30_000);
+
+test('500 configuration_error for a model whose provider speaks a format that is not known; nothing is held', async () => {
+  const response = await chat('hi', { model: 'foreign' });
+  expect(await codeOf(response)).toEqual([500, 'configuration_error']);
+  expect(response.headers.get('x-should-retry')).toBe('false');
+});
+
+test('in-band billing_consistency_error when another node has given the Generation up; nothing is charged', async () => {
+  // A node reaps only after a lease's time without trouble.
+  await Bun.sleep(8_000);
+  const response = await chat('[[usage 10 20]] [[long 60]] [[chunk-delay 150]]', { stream: true });
+  await fixture.database.sql`update nodes set stopped_at = now()`;
+  const seen = await inBandCode(response);
+  expect(seen).toEqual({ code: 'billing_consistency_error', isDone: true });
+  expect(await look(response)).toMatchObject({
+    status: 'failed',
+    cost: null,
+    error: { code: 'gateway_interrupted' },
+    attempts: [{ status: 'failed', error: 'gateway_interrupted' }],
+  });
+  await fixture.database.sql`update nodes set stopped_at = null`;
+}, 60_000);

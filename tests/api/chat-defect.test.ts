@@ -1,0 +1,107 @@
+/** A defect of our own in the middle of a stream, made on purpose: an adapter that throws what no adapter should. */
+import { afterAll, expect, test } from 'bun:test';
+import { startSandbox } from '../../sandbox/server.ts';
+import type { ChatCandidate, ChatRun } from '../../src/chat/chat-run.ts';
+import { answerAsStream } from '../../src/chat/stream.ts';
+import { AbandonedStreams } from '../../src/inference/abandoned-streams.ts';
+import { OpenGeneration, openAttempt } from '../../src/inference/generation.ts';
+import type { Settlement } from '../../src/ledger/operations.ts';
+import { newId, newRequestId } from '../../src/lib/ids.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { openai } from '../../src/providers/openai.ts';
+import { eventsOf } from '../support/chat-fixture.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.stop());
+
+test('in-band streaming_error, settled without a charge, the cause in the log only', async () => {
+  const settled: Settlement[] = [];
+  let logged = '';
+  const facts = {
+    id: newId(),
+    accountId: newId(),
+    keyId: newId(),
+    workload: 'chat',
+    model: 'm',
+    streaming: true,
+    priceListId: 1,
+    createdAtMs: Date.now(),
+  };
+  const ledger = {
+    hold: () => Promise.reject(new Error('not asked')),
+    settle: (settlement: Settlement) => Promise.resolve(settled.push(settlement) && ('settled' as const)),
+    whenSettled: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  };
+  let count = 0;
+  const openReader = () => {
+    const read = openai.openReader();
+    return (data: string) => {
+      count += 1;
+      if (count > 4) throw new TypeError('defect-canary');
+      return read(data);
+    };
+  };
+  const provider = {
+    id: 's',
+    name: 'S',
+    adapter: 'openai' as const,
+    baseUrl: null,
+    apiKeyEnv: null,
+    timeouts: { connectMs: 1_000, firstByteMs: 5_000, idleMs: 5_000, totalMs: 5_000 },
+    circuit: { failures: 5, openMs: 1_000 },
+  };
+  const candidate: ChatCandidate = {
+    connection: { provider, baseUrl: `${sandbox.url}/v1`, apiKey: 'x' },
+    upstreamModel: 'm',
+    adapter: { ...openai, openReader },
+  };
+  const server = Bun.serve({
+    port: 0,
+    fetch: (request) => {
+      const call = {
+        messages: [{ role: 'user' as const, content: '[[chunk-delay 10]] a b c d e f' }],
+        temperature: null,
+        maxTokens: null,
+        topP: null,
+        stop: null,
+        presencePenalty: null,
+        tools: null,
+        toolChoice: null,
+        parallelToolCalls: null,
+        responseFormat: null,
+        seed: null,
+      };
+      const run: ChatRun = {
+        requestId: newRequestId(),
+        chat: { model: 'm', stream: true, includeUsage: false, call },
+        price: {
+          billingType: 'token',
+          form: 'flat',
+          rates: { input: 1n, output: 1n },
+          region: null,
+          note: null,
+        },
+        generation: new OpenGeneration(facts, openAttempt(1, 'S', Date.now()), ledger),
+        client: request.signal,
+      };
+      const log = createLog('error', (line) => {
+        logged += line;
+      });
+      return answerAsStream(run, [candidate], {
+        abandoned: new AbandonedStreams(),
+        log,
+        noteAttempts: () => Promise.resolve(),
+      });
+    },
+  });
+  const events = eventsOf(await (await fetch(server.url)).text());
+  await server.stop(true);
+  expect(JSON.parse(events.at(-2) ?? '')).toMatchObject({
+    error: { code: 'streaming_error', type: 'internal_error' },
+  });
+  expect(events.at(-1)).toBe('[DONE]');
+  expect(events.join()).not.toContain('defect-canary');
+  expect(logged).toContain('defect-canary');
+  expect(settled).toMatchObject([{ status: 'failed', errorCode: 'streaming_error', cost: null }]);
+});

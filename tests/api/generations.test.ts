@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { newRequestId } from '../../src/lib/ids.ts';
+import { type ChatFixture, type GenerationBody, openChatFixture } from '../support/chat-fixture.ts';
+import { tollgateJson } from '../support/gateway.ts';
+
+let fixture: ChatFixture;
+let owner: { account: string; key: string };
+
+beforeAll(async () => {
+  fixture = await openChatFixture();
+  owner = await fixture.customer('10');
+});
+
+afterAll(() => fixture.close());
+
+function chat(content: string, more: object = {}): Promise<Response> {
+  return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content }], ...more }),
+  });
+}
+
+const lookUp = (id: string, key = owner.key) =>
+  fetch(`${fixture.gateway.origin}/v1/generations/${id}`, { headers: { authorization: `Bearer ${key}` } });
+const idOf = (response: Response) => response.headers.get('x-service-request-id') ?? '';
+const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+describe('200', () => {
+  test('has every field of the contract and its own request ID', async () => {
+    const made = await chat('[[usage 10 50]] [[chunk-delay 20]] Tell me a little more about it please', {
+      stream: true,
+    });
+    await made.text();
+    const response = await lookUp(idOf(made));
+    expect(response.status).toBe(200);
+    expect(idOf(response)).not.toBe(idOf(made));
+    const body = (await response.json()) as GenerationBody & Record<string, unknown>;
+    expect(Object.keys(body).sort()).toEqual(
+      [
+        'id',
+        'object',
+        'created_at',
+        'status',
+        'workload',
+        'model',
+        'provider',
+        'latency_ms',
+        'usage',
+        'cost',
+        'fallback',
+        'completed_at',
+        'streaming',
+        'time_to_first_token_ms',
+        'tokens_per_second',
+        'routing',
+        'attempts',
+        'error',
+      ].sort(),
+    );
+    expect(body).toMatchObject({
+      id: idOf(made),
+      object: 'generation',
+      status: 'completed',
+      workload: 'chat',
+      model: 'full',
+      provider: 'Main',
+      streaming: true,
+      error: null,
+      fallback: false,
+    });
+    expect(body.created_at).toMatch(isoPattern);
+    expect(body.completed_at).toMatch(isoPattern);
+    expect(Number.isInteger(body.latency_ms)).toBe(true);
+    expect(body.time_to_first_token_ms).toBeWithin(0, body.latency_ms + 1);
+    const decodingSeconds = (body.latency_ms - (body.time_to_first_token_ms ?? 0)) / 1000;
+    expect(body.tokens_per_second ?? 0).toBeCloseTo(50 / decodingSeconds, 1);
+    const [attempt] = body.attempts;
+    expect(Object.keys(attempt ?? {})).toEqual([
+      'index',
+      'provider',
+      'status',
+      'started_at',
+      'completed_at',
+      'latency_ms',
+      'upstream_status',
+      'error',
+    ]);
+    expect(attempt?.started_at).toMatch(isoPattern);
+    expect(attempt?.completed_at).toMatch(isoPattern);
+  });
+
+  test('shows a Generation while it is in progress', async () => {
+    const made = await chat('[[long 30]] [[chunk-delay 20]]', { stream: true });
+    expect(await (await lookUp(idOf(made))).json()).toMatchObject({
+      status: 'in_progress',
+      usage: null,
+      cost: null,
+      completed_at: null,
+      routing: { selected_provider: 'Main', attempt_count: 1 },
+      attempts: [{ index: 1, provider: 'Main', status: 'in_progress', completed_at: null, latency_ms: null }],
+      error: null,
+    });
+    await made.text();
+    expect(((await (await lookUp(idOf(made))).json()) as GenerationBody).status).toBe('completed');
+  });
+
+  test('a failed Generation is still found, its error is metadata', async () => {
+    const made = await chat('[[status 503]]');
+    const response = await lookUp(idOf(made));
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({
+      status: 'failed',
+      usage: null,
+      cost: null,
+      error: { type: 'provider_error', code: 'provider_unavailable', message: expect.any(String) },
+    });
+  });
+
+  test('tells nothing of what was said', async () => {
+    const made = await chat('[[say completion-canary]] prompt-canary');
+    const text = await (await lookUp(idOf(made))).text();
+    expect(text).not.toContain('canary');
+    expect(text).not.toContain('127.0.0.1');
+  });
+
+  test('keeps its cost when prices change', async () => {
+    const made = await chat('[[usage 100 100]]');
+    const before = (await (await lookUp(idOf(made))).json()) as GenerationBody;
+    const file = fixture.environment.TOLLGATE_CATALOG ?? '';
+    const catalog = await Bun.file(file).text();
+    await Bun.write(file, catalog.replaceAll('input: "1"', 'input: "9"').replace('"2026-11"', '"2026-12"'));
+    while (!fixture.gateway.output().includes('"priceVersion":"2026-12"')) await Bun.sleep(20);
+    expect(((await (await lookUp(idOf(made))).json()) as GenerationBody).cost).toEqual(before.cost);
+    const dearer = await chat('[[usage 100 100]]');
+    expect(((await (await lookUp(idOf(dearer))).json()) as GenerationBody).cost?.input).toBe(
+      '0.000900000000',
+    );
+    await Bun.write(file, catalog);
+  });
+});
+
+describe('404', () => {
+  test('unknown, malformed and foreign IDs answer the same bytes, another key of the account included', async () => {
+    const made = idOf(await chat('hi'));
+    const sibling = await tollgateJson<{ key: string }>(
+      ['key', 'create', '--account', owner.account],
+      fixture.environment,
+    );
+    const stranger = await fixture.customer('1');
+    const answers = await Promise.all([
+      lookUp(newRequestId()),
+      lookUp('req_nonsense'),
+      lookUp(made.replace('req_', '')),
+      lookUp(made, sibling.key),
+      lookUp(made, stranger.key),
+    ]);
+    const bodies = await Promise.all(answers.map((answer) => answer.text()));
+    expect(answers.map((answer) => answer.status)).toEqual([404, 404, 404, 404, 404]);
+    expect(new Set(bodies).size).toBe(1);
+    expect(JSON.parse(bodies[0] ?? '')).toMatchObject({
+      error: { code: 'generation_not_found', type: 'invalid_request_error' },
+    });
+  });
+});
+
+describe('other answers', () => {
+  test('400 for a query parameter, 401 without a key, 404 for the wrong method', async () => {
+    const id = newRequestId();
+    expect((await lookUp(`${id}?x=1`)).status).toBe(400);
+    expect((await lookUp(id, 'nothing')).status).toBe(401);
+    expect((await fetch(`${fixture.gateway.origin}/v1/generations/${id}`, { method: 'DELETE' })).status).toBe(
+      404,
+    );
+  });
+
+  test('500 generation_lookup_failed when the table is away', async () => {
+    await fixture.database.sql`alter table generations rename to generations_away`;
+    const response = await lookUp(newRequestId());
+    await fixture.database.sql`alter table generations_away rename to generations`;
+    expect([response.status, await response.json()]).toMatchObject([
+      500,
+      { error: { code: 'generation_lookup_failed' } },
+    ]);
+  });
+});

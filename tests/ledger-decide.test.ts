@@ -1,0 +1,248 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { type AccountState, decideHold, decideSettlement, type MeterState } from '../src/ledger/decide.ts';
+
+const account: AccountState = { balance: 100n, held: 0n, entryCount: 3n, isSuspended: false };
+const meter: MeterState = {
+  held: 0n,
+  monthSpent: 0n,
+  monthlyLimit: null,
+  requestsPerMinute: 6,
+  theoreticalArrivalMs: 0,
+  isRevoked: false,
+  isExpired: false,
+};
+const nowMs = 1_000_000;
+
+const codeOf = (accountState: AccountState, meterState: MeterState, amount: bigint) => {
+  const { result } = decideHold(accountState, meterState, { amount }, nowMs);
+  return result.outcome === 'held' ? 'held' : result.code;
+};
+
+describe('a hold', () => {
+  test.each([
+    ['is placed when all is well', account, meter, 100n, 'held'],
+    ['needs the balance', account, meter, 101n, 'insufficient_balance'],
+    ['cannot use what others hold', { ...account, held: 1n }, meter, 100n, 'insufficient_balance'],
+    ['is refused to a revoked key', account, { ...meter, isRevoked: true }, 1n, 'invalid_api_key'],
+    ['is refused to a suspended account', { ...account, isSuspended: true }, meter, 1n, 'invalid_api_key'],
+    ['is refused to an expired key', account, { ...meter, isExpired: true }, 1n, 'expired_api_key'],
+    [
+      'may reach the monthly limit',
+      account,
+      { ...meter, monthlyLimit: 30n, monthSpent: 10n, held: 10n },
+      10n,
+      'held',
+    ],
+    [
+      'may not pass the monthly limit',
+      account,
+      { ...meter, monthlyLimit: 30n, monthSpent: 10n, held: 10n },
+      11n,
+      'monthly_spend_limit_exceeded',
+    ],
+    [
+      'tells of the limit before the balance',
+      { ...account, balance: 0n },
+      { ...meter, monthlyLimit: 0n },
+      1n,
+      'monthly_spend_limit_exceeded',
+    ],
+    [
+      'waits its turn',
+      account,
+      { ...meter, theoreticalArrivalMs: nowMs + 50_001 },
+      1n,
+      'rate_limit_exceeded',
+    ],
+    [
+      'is in time when its turn has come',
+      account,
+      { ...meter, theoreticalArrivalMs: nowMs + 50_000 },
+      1n,
+      'held',
+    ],
+  ] as [string, AccountState, MeterState, bigint, string][])(
+    '%s',
+    (_name, accountState, meterState, amount, expected) => {
+      expect(codeOf(accountState, meterState, amount)).toBe(expected);
+    },
+  );
+
+  test('says how long to wait and what is left of the minute', () => {
+    let state = meter;
+    const remaining: number[] = [];
+    for (;;) {
+      const { meter: next, result } = decideHold(account, state, { amount: 0n }, nowMs);
+      if (result.outcome === 'refused') {
+        expect(result).toMatchObject({ code: 'rate_limit_exceeded', retryAfterMs: 10_000 });
+        break;
+      }
+      remaining.push(result.rate.remaining);
+      state = next;
+    }
+    expect(remaining).toEqual([5, 4, 3, 2, 1, 0]);
+  });
+});
+
+describe('the request limit', () => {
+  test('lets through exactly the limit at once, and at most the limit plus what time has earned', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 500 }),
+        fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 300 }),
+        (limit, gapsMs) => {
+          let state: MeterState = { ...meter, requestsPerMinute: limit };
+          let atMs = nowMs;
+          let admitted = 0;
+          for (const gapMs of [...Array(limit + 5).fill(0), ...gapsMs]) {
+            atMs += gapMs;
+            const decision = decideHold(account, state, { amount: 0n }, atMs);
+            state = decision.meter;
+            if (decision.result.outcome === 'held') admitted += 1;
+          }
+          const earned = Math.floor(((atMs - nowMs) * limit) / 60_000 + 1e-6);
+          expect(admitted).toBeGreaterThanOrEqual(limit);
+          expect(admitted).toBeLessThanOrEqual(limit + earned);
+        },
+      ),
+    );
+  });
+});
+
+describe('a settlement', () => {
+  const held = { ...account, held: 60n };
+  const heldMeter = { ...meter, held: 60n };
+
+  test('charges the cost and gives back the hold', () => {
+    const decision = decideSettlement(held, heldMeter, 60n, {
+      cost: { input: 10n, output: 20n, total: 30n },
+      whenShort: 'withhold',
+    });
+    expect(decision).toMatchObject({
+      account: { balance: 70n, held: 0n, entryCount: 4n },
+      meter: { held: 0n, monthSpent: 30n },
+      charge: { total: 30n },
+      shortfall: 0n,
+    });
+  });
+
+  test('may cost more than was held, out of what is free', () => {
+    const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
+      cost: { input: 40n, output: 40n, total: 80n },
+      whenShort: 'withhold',
+    });
+    expect(decision).toMatchObject({
+      account: { balance: 20n, held: 20n },
+      charge: { total: 80n },
+      shortfall: 0n,
+    });
+  });
+
+  test('charges nothing for a result that is withheld, and tells what is lost', () => {
+    const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
+      cost: { input: 40n, output: 41n, total: 81n },
+      whenShort: 'withhold',
+    });
+    expect(decision).toMatchObject({
+      account: { balance: 100n, held: 20n, entryCount: 3n },
+      meter: { monthSpent: 0n },
+      charge: null,
+      shortfall: 81n,
+    });
+  });
+
+  test('takes what is there for a result that was delivered, the input first', () => {
+    const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
+      cost: { input: 50n, output: 51n, total: 101n },
+      whenShort: 'write_off',
+    });
+    expect(decision).toMatchObject({
+      account: { balance: 20n, held: 20n, entryCount: 4n },
+      charge: { input: 50n, output: 30n, total: 80n },
+      shortfall: 21n,
+    });
+  });
+
+  test('without a cost only gives back the hold', () => {
+    const decision = decideSettlement(held, heldMeter, 60n, { cost: null, whenShort: 'withhold' });
+    expect(decision).toMatchObject({
+      account: { balance: 100n, held: 0n, entryCount: 3n },
+      charge: null,
+      shortfall: 0n,
+    });
+  });
+
+  test('a cost of zero is a charge of zero', () => {
+    const decision = decideSettlement(held, heldMeter, 60n, {
+      cost: { input: 0n, output: 0n, total: 0n },
+      whenShort: 'withhold',
+    });
+    expect(decision).toMatchObject({ account: { balance: 100n, entryCount: 4n }, charge: { total: 0n } });
+  });
+});
+
+const amount = fc.bigInt({ min: 0n, max: 200n });
+const step = fc.oneof(
+  fc.record({ kind: fc.constant('hold' as const), amount }),
+  fc.record({
+    kind: fc.constant('settle' as const),
+    pick: fc.nat(50),
+    input: amount,
+    output: amount,
+    whenShort: fc.constantFrom('withhold' as const, 'write_off' as const),
+  }),
+  fc.record({ kind: fc.constant('release' as const), pick: fc.nat(50) }),
+);
+
+test('over any sequence nothing is created, lost, overspent or left held', () => {
+  fc.assert(
+    fc.property(
+      fc.bigInt({ min: 0n, max: 1_000n }),
+      fc.option(fc.bigInt({ min: 0n, max: 800n })),
+      fc.array(step, { maxLength: 60 }),
+      (balance, monthlyLimit, steps) => {
+        let accountState: AccountState = { ...account, balance, entryCount: 0n };
+        let meterState: MeterState = { ...meter, monthlyLimit, requestsPerMinute: 1_000_000 };
+        const open: bigint[] = [];
+        let charged = 0n;
+        let charges = 0n;
+        for (const action of steps) {
+          if (action.kind === 'hold') {
+            const decision = decideHold(accountState, meterState, action, nowMs);
+            if (decision.result.outcome === 'held') {
+              open.push(action.amount);
+              if (monthlyLimit !== null)
+                expect(decision.meter.monthSpent + decision.meter.held).toBeLessThanOrEqual(monthlyLimit);
+            } else expect(decision.account).toBe(accountState);
+            accountState = decision.account;
+            meterState = decision.meter;
+          } else if (open.length > 0) {
+            const [hold = 0n] = open.splice(action.pick % open.length, 1);
+            const cost =
+              action.kind === 'release'
+                ? null
+                : { input: action.input, output: action.output, total: action.input + action.output };
+            const whenShort = action.kind === 'release' ? 'withhold' : action.whenShort;
+            const decision = decideSettlement(accountState, meterState, hold, { cost, whenShort });
+            const total = decision.charge?.total ?? 0n;
+            expect(total + decision.shortfall).toBe(cost?.total ?? 0n);
+            if (decision.charge) expect(decision.charge.input + decision.charge.output).toBe(total);
+            if (cost && cost.total <= hold) expect(total).toBe(cost.total);
+            charged += total;
+            charges += decision.charge ? 1n : 0n;
+            accountState = decision.account;
+            meterState = decision.meter;
+          }
+          const held = open.reduce((sum, hold) => sum + hold, 0n);
+          expect(accountState.held).toBe(held);
+          expect(meterState.held).toBe(held);
+          expect(accountState.balance).toBe(balance - charged);
+          expect(accountState.balance).toBeGreaterThanOrEqual(held);
+          expect(meterState.monthSpent).toBe(charged);
+          expect(accountState.entryCount).toBe(charges);
+        }
+      },
+    ),
+  );
+});

@@ -1,0 +1,291 @@
+/** The ledger against a real PostgreSQL: idempotence, isolation of refusals, dead nodes, and any sequence of all of it. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { rmSync } from 'node:fs';
+import { SQL } from 'bun';
+import fc from 'fast-check';
+import { createAccount } from '../src/accounts/account-store.ts';
+import { createKey } from '../src/keys/key-store.ts';
+import { auditLedger } from '../src/ledger/audit.ts';
+import { commitBatch } from '../src/ledger/commit.ts';
+import { type Ledger, openLedger } from '../src/ledger/ledger.ts';
+import { takeLease } from '../src/ledger/node-lease.ts';
+import type { Attempt, Hold, Operation, Settlement } from '../src/ledger/operations.ts';
+import { openSpool } from '../src/ledger/spool.ts';
+import { newId } from '../src/lib/ids.ts';
+import { createLog } from '../src/lib/log.ts';
+import { storePriceList } from '../src/pricing/price-list-store.ts';
+import { createDatabase, type TestDatabase } from './support/cluster.ts';
+import { temporaryFolder } from './support/gateway.ts';
+
+const log = createLog('error', () => undefined);
+const nodeId = newId();
+const folder = temporaryFolder();
+let database: TestDatabase;
+let ledger: Ledger;
+let priceListId: number;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  ledger = openLedger(
+    new SQL(database.url, { max: 1, bigint: true }),
+    openSpool(folder, process.pid, nodeId),
+    log,
+  );
+  priceListId = await storePriceList(database.sql, { version: '1', digest: '00'.repeat(32), content: {} });
+  await database.sql`insert into nodes (id, name) values (${nodeId}, 'test')`;
+});
+
+afterAll(async () => {
+  await ledger.close();
+  await database.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Customer = { accountId: string; keyId: string };
+
+async function customer(
+  balance: bigint,
+  limits: { monthlyLimit?: bigint; requestsPerMinute?: number } = {},
+): Promise<Customer> {
+  const { id: accountId } = await createAccount(database.sql, 'Test', balance);
+  const created = await createKey(database.sql, {
+    accountId,
+    name: 'Test',
+    requestsPerMinute: limits.requestsPerMinute ?? 1_000_000,
+    monthlyLimit: limits.monthlyLimit ?? null,
+    allowedModels: null,
+    expiresAt: null,
+  });
+  return { accountId, keyId: created?.id ?? '' };
+}
+
+const attempt: Attempt = {
+  index: 1,
+  provider: 'P',
+  status: 'in_progress',
+  startedAtMs: Date.now(),
+  completedAtMs: null,
+  upstreamStatus: null,
+  errorCode: null,
+};
+
+function hold(owner: Customer, amount: bigint, node = nodeId): Hold {
+  const generation = {
+    id: newId(),
+    ...owner,
+    workload: 'chat',
+    model: 'm',
+    streaming: false,
+    priceListId,
+    createdAtMs: Date.now(),
+  };
+  return { kind: 'hold', generation, nodeId: node, provider: 'P', amount, attempts: [attempt] };
+}
+
+function settlement(
+  { generation }: Hold,
+  total: bigint | null,
+  changes: Partial<Settlement> = {},
+): Settlement {
+  return {
+    kind: 'settle',
+    generation,
+    provider: 'P',
+    status: total === null ? 'failed' : 'completed',
+    errorCode: total === null ? 'provider_unavailable' : null,
+    usage: total === null ? null : { inputTokens: 1, outputTokens: 2, units: 3, unit: 'tokens', tier: null },
+    cost: total === null ? null : { input: total, output: 0n, total },
+    whenShort: 'withhold',
+    loss: null,
+    attempts: [{ ...attempt, status: 'succeeded', completedAtMs: Date.now(), upstreamStatus: 200 }],
+    completedAtMs: Date.now(),
+    latencyMs: 5,
+    timeToFirstTokenMs: null,
+    ...changes,
+  };
+}
+
+async function money({ accountId }: Customer): Promise<{ balance: string; held: string }> {
+  const [row] = await database.sql<[{ balance: string; held: string }]>`
+    select (balance * 1e12)::bigint::text as balance, (held * 1e12)::bigint::text as held from accounts where id = ${accountId}`;
+  return { ...row };
+}
+
+async function expectSound(): Promise<void> {
+  const findings = await auditLedger(database.sql);
+  expect(findings.filter(({ violations }) => violations > 0)).toEqual([]);
+}
+
+test('a hold and its settlement, and both of them again', async () => {
+  const owner = await customer(100n);
+  const held = hold(owner, 40n);
+  expect(await ledger.hold(held)).toMatchObject({ outcome: 'held' });
+  expect(await money(owner)).toEqual({ balance: '100', held: '40' });
+  expect(await ledger.hold(held)).toMatchObject({ outcome: 'held' });
+  expect(await money(owner)).toEqual({ balance: '100', held: '40' });
+  expect(await ledger.settle(settlement(held, 30n))).toBe('settled');
+  expect(await ledger.settle(settlement(held, 30n))).toBe('settled');
+  expect(await ledger.settle(settlement(held, 99n))).toBe('settled');
+  expect(await money(owner)).toEqual({ balance: '70', held: '0' });
+  await expectSound();
+});
+
+test('the same operations twice in one batch count once', async () => {
+  const owner = await customer(100n);
+  const held = hold(owner, 40n);
+  await ledger.hold(held);
+  const results = await Promise.all([1, 2, 3].map(() => ledger.settle(settlement(held, 10n))));
+  expect(results).toEqual(['settled', 'settled', 'settled']);
+  expect(await money(owner)).toEqual({ balance: '90', held: '0' });
+  await expectSound();
+});
+
+test('of many holds at once exactly those are placed that the balance covers', async () => {
+  const owner = await customer(70n);
+  const results = await Promise.all(Array.from({ length: 50 }, () => ledger.hold(hold(owner, 10n))));
+  expect(results.filter(({ outcome }) => outcome === 'held')).toHaveLength(7);
+  expect(await money(owner)).toEqual({ balance: '70', held: '70' });
+  await database.sql`update nodes set stopped_at = now() where id = ${nodeId}`;
+});
+
+test('what a node that has stopped left open is given back, once, and the late node is fenced off', async () => {
+  const owner = await customer(100n);
+  const dead = newId();
+  await database.sql`insert into nodes (id, name, stopped_at) values (${dead}, 'dead', now())`;
+  const orphan = hold(owner, 60n, dead);
+  await ledger.hold(orphan);
+  const lease = await takeLease(database.sql, ledger, { id: newId(), name: 'living' }, log);
+  const deadline = Date.now() + 30_000;
+  while ((await money(owner)).held !== '0' && Date.now() < deadline) await Bun.sleep(100);
+  expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+  const [row] =
+    await database.sql`select status, error_code from generations where id = ${orphan.generation.id}`;
+  expect(row).toEqual({ status: 'failed', error_code: 'gateway_interrupted' });
+  expect(await ledger.settle(settlement(orphan, 30n))).toBe('interrupted');
+  expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+  await lease.stop();
+  await expectSound();
+}, 60_000);
+
+test('one settlement that the database refuses does not fail the others it travels with', async () => {
+  const owner = await customer(1_000n);
+  const [good, bad] = [hold(owner, 10n), hold(owner, 10n)];
+  await Promise.all([ledger.hold(good), ledger.hold(bad)]);
+  const writer = new SQL(database.url, { max: 1, bigint: true });
+  const careful = openLedger(writer, openSpool(folder, process.pid, newId()), log);
+  const impossible = settlement(bad, 5n, { latencyMs: 3_000_000_000 });
+  const first = careful.settle(impossible, settlement(bad, null));
+  const results = await Promise.all([careful.settle(settlement(good, 5n)), first]);
+  expect(results).toEqual(['settled', 'late']);
+  await careful.whenSettled();
+  await careful.close();
+  expect(await money(owner)).toEqual({ balance: '995', held: '0' });
+  await expectSound();
+}, 30_000);
+
+test('a settlement that cannot be stored waits in the spool and is settled by the next process', async () => {
+  const owner = await customer(100n);
+  const held = hold(owner, 40n);
+  await ledger.hold(held);
+  const left = openSpool(folder, 2 ** 22 + 1, newId());
+  left.keep(settlement(held, 33n));
+  const next = openSpool(folder, process.pid, newId());
+  const found = next.leftBehind();
+  expect(found.map(({ generation, cost }) => [generation.id, cost?.total])).toEqual([
+    [held.generation.id, 33n],
+  ]);
+  for (const one of found) expect(await ledger.settle(one)).toBe('settled');
+  next.clearLeftBehind();
+  expect(next.leftBehind()).toEqual([]);
+  expect(await money(owner)).toEqual({ balance: '67', held: '0' });
+});
+
+test('a settlement goes through although its connection is cut again and again', async () => {
+  const owner = await customer(10_000n);
+  const writer = new SQL(database.url, { max: 1, bigint: true, connection: { application_name: 'cut me' } });
+  const unlucky = openLedger(writer, openSpool(folder, process.pid, newId()), log);
+  let isDone = false;
+  const cutting = (async () => {
+    while (!isDone) {
+      await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'cut me'`;
+      await Bun.sleep(60);
+    }
+  })();
+  const total = 300;
+  await Promise.all(
+    Array.from({ length: total }, async (_, index) => {
+      await Bun.sleep(index);
+      const one = hold(owner, 20n);
+      const result = await unlucky.hold(one);
+      expect(result.outcome).toBe('held');
+      expect(['settled', 'late']).toContain(await unlucky.settle(settlement(one, 7n)));
+    }),
+  );
+  isDone = true;
+  await cutting;
+  await unlucky.whenSettled();
+  await unlucky.close();
+  const [{ charges }] = await database.sql<[{ charges: number }]>`
+    select count(*)::int as charges from ledger_entries where account_id = ${owner.accountId} and kind = 'charge'`;
+  expect(charges).toBe(total);
+  expect(await money(owner)).toEqual({ balance: `${10_000 - 7 * total}`, held: '0' });
+  await expectSound();
+}, 60_000);
+
+const action = fc.record({
+  kind: fc.constantFrom(
+    'hold' as const,
+    'settle' as const,
+    'release' as const,
+    'again' as const,
+    'crash' as const,
+  ),
+  amount: fc.bigInt({ min: 0n, max: 60n }),
+  pick: fc.nat(100),
+  whenShort: fc.constantFrom('withhold' as const, 'write_off' as const),
+});
+
+test('after any sequence of batches, sent once, twice or cut off before their commit, the ledger is sound', async () => {
+  const connection = new SQL(database.url, { max: 1, bigint: true });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(action, { minLength: 1, maxLength: 6 }), { maxLength: 12 }),
+      async (batches) => {
+        const owners = [await customer(100n), await customer(150n, { monthlyLimit: 80n })];
+        const holds: Hold[] = [];
+        let previous: Operation[] = [];
+        for (const actions of batches) {
+          const operations = actions.flatMap((one): Operation[] => {
+            const known = holds[one.pick % Math.max(1, holds.length)];
+            if (one.kind === 'hold') {
+              const made = hold(owners[one.pick % 2] as Customer, one.amount);
+              holds.push(made);
+              return [made];
+            }
+            if (one.kind === 'again') return previous.slice(0, 2);
+            if (!known || one.kind === 'crash') return [];
+            return [
+              settlement(known, one.kind === 'release' ? null : one.amount, { whenShort: one.whenShort }),
+            ];
+          });
+          const unique = [
+            ...new Map(operations.map((one) => [`${one.kind} ${one.generation.id}`, one])).values(),
+          ];
+          // A Generation is never held and settled in one batch: settling follows the answer to the hold.
+          const heldHere = new Set(
+            unique.filter(({ kind }) => kind === 'hold').map(({ generation }) => generation.id),
+          );
+          const batch = unique.filter(
+            ({ kind, generation }) => kind === 'hold' || !heldHere.has(generation.id),
+          );
+          if (batch.length > 0 && !actions.some(({ kind }) => kind === 'crash'))
+            await commitBatch(connection, batch);
+          previous = batch;
+        }
+        await expectSound();
+      },
+    ),
+    { numRuns: 25 },
+  );
+  await connection.close();
+}, 120_000);

@@ -1,0 +1,74 @@
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { SseParser } from '../src/lib/sse.ts';
+
+const parseWhole = (text: string) => new SseParser().push(text);
+
+test.each([
+  ['one event', 'data: a\n\n', ['a']],
+  ['several in one read', 'data: a\n\ndata: b\n\n', ['a', 'b']],
+  ['carriage returns', 'data: a\r\n\r\ndata: b\r\rdata: c\r\n\r\n', ['a', 'b', 'c']],
+  ['comments and names', ': hello\n\nevent: x\nid: 7\nretry: 5\ndata: a\n\n', ['a']],
+  ['data over several lines', 'data: a\ndata: b\ndata:\ndata: c\n\n', ['a\nb\n\nc']],
+  [
+    'one blank after the colon belongs to the format',
+    'data:a\n\ndata:  b\n\ndata:\tc\n\n',
+    ['a', ' b', '\tc'],
+  ],
+  ['a field whose name only begins with data', 'database: a\n\ndata: b\n\n', ['b']],
+  ['a field without a colon', 'data\n\n', ['']],
+  ['a byte order mark', '\ufeffdata: a\n\n', ['a']],
+  ['an event without its blank line', 'data: a\n', []],
+  ['blank lines only', '\n\n\n', []],
+] as [string, string, string[]][])('%s', (_name, text, events) => {
+  // A trailing carriage return waits for its line feed.
+  const parser = new SseParser();
+  expect([...parser.push(text), ...parser.push('\n')].slice(0, events.length)).toEqual(events);
+});
+
+const line = fc.oneof(
+  fc.string().map((text) => `data: ${text.replaceAll(/[\r\n]/g, '')}`),
+  fc.constantFrom(': comment', 'event: x', '', '', 'data', 'data:é𝄞'),
+);
+const streams = fc
+  .array(fc.tuple(line, fc.constantFrom('\n', '\r\n', '\r')), { maxLength: 20 })
+  .map((lines) => `${lines.map(([text, end]) => text + end).join('')}\n\n`);
+
+test('any split of the bytes gives the same events', () => {
+  fc.assert(
+    fc.property(streams, fc.array(fc.nat(200), { maxLength: 12 }), (text, cuts) => {
+      const bytes = Buffer.from(text);
+      const places = [
+        0,
+        ...cuts.map((cut) => Math.min(cut, bytes.length)).sort((a, b) => a - b),
+        bytes.length,
+      ];
+      const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+      const parser = new SseParser();
+      const events = places
+        .slice(1)
+        .flatMap((end, index) =>
+          parser.push(decoder.decode(bytes.subarray(places[index], end), { stream: true })),
+        );
+      expect(events).toEqual(parseWhole(text));
+    }),
+  );
+});
+
+test('every single byte on its own gives the same events', () => {
+  const text = ': hi\r\ndata: {"a":"é𝄞"}\r\n\r\ndata: b\ndata: c\n\ndata: [DONE]\n\n';
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const parser = new SseParser();
+  const events = [...Buffer.from(text)].flatMap((byte) =>
+    parser.push(decoder.decode(Uint8Array.of(byte), { stream: true })),
+  );
+  expect(events).toEqual(['{"a":"é𝄞"}', 'b\nc', '[DONE]']);
+});
+
+test('an event without end is refused before it fills the memory', () => {
+  const parser = new SseParser(1_000);
+  expect(() => {
+    for (let round = 0; round < 10; round++) parser.push(`data: ${'x'.repeat(200)}\n`);
+  }).toThrow(RangeError);
+  expect(() => new SseParser(1_000).push('x'.repeat(2_000))).toThrow(RangeError);
+});

@@ -1,0 +1,165 @@
+/** A gateway in front of a sandbox whose log can be read, with models of every kind that a chat request can meet. */
+import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
+import { createDatabase, type TestDatabase } from './cluster.ts';
+import {
+  type Gateway,
+  startGateway,
+  temporaryFolder,
+  tollgate,
+  tollgateJson,
+  writeCatalog,
+} from './gateway.ts';
+
+const everything = '[text_input, image_input, text_output, streaming, function_calling, structured_output]';
+
+const catalog = (url: string) => `
+price_version: "2026-11"
+providers:
+  main:   { name: Main, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY,
+            timeouts: { connect_ms: 500, first_byte_ms: 700, idle_ms: 500, total_ms: 20000 } }
+  backup: { name: Backup, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY }
+  gone:   { name: Gone, adapter: openai, base_url: http://127.0.0.1:9/v1, api_key_env: MAIN_KEY }
+  locked: { name: Locked, adapter: openai, base_url: ${url}/v1, api_key_env: BAD_KEY }
+  strange: { name: Strange, adapter: google, base_url: ${url}/v1, api_key_env: MAIN_KEY }
+  absent: { name: Absent, adapter: openai, base_url: ${url}/v1, api_key_env: NO_KEY }
+models:
+  full:     { workload: chat, max_output_tokens: 1000, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [main] }
+  plain:    { workload: chat, capabilities: [text_input, text_output], pricing: { billing_type: token, input: "1", output: "2" }, providers: [main] }
+  tiered:   { workload: chat, capabilities: ${everything}, providers: [main], pricing: { billing_type: token, input_token_tiers: [
+              { max_input_tokens: 100, input: "1", output: "2" }, { max_input_tokens: 1000, input: "3", output: "4.000001" } ] } }
+  fallback: { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [gone, backup] }
+  twofold:  { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [main, backup] }
+  foreign:  { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [strange] }
+  renamed:  { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [{ provider: main, upstream_model: vendor/renamed }] }
+  gone:     { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [gone] }
+  locked:   { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [locked] }
+  absent:   { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [absent] }
+  disabled: { workload: chat, enabled: false, pricing: { billing_type: token, input: "1", output: "2" }, providers: [main] }
+  unpriced: { workload: chat, providers: [main] }
+  picture:  { workload: image, sizes: ["1024x1024"], pricing: { billing_type: image, unit_price: "0.04" }, providers: [main] }
+`;
+
+export type ChatFixture = Readonly<{
+  sandbox: Sandbox;
+  database: TestDatabase;
+  gateway: Gateway;
+  environment: Readonly<Record<string, string>>;
+  /** A new account with this balance in USD and a key for it. */
+  customer: (
+    credit: string,
+    ...keyOptions: string[]
+  ) => Promise<{ account: string; key: string; keyId: string }>;
+  close: () => Promise<void>;
+}>;
+
+export async function openChatFixture(): Promise<ChatFixture> {
+  const sandbox = startSandbox({ keepEntries: 10_000 });
+  const database = await createDatabase();
+  const environment = {
+    DATABASE_URL: database.url,
+    TOLLGATE_DATA: temporaryFolder(),
+    TOLLGATE_CATALOG: writeCatalog(catalog(sandbox.url)),
+    MAIN_KEY: 'provider-key-canary',
+    BAD_KEY: 'invalid-provider-key-canary',
+  };
+  const gateway = await startGateway(environment);
+  return {
+    sandbox,
+    database,
+    gateway,
+    environment,
+    customer: async (credit, ...keyOptions) => {
+      const account = await tollgateJson<{ id: string }>(
+        ['account', 'create', '--name', 'Test', '--credit', credit],
+        environment,
+      );
+      const key = await tollgateJson<{ id: string; key: string }>(
+        ['key', 'create', '--account', account.id, ...keyOptions],
+        environment,
+      );
+      return { account: account.id, key: key.key, keyId: key.id };
+    },
+    close: async () => {
+      const audit = await tollgate(['ledger', 'audit'], environment);
+      await gateway.stop();
+      await database.close();
+      await sandbox.stop();
+      if (audit.exitCode !== 0) throw new Error(`The ledger is broken after these tests:\n${audit.stdout}`);
+    },
+  };
+}
+
+export type ErrorBody = { error: { message: string; type: string; param?: string; code: string } };
+export type Chunk = {
+  id: string;
+  object: string;
+  model: string;
+  choices: {
+    index: number;
+    delta: { role?: string; content?: string | null; tool_calls?: ToolDelta[] };
+    finish_reason: string | null;
+  }[];
+  usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+};
+export type ToolDelta = {
+  index: number;
+  id?: string;
+  type?: string;
+  function: { name?: string; arguments: string };
+};
+
+/** The data of each event of a finished stream. */
+export function eventsOf(text: string): string[] {
+  return text
+    .split('\n\n')
+    .filter((event) => event !== '')
+    .map((event) => event.replace(/^data: /, ''));
+}
+
+export type GenerationBody = {
+  id: string;
+  status: string;
+  usage: {
+    input_tokens: number;
+    output_tokens: number;
+    total_tokens: number;
+    units: string;
+    unit: string;
+  } | null;
+  cost: { input: string; output: string; total: string; currency: string } | null;
+  provider: string;
+  fallback: boolean;
+  streaming: boolean;
+  latency_ms: number;
+  time_to_first_token_ms: number | null;
+  tokens_per_second: number | null;
+  routing: { selected_provider: string; fallback: boolean; attempt_count: number } | null;
+  attempts: {
+    index: number;
+    provider: string;
+    status: string;
+    upstream_status: number | null;
+    error: string | null;
+    started_at: string;
+    completed_at: string | null;
+    latency_ms: number | null;
+  }[];
+  error: { type: string; code: string; message: string } | null;
+};
+
+/** Looks a Generation up until it has ended, as a customer would. */
+export async function finishedGeneration(
+  origin: string,
+  key: string,
+  requestId: string,
+): Promise<GenerationBody> {
+  for (;;) {
+    const response = await fetch(`${origin}/v1/generations/${requestId}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    if (response.status !== 200) throw new Error(`The lookup answered ${response.status}.`);
+    const generation = (await response.json()) as GenerationBody;
+    if (generation.status !== 'in_progress') return generation;
+    await Bun.sleep(20);
+  }
+}
