@@ -1,5 +1,6 @@
 import { SQL } from 'bun';
 import { type Config, durabilitySettings } from '../config.ts';
+import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 
@@ -16,9 +17,9 @@ const connectTimeoutSeconds = 10;
 const oldestServerVersion = 150_000;
 
 /** Opens the database the operator named, or the embedded one, and makes sure that it is fit for money. */
-export async function openDatabase(config: Config): Promise<Database> {
+export async function openDatabase(config: Config, log?: Log): Promise<Database> {
   const database =
-    config.databaseUrl === null ? await openEmbedded(config.dataFolder) : openNamed(config.databaseUrl);
+    config.databaseUrl === null ? await openEmbedded(config.dataFolder, log) : openNamed(config.databaseUrl);
   try {
     await checkServer(database.sql, config);
     return database;
@@ -35,8 +36,8 @@ function openNamed(url: string): Database {
   return { sql, isEmbedded: false, openDedicated: () => open(1), close: () => sql.close({ timeout: 5 }) };
 }
 
-async function openEmbedded(dataFolder: string): Promise<Database> {
-  const server = await acquireEmbeddedServer(dataFolder);
+async function openEmbedded(dataFolder: string, log?: Log): Promise<Database> {
+  const server = await acquireEmbeddedServer(dataFolder, log);
   const open = (max: number) => new SQL({ ...server.connection, ...poolOptions, max });
   const sql = open(poolSize);
   return {

@@ -7,9 +7,13 @@ import { chownSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '../lib/operator-error.ts';
 
+type ProgramResult = Readonly<{ exitCode: number; message: string }>;
+
 export type ServerUser = Readonly<{
-  /** Runs a PostgreSQL program to its end. */
-  run: (command: readonly string[]) => { exitCode: number; message: string };
+  /** Runs a PostgreSQL program to its end; everything else waits. */
+  run: (command: readonly string[]) => ProgramResult;
+  /** The same for a program that takes long, in a process that has other things to do. */
+  runBeside: (command: readonly string[]) => Promise<ProgramResult>;
   /** Gives a folder and all in it to the user that the server runs as. */
   adopt: (folder: string) => void;
 }>;
@@ -40,30 +44,41 @@ export function serverUser(): ServerUser {
 function withPrefix(prefix: readonly string[], owner: number | null): ServerUser {
   return {
     run: (command) => run([...prefix, ...command]),
+    runBeside: (command) => runBeside([...prefix, ...command]),
     adopt: (folder) => {
       if (owner !== null && lstatSync(folder).uid !== owner) giveTo(owner, folder);
     },
   };
 }
 
-function run(command: readonly string[]): { exitCode: number; message: string } {
+/** A session of its own, so that Ctrl-C in a terminal does not end a start or a stop halfway. */
+const spawnOptions = { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe', cwd: '/', detached: true } as const;
+
+function run(command: readonly string[]): ProgramResult {
   try {
-    const { exitCode, stderr } = Bun.spawnSync([...command], {
-      stdin: 'ignore',
-      stdout: 'ignore',
-      stderr: 'pipe',
-      cwd: '/',
-    });
-    return {
-      exitCode,
-      message: stderr
-        .toString()
-        .trim()
-        .replaceAll(/\s*\n\s*/g, '; '),
-    };
+    const { exitCode, stderr } = Bun.spawnSync([...command], spawnOptions);
+    return { exitCode, message: inOneLine(stderr.toString()) };
   } catch (error) {
-    return { exitCode: 127, message: error instanceof Error ? error.message : String(error) };
+    return notRun(error);
   }
+}
+
+async function runBeside(command: readonly string[]): Promise<ProgramResult> {
+  try {
+    const child = Bun.spawn([...command], spawnOptions);
+    const [exitCode, words] = await Promise.all([child.exited, child.stderr.text()]);
+    return { exitCode, message: inOneLine(words) };
+  } catch (error) {
+    return notRun(error);
+  }
+}
+
+function notRun(error: unknown): ProgramResult {
+  return { exitCode: 127, message: error instanceof Error ? error.message : String(error) };
+}
+
+function inOneLine(words: string): string {
+  return words.trim().replaceAll(/\s*\n\s*/g, '; ');
 }
 
 /** Children first, so that a folder which changed hands has nothing left to do inside. */

@@ -1,10 +1,11 @@
 /** Runs the real program: the gateway as its own process on a real socket, and the command line. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Subprocess } from 'bun';
 
-const program = join(import.meta.dir, '../../bin/tollgate');
+const root = join(import.meta.dir, '../..');
+const program = join(root, 'bin/tollgate');
 const readyDeadlineMs = 30_000;
 
 export type Environment = Readonly<Record<string, string>>;
@@ -20,7 +21,8 @@ export type Gateway = Readonly<{
 
 export async function startGateway(environment: Environment): Promise<Gateway> {
   const child = Bun.spawn([program, 'serve'], {
-    env: { ...inherited(), PORT: '0', ...environment },
+    cwd: workingFolder(),
+    env: programEnvironment({ PORT: '0', ...environment }),
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -63,7 +65,8 @@ export type CommandResult = Readonly<{ exitCode: number; stdout: string; stderr:
 
 export async function tollgate(words: readonly string[], environment: Environment): Promise<CommandResult> {
   const child = Bun.spawn([program, ...words], {
-    env: { ...inherited(), ...environment },
+    cwd: workingFolder(),
+    env: programEnvironment(environment),
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -86,8 +89,18 @@ export async function tollgateJson<Output>(
   return JSON.parse(stdout) as Output;
 }
 
+const temporaryFolders: string[] = [];
+
+/** A folder that is gone after the run. */
 export function temporaryFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'tollgate-test-'));
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'));
+  temporaryFolders.push(folder);
+  return folder;
+}
+
+export function removeTemporaryFolders(): void {
+  for (const folder of temporaryFolders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  emptyFolder = null;
 }
 
 export function writeCatalog(text: string, folder: string = temporaryFolder()): string {
@@ -97,8 +110,22 @@ export function writeCatalog(text: string, folder: string = temporaryFolder()): 
 }
 
 /** Nothing of the developer's own settings reaches a test. */
-function inherited(): Record<string, string> {
-  return { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TMPDIR: tmpdir() };
+export function programEnvironment(environment: Environment): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    HOME: process.env.HOME ?? '',
+    TMPDIR: tmpdir(),
+    TOLLGATE_CATALOG: join(root, 'catalog.yaml'),
+    ...environment,
+  };
+}
+
+let emptyFolder: string | null = null;
+
+/** A program reads the .env of the folder it runs in, so it runs in one that has none. */
+export function workingFolder(): string {
+  emptyFolder ??= temporaryFolder();
+  return emptyFolder;
 }
 
 async function collect(stream: ReadableStream<Uint8Array>, add: (text: string) => void): Promise<void> {

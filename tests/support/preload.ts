@@ -1,4 +1,8 @@
 import { afterAll } from 'bun:test';
 import { stopCluster } from './cluster.ts';
+import { removeTemporaryFolders } from './gateway.ts';
 
-afterAll(stopCluster);
+afterAll(async () => {
+  await stopCluster();
+  removeTemporaryFolders();
+});

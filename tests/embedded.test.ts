@@ -1,0 +1,208 @@
+/** The PostgreSQL that comes with the checkout: made, adopted, shared, kept and stopped. */
+import { describe, expect, test } from 'bun:test';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { SQL } from 'bun';
+import { newId } from '../src/lib/ids.ts';
+import { isServerThere, keyIn, modelIds, postmaster, welcomed } from './support/embedded.ts';
+import { type Gateway, startGateway, temporaryFolder, tollgate, tollgateJson } from './support/gateway.ts';
+
+const dataFolder = (...names: string[]) => join(temporaryFolder(), ...names);
+
+describe('on the embedded database', () => {
+  test('the first start makes a demo whose curl line works; the next one keeps it', async () => {
+    const folder = dataFolder('data');
+    const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    const key = keyIn(first);
+    expect(await modelIds(first, key)).toEqual(['sandbox-chat', 'sandbox-image', 'sandbox-video']);
+    expect(first.output()).toMatch(/Sign in as demo@tollgate.local with the password \S{16}/);
+    expect(first.output()).toContain(`curl ${first.origin}/v1/models -H "Authorization: Bearer ${key}"`);
+    expect(statSync(join(folder, 'demo.json')).mode & 0o777).toBe(0o600);
+    expect(await first.stop()).toBe(0);
+    expect(isServerThere(folder)).toBe(false);
+
+    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    expect(keyIn(second)).toBe(key);
+    expect(second.output()).not.toContain('Sign in as');
+    expect(await modelIds(second, key)).toHaveLength(3);
+    expect(await second.stop('SIGINT')).toBe(0);
+  });
+
+  test('after kill -9 the server is adopted, with the same data, and stopped by the one who adopted it', async () => {
+    const folder = dataFolder('data');
+    const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    const server = postmaster(folder);
+    await first.stop('SIGKILL');
+    expect(postmaster(folder)).toBe(server);
+    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    expect(postmaster(folder)).toBe(server);
+    expect(keyIn(second)).toBe(keyIn(first));
+    await second.stop();
+    expect(isServerThere(folder)).toBe(false);
+  });
+
+  test('after kill -9 of the server as well, it starts again with the same data', async () => {
+    const folder = dataFolder('data');
+    const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    process.kill(postmaster(folder), 'SIGKILL');
+    await first.stop('SIGKILL');
+    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    expect(keyIn(second)).toBe(keyIn(first));
+    expect(await modelIds(second, keyIn(second))).toHaveLength(3);
+    await second.stop();
+  });
+
+  test('two gateways share one folder, and the last to leave stops the server', async () => {
+    const folder = dataFolder('data');
+    const [one, other] = await Promise.all([
+      startGateway({ TOLLGATE_DATA: folder }),
+      startGateway({ TOLLGATE_DATA: folder }),
+    ]);
+    await Promise.all([welcomed(one), welcomed(other)]);
+    expect(keyIn(other)).toBe(keyIn(one));
+    await one.stop();
+    expect(isServerThere(folder)).toBe(true);
+    expect(await modelIds(other, keyIn(other))).toHaveLength(3);
+    await other.stop();
+    expect(isServerThere(folder)).toBe(false);
+  });
+
+  test('the command line works beside a gateway and without one, and leaves nothing running', async () => {
+    const environment = { TOLLGATE_DATA: dataFolder('data') };
+    await tollgateJson(['account', 'create', '--name', 'Before'], environment);
+    expect(isServerThere(environment.TOLLGATE_DATA)).toBe(false);
+    const gateway = await startGateway(environment);
+    await tollgateJson(['account', 'create', '--name', 'During'], environment);
+    expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
+    await gateway.stop();
+    const accounts = await tollgateJson<{ name: string }[]>(['account', 'list'], environment);
+    expect(accounts.map((account) => account.name)).toEqual(['Before', 'During']);
+    expect(isServerThere(environment.TOLLGATE_DATA)).toBe(false);
+  });
+
+  test('a folder too deep for a socket, with a blank and a quote in its name, is no obstacle', async () => {
+    const folder = dataFolder(`it's deep ${'x'.repeat(100)}`);
+    mkdirSync(folder, { recursive: true });
+    // The socket is reached through a link in the temporary folder; this one goes away with the test.
+    const environment = { TOLLGATE_DATA: folder, TMPDIR: dataFolder() };
+    const gateways = await Promise.all([startGateway(environment), startGateway(environment)]);
+    const [gateway, other] = [await welcomed(gateways[0]), gateways[1]];
+    expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
+    await Promise.all([gateway.stop(), other.stop()]);
+  });
+});
+
+describe('a server that is lost under a gateway', () => {
+  async function ready(gateway: Gateway): Promise<void> {
+    const isReady = async () => (await fetch(`${gateway.origin}/readyz`)).status === 200;
+    while (!(await isReady())) await Bun.sleep(50);
+  }
+
+  async function terminatePresence(folder: string): Promise<void> {
+    const path = join(folder, 'postgres/.s.PGSQL.5432');
+    const sql = new SQL({ adapter: 'postgres', path, username: 'tollgate', database: 'postgres', max: 1 });
+    const ended = await sql`
+      select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tollgate-presence'`;
+    expect(ended).toHaveLength(1);
+    await sql.close();
+  }
+
+  test('a terminated presence is taken up again, so a command that leaves does not stop the server', async () => {
+    const environment = { TOLLGATE_DATA: dataFolder('data') };
+    const gateway = await welcomed(await startGateway(environment));
+    const server = postmaster(environment.TOLLGATE_DATA);
+    await terminatePresence(environment.TOLLGATE_DATA);
+    await tollgateJson(['account', 'list'], environment);
+    expect(postmaster(environment.TOLLGATE_DATA)).toBe(server);
+    expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
+    expect(await gateway.stop()).toBe(0);
+    expect(isServerThere(environment.TOLLGATE_DATA)).toBe(false);
+  });
+
+  test('a killed server is started again, and stopped with the gateway', async () => {
+    const folder = dataFolder('data');
+    const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    const server = postmaster(folder);
+    process.kill(server, 'SIGKILL');
+    while (!isServerThere(folder) || postmaster(folder) === server) await Bun.sleep(20);
+    await ready(gateway);
+    expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
+    expect(await gateway.stop()).toBe(0);
+    expect(isServerThere(folder)).toBe(false);
+  });
+
+  test('a gateway told to stop while its server is away stops, and leaves none running', async () => {
+    const folder = dataFolder('data');
+    const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    process.kill(postmaster(folder), 'SIGKILL');
+    expect(await gateway.stop()).toBe(0);
+    expect(isServerThere(folder)).toBe(false);
+  });
+});
+
+describe('a data folder that cannot be used is named in one sentence', () => {
+  async function refusal(folder: string): Promise<string> {
+    const { exitCode, stdout, stderr } = await tollgate(['serve'], { PORT: '0', TOLLGATE_DATA: folder });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    return stderr;
+  }
+
+  test('a file', async () => {
+    const file = join(dataFolder(), 'file');
+    writeFileSync(file, '');
+    expect(await refusal(file)).toContain(`TOLLGATE_DATA names ${file}, which cannot be used (EEXIST`);
+  });
+
+  test('a place where nothing can be made', async () => {
+    expect(await refusal('/proc/x')).toContain('TOLLGATE_DATA names /proc/x, which cannot be used (ENOENT');
+  });
+
+  test('a folder whose postgres is something else', async () => {
+    const folder = dataFolder();
+    mkdirSync(join(folder, 'postgres'));
+    writeFileSync(join(folder, 'postgres/notes.txt'), '');
+    expect(await refusal(folder)).toContain('postgres is not a PostgreSQL cluster');
+    expect(readdirSync(folder)).toEqual(['postgres']);
+  });
+
+  test('a lock file that names a process which is not the server', async () => {
+    const folder = dataFolder();
+    await tollgateJson(['account', 'list'], { TOLLGATE_DATA: folder });
+    const lockFile = join(folder, 'postgres/postmaster.pid');
+    writeFileSync(lockFile, `${process.pid}\n${join(folder, 'postgres')}\n1700000000\n5432\n.\n\n\nready\n`);
+    const sentence = await refusal(folder);
+    expect(sentence).toContain(`${lockFile} says that process ${process.pid} serves this folder`);
+    expect(existsSync(lockFile)).toBe(true);
+  });
+});
+
+test('an empty postgres folder is filled, and what a killed start left half made is removed', async () => {
+  const folder = dataFolder();
+  const [old, young] = [join(folder, `postgres.${newId()}`), join(folder, `postgres.${newId()}`)];
+  for (const path of [join(folder, 'postgres'), old, young]) mkdirSync(path);
+  utimesSync(old, 0, 0);
+  await tollgateJson(['account', 'list'], { TOLLGATE_DATA: folder });
+  expect(readdirSync(folder).toSorted()).toEqual(['postgres', basename(young)]);
+});
+
+describe.skipIf(process.getuid?.() !== 0)('as root', () => {
+  test('the server runs as nobody where user namespaces are forbidden, and the folder changes hands both ways', async () => {
+    const folder = dataFolder('data');
+    const tools = dataFolder('tools');
+    mkdirSync(tools, { recursive: true });
+    await Bun.write(join(tools, 'unshare'), '#!/bin/sh\nexit 1\n');
+    chmodSync(join(tools, 'unshare'), 0o755);
+    const withoutNamespaces = { TOLLGATE_DATA: folder, PATH: `${tools}:${process.env.PATH}` };
+    const first = await welcomed(await startGateway(withoutNamespaces));
+    expect(statSync(join(folder, 'postgres')).uid).toBe(65_534);
+    await first.stop();
+    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    expect(statSync(join(folder, 'postgres')).uid).toBe(0);
+    expect(keyIn(second)).toBe(keyIn(first));
+    await second.stop();
+    const third = await welcomed(await startGateway(withoutNamespaces));
+    expect(keyIn(third)).toBe(keyIn(first));
+    await third.stop();
+  });
+});
