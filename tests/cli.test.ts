@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { isWellFormedKey } from '../src/keys/key-format.ts';
-import { createDatabase, type TestDatabase } from './support/cluster.ts';
+import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
 import { tollgate, tollgateJson, writeCatalog } from './support/gateway.ts';
 
 let database: TestDatabase;
@@ -177,18 +177,41 @@ test('catalog check', async () => {
   const bad = await tollgate(['catalog', 'check', writeCatalog('price_version: 7\nprice_version: 8\n')], {});
   expect(bad.exitCode).toBe(1);
   expect(bad.stdout).toContain('catalog.yaml:2');
-  const missing = await tollgate(['catalog', 'check', '/nowhere/catalog.yaml'], {});
-  expect(missing).toMatchObject({
-    exitCode: 1,
-    stderr: 'tollgate: The catalogue /nowhere/catalog.yaml cannot be read.\n',
-  });
+  for (const [words, environment] of [
+    [['catalog', 'check', '/nowhere/catalog.yaml'], {}],
+    [['catalog', 'check'], { TOLLGATE_CATALOG: '/nowhere/catalog.yaml' }],
+  ] as const) {
+    const missing = await tollgate(words, environment);
+    expect(missing.exitCode).toBe(1);
+    expect(missing.stdout).toContain('The catalogue /nowhere/catalog.yaml does not exist. TOLLGATE_CATALOG');
+  }
+});
+
+test('a database that is named is not migrated by a command', async () => {
+  const empty = await createEmptyDatabase();
+  const { exitCode, stderr } = await tollgate(['account', 'list'], { DATABASE_URL: empty.url });
+  expect(exitCode).toBe(1);
+  expect(stderr).toStartWith(
+    'tollgate: The database is older than this version of Tollgate: 0001_initial.sql',
+  );
+  expect([...(await empty.sql`select to_regclass('schema_migrations') as there`)]).toEqual([{ there: null }]);
+  await empty.close();
+});
+
+test('--version', async () => {
+  expect(await tollgate(['--version'], {})).toMatchObject({ exitCode: 0, stdout: 'tollgate 0.1.0\n' });
 });
 
 test.each([
   [['account', 'create'], 2, 'tollgate: --name is required. See: tollgate --help'],
   [['account', 'create', '--name', ''], 2, '--name must have 1 to 200 characters'],
   [['account', 'create', '--name', 'x', '--credit', '1e3'], 2, '--credit must be an amount of USD'],
-  [['account', 'create', '--name', 'x', '--credit', '-1'], 2, '--credit'],
+  [['account', 'create', '--name', 'x', '--credit', '-5'], 2, '--credit must not be negative, but is "-5".'],
+  [['account', 'create', '--name', 'x', '--credit=-5'], 2, '--credit must be an amount of USD'],
+  [['account', 'create', '--name', 'x', '--credit', '1000000000001'], 2, 'not above 1000000000000'],
+  [['account', 'create', '--name', 'x', '--credit', '9'.repeat(40)], 2, 'not above 1000000000000'],
+  [['account', 'create', '--name', 'a\u001b[31mb'], 2, '--name must not hold control characters'],
+  [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '-5'], 2, 'An amount must not be negative'],
   [['account', 'create', '--name', 'x', '--colour', 'red'], 2, "Unknown option '--colour'"],
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057'], 2, 'USD is missing'],
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '0'], 2, 'USD must be more than zero'],
@@ -207,6 +230,12 @@ test.each([
     '--expires must be a date or time',
   ],
   [
+    ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--expires', '2027-02-31'],
+    2,
+    '--expires must be a date or time',
+  ],
+  [['key', 'list', '--account', '01890a5d-ac96-774b-bcce-b302099a8057'], 1, 'There is no account 01890a5d'],
+  [
     ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--allow', 'a,,b'],
     2,
     '--allow must be model IDs',
@@ -216,7 +245,17 @@ test.each([
   [
     ['user', 'create', '--email', 'a@b.example', '--password', 'short'],
     2,
-    '--password must have at least 8 characters',
+    '--password must have 8 to 128 characters',
+  ],
+  [
+    ['user', 'create', '--email', 'a@b.example', '--password', 'x'.repeat(129)],
+    2,
+    '--password must have 8 to 128 characters',
+  ],
+  [
+    ['user', 'create', '--email', 'a@b.example', '--password', 'long enough'],
+    2,
+    'A user needs --account ID, --admin, or both',
   ],
   [['acount', 'list'], 2, 'There is no command "acount list"'],
   [['account', 'delete'], 2, 'There is no command "account delete"'],
@@ -232,7 +271,7 @@ test.each([
 );
 
 test('an address can sign up once', async () => {
-  const words = ['user', 'create', '--email', 'bob@example.com', '--password', 'long enough'];
+  const words = ['user', 'create', '--email', 'bob@example.com', '--password', 'long enough', '--admin'];
   expect((await tollgate(words, environment)).exitCode).toBe(0);
   expect(await tollgate(words, environment)).toMatchObject({
     exitCode: 1,

@@ -2,7 +2,7 @@ import { createAccount, listAccounts } from '../accounts/account-store.ts';
 import { credit } from '../ledger/credit.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
-import { readDollars, readUuid, UsageError } from './arguments.ts';
+import { readDollars, readLine, readUuid, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
 
 const create: DatabaseCommand = {
@@ -13,7 +13,7 @@ const create: DatabaseCommand = {
     { name: 'credit', value: 'USD' },
   ],
   run: async (sql, words) => {
-    const name = readName(words.text('name') ?? '');
+    const name = readLine(words.text('name') ?? '', '--name', 200);
     const opening = readDollars(words.text('credit') ?? '0', '--credit');
     const { id, balance } = await createAccount(sql, name, opening);
     return {
@@ -34,10 +34,8 @@ const creditAccount: DatabaseCommand = {
     const amount = readDollars(dollars, 'USD');
     if (amount === 0n) throw new UsageError('USD must be more than zero.');
     const memo = words.text('memo');
-    if (memo !== null && memo.length > 500) throw new UsageError('--memo may have 500 characters at most.');
-    const balance = await credit(sql, id, amount, memo);
-    if (balance === null)
-      throw new OperatorError(`There is no account ${id}. List them with: tollgate account list`);
+    const balance = await credit(sql, id, amount, memo === null ? null : readLine(memo, '--memo', 500));
+    if (balance === null) throw noSuchAccount(id);
     return {
       json: { id, balance: formatMoney(balance) },
       text: `Account ${id} now has ${formatMoneyShort(balance)} USD.`,
@@ -73,10 +71,8 @@ const list: DatabaseCommand = {
   },
 };
 
-export function readName(text: string): string {
-  const name = text.trim();
-  if (name.length >= 1 && name.length <= 200) return name;
-  throw new UsageError('--name must have 1 to 200 characters.');
+export function noSuchAccount(id: string): OperatorError {
+  return new OperatorError(`There is no account ${id}. List them with: tollgate account list`);
 }
 
 export const accountCommands = [create, creditAccount, list];

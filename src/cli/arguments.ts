@@ -1,6 +1,7 @@
 /** Reads the words behind a command. Whatever does not fit is a usage error that names the word. */
 import { parseArgs } from 'node:util';
-import { type Money, parseMoney } from '../lib/money.ts';
+import { parseTime } from '../lib/calendar.ts';
+import { formatMoneyShort, type Money, parseMoney } from '../lib/money.ts';
 
 export class UsageError extends Error {}
 
@@ -17,6 +18,7 @@ export function readArguments(
   options: readonly OptionSpec[],
   positionalNames: readonly string[],
 ): Arguments {
+  refuseNegative(words);
   const { values, positionals } = parseStrictly(words, options);
   for (const { name, required } of options) {
     if (required && values[name] === undefined) throw new UsageError(`--${name} is required.`);
@@ -31,6 +33,15 @@ export function readArguments(
     text: (name) => (typeof values[name] === 'string' ? values[name] : null),
     flag: (name) => values[name] === true,
   };
+}
+
+/** Said here, because to the parser of options `-5` looks like one. */
+function refuseNegative(words: readonly string[]): void {
+  const place = words.findIndex((word) => /^-\d+(\.\d+)?$/.test(word));
+  if (place < 0) return;
+  const before = words[place - 1] ?? '';
+  const what = before.startsWith('--') ? before : 'An amount';
+  throw new UsageError(`${what} must not be negative, but is "${words[place]}".`);
 }
 
 function parseStrictly(words: readonly string[], options: readonly OptionSpec[]) {
@@ -50,16 +61,14 @@ function parseStrictly(words: readonly string[], options: readonly OptionSpec[])
   }
 }
 
-const mostDollars = 10n ** 24n;
+const mostMoney = 10n ** 24n;
 
 export function readDollars(text: string, what: string): Money {
   const money = parseMoney(text);
-  if (money === null || money < 0n || money > mostDollars) {
-    throw new UsageError(
-      `${what} must be an amount of USD such as 20 or 0.50, with at most 12 decimals, but is "${text}".`,
-    );
-  }
-  return money;
+  if (money !== null && money >= 0n && money <= mostMoney) return money;
+  throw new UsageError(
+    `${what} must be an amount of USD such as 20 or 0.50, with at most 12 decimals and not above ${formatMoneyShort(mostMoney)}, but is "${text}".`,
+  );
 }
 
 export function readCount(text: string, what: string, most: number): number {
@@ -70,13 +79,20 @@ export function readCount(text: string, what: string, most: number): number {
 }
 
 export function readTime(text: string, what: string): Date {
-  const isIso = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text);
-  const time = new Date(isIso ? text : Number.NaN);
-  if (Number.isNaN(time.getTime()))
-    throw new UsageError(
-      `${what} must be a date or time such as 2027-01-31 or 2027-01-31T12:00:00Z, but is "${text}".`,
-    );
-  return time;
+  const time = parseTime(text);
+  if (time !== null) return time;
+  throw new UsageError(
+    `${what} must be a date or time such as 2027-01-31 or 2027-01-31T12:00:00Z, but is "${text}".`,
+  );
+}
+
+/** A line of text for people. */
+export function readLine(text: string, what: string, most: number): string {
+  const line = text.trim();
+  if (line.length < 1 || line.length > most)
+    throw new UsageError(`${what} must have 1 to ${most} characters.`);
+  if (/\p{Cc}/u.test(line)) throw new UsageError(`${what} must not hold control characters.`);
+  return line;
 }
 
 export function readUuid(text: string, what: string): string {

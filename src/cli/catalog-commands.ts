@@ -1,6 +1,5 @@
-import { basename, resolve } from 'node:path';
-import { OperatorError } from '../lib/operator-error.ts';
-import { parseCatalog } from '../models/catalog.ts';
+import { resolve } from 'node:path';
+import { readCatalogFile } from '../models/catalog-store.ts';
 import type { LocalCommand } from './command.ts';
 
 const check: LocalCommand = {
@@ -9,12 +8,7 @@ const check: LocalCommand = {
   positionals: ['[FILE]'],
   runLocally: async (config, words) => {
     const [given] = words.positionals;
-    const file = given === undefined ? config.catalogFile : resolve(given);
-    const text = await Bun.file(file)
-      .text()
-      .catch(() => null);
-    if (text === null) throw new OperatorError(`The catalogue ${file} cannot be read.`);
-    const result = parseCatalog(text, basename(file));
+    const { result } = await readCatalogFile(given === undefined ? config.catalogFile : resolve(given));
     if (!result.ok) {
       const { problems } = result;
       return { json: { ok: false, problems }, text: problems.join('\n'), exitCode: 1 };

@@ -1,8 +1,9 @@
+import { accountExists } from '../accounts/account-store.ts';
 import { createKey, defaultRequestsPerMinute, keyExists, listKeys, revokeKey } from '../keys/key-store.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
-import { readName } from './account-commands.ts';
-import { readCount, readDollars, readTime, readUuid, UsageError } from './arguments.ts';
+import { noSuchAccount } from './account-commands.ts';
+import { readCount, readDollars, readLine, readTime, readUuid, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
 
 const create: DatabaseCommand = {
@@ -23,14 +24,13 @@ const create: DatabaseCommand = {
     const expires = words.text('expires');
     const created = await createKey(sql, {
       accountId,
-      name: readName(words.text('name') ?? 'API key'),
+      name: readLine(words.text('name') ?? 'API key', '--name', 200),
       requestsPerMinute: readCount(words.text('rpm') ?? `${defaultRequestsPerMinute}`, '--rpm', 1_000_000),
       monthlyLimit: monthlyLimit === null ? null : readDollars(monthlyLimit, '--monthly-limit'),
       allowedModels: allow === null ? null : readModels(allow),
       expiresAt: expires === null ? null : readTime(expires, '--expires'),
     });
-    if (created === null)
-      throw new OperatorError(`There is no account ${accountId}. List them with: tollgate account list`);
+    if (created === null) throw noSuchAccount(accountId);
     return {
       json: created,
       text: `Key ${created.id} is made. Keep it safe, it is not shown again:\n${created.key}`,
@@ -59,7 +59,9 @@ const list: DatabaseCommand = {
   summary: 'List the API keys of an account.',
   options: [{ name: 'account', value: 'ID', required: true }],
   run: async (sql, words) => {
-    const keys = await listKeys(sql, readUuid(words.text('account') ?? '', '--account'));
+    const accountId = readUuid(words.text('account') ?? '', '--account');
+    const keys = await listKeys(sql, accountId);
+    if (keys.length === 0 && !(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
     return {
       json: keys.map((key) => ({
         id: key.id,

@@ -1,7 +1,9 @@
 /** The `tollgate` command: finds the command, runs it, prints what it says. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { readConfig } from '../config.ts';
-import { openDatabase } from '../database/connection.ts';
-import { migrate } from '../database/migrate.ts';
+import { type Database, explainRefusal, openDatabase } from '../database/connection.ts';
+import { migrate, requireMigrated } from '../database/migrate.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { accountCommands } from './account-commands.ts';
 import { type Arguments, type OptionSpec, readArguments, UsageError } from './arguments.ts';
@@ -45,10 +47,20 @@ async function main(words: readonly string[]): Promise<number> {
 async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promise<Outcome> {
   const database = await openDatabase(readConfig());
   try {
-    await migrate(database.sql);
+    await prepareSchema(database);
     return await command.run(database.sql, given);
   } finally {
     await database.close();
+  }
+}
+
+/** A database that others use too is migrated by the gateway alone, when its operator puts a new version in place. */
+async function prepareSchema({ sql, isEmbedded }: Database): Promise<void> {
+  try {
+    if (isEmbedded) await migrate(sql);
+    else await requireMigrated(sql);
+  } catch (error) {
+    throw explainRefusal(error);
   }
 }
 
@@ -56,10 +68,16 @@ function refuseOrHelp(words: readonly string[]): number {
   const [first] = words;
   if (first === undefined || first === '--help' || first === '-h' || first === 'help')
     return print(describeCommands(commands));
+  if (first === '--version') return print(readVersion());
   const related = commands.filter((command) => command.name.startsWith(`${first} `));
   if (related.length > 0 && (words.length === 1 || words[1] === '--help'))
     return print(describeCommands(related));
   throw new UsageError(`There is no command "${words.filter((word) => !word.startsWith('-')).join(' ')}".`);
+}
+
+function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(join(import.meta.dir, '../../package.json'), 'utf8'));
+  return `tollgate ${version}`;
 }
 
 function print(text: string): number {

@@ -1,6 +1,7 @@
 import { accountExists } from '../accounts/account-store.ts';
 import { OperatorError } from '../lib/operator-error.ts';
-import { createUser, shortestPassword } from '../users/user-store.ts';
+import { createUser, longestPassword, shortestPassword } from '../users/user-store.ts';
+import { noSuchAccount } from './account-commands.ts';
 import { readUuid, UsageError } from './arguments.ts';
 import type { DatabaseCommand } from './command.ts';
 
@@ -19,12 +20,12 @@ const create: DatabaseCommand = {
     const account = words.text('account');
     if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254)
       throw new UsageError(`--email must be an e-mail address, but is "${email}".`);
-    if (password.length < shortestPassword)
-      throw new UsageError(`--password must have at least ${shortestPassword} characters.`);
-    const accountId = account === null ? null : readUuid(account, '--account');
-    if (accountId !== null && !(await accountExists(sql, accountId)))
-      throw new OperatorError(`There is no account ${accountId}. List them with: tollgate account list`);
+    if (password.length < shortestPassword || password.length > longestPassword)
+      throw new UsageError(`--password must have ${shortestPassword} to ${longestPassword} characters.`);
     const isOperator = words.flag('admin');
+    if (account === null && !isOperator) throw new UsageError('A user needs --account ID, --admin, or both.');
+    const accountId = account === null ? null : readUuid(account, '--account');
+    if (accountId !== null && !(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
     const user = await createUser(sql, { email, password, isOperator, accountId });
     if (user === null)
       throw new OperatorError(`A user with the address ${email.toLowerCase()} exists already.`);

@@ -3,6 +3,7 @@ import { type Config, durabilitySettings } from '../config.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
+import { requireMigrated } from './migrate.ts';
 
 export type Database = Readonly<{
   sql: SQL;
@@ -15,6 +16,7 @@ export type Database = Readonly<{
 const poolSize = 10;
 const connectTimeoutSeconds = 10;
 const oldestServerVersion = 150_000;
+const answerDeadlineMs = 2_000;
 
 /** Opens the database the operator named, or the embedded one, and makes sure that it is fit for money. */
 export async function openDatabase(config: Config, log?: Log): Promise<Database> {
@@ -49,6 +51,36 @@ async function openEmbedded(dataFolder: string, log?: Log): Promise<Database> {
       await server.release();
     },
   };
+}
+
+/** Whether the database answers in time and has the schema of this code. Who asks meanwhile gets the same answer. */
+export function readinessOf(sql: SQL): () => Promise<boolean> {
+  let underWay: Promise<boolean> | null = null;
+
+  async function ask(): Promise<boolean> {
+    const late = Bun.sleep(answerDeadlineMs).then(() => false);
+    const asked = requireMigrated(sql).then(
+      () => true,
+      () => false,
+    );
+    return await Promise.race([asked, late]);
+  }
+
+  return () => {
+    underWay ??= ask().finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
+}
+
+/** What PostgreSQL refused while Tollgate started, as a sentence for the operator. Other errors stay what they are. */
+export function explainRefusal(error: unknown): unknown {
+  if (!(error instanceof SQL.PostgresError)) return error;
+  return new OperatorError(
+    `The database refuses what Tollgate needs: ${error.message}. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.`,
+    { cause: error },
+  );
 }
 
 const poolOptions = {

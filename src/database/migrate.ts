@@ -10,13 +10,13 @@ import { OperatorError } from '../lib/operator-error.ts';
 type Migration = Readonly<{ version: number; name: string; statements: string; digest: string }>;
 type AppliedMigration = { version: number; digest: string };
 
-const migrationsFolder = join(import.meta.dir, '../../migrations');
+/** Read once: a newer checkout that is put in place under a running gateway is not the code it runs. */
+const migrations = readMigrations(join(import.meta.dir, '../../migrations'));
 const migrationLock = 7_012_018_002;
 const partitionsAheadDays = 365;
 
 /** Brings the schema up to date; returns the names of the migrations that were applied. */
 export async function migrate(sql: SQL): Promise<string[]> {
-  const migrations = readMigrations(migrationsFolder);
   return await sql.begin(async (transaction) => {
     await transaction`select pg_advisory_xact_lock(${migrationLock})`;
     await transaction`
@@ -26,14 +26,27 @@ export async function migrate(sql: SQL): Promise<string[]> {
         digest text not null,
         applied_at timestamptz not null default now()
       )`;
-    const applied = await transaction<
-      AppliedMigration[]
-    >`select version, digest from schema_migrations order by version`;
-    const pending = pendingMigrations(migrations, applied);
+    const pending = pendingMigrations(await readApplied(transaction));
     for (const migration of pending) await apply(transaction, migration);
     await transaction`select create_partitions(current_date, current_date + ${partitionsAheadDays}::int)`;
     return pending.map((migration) => migration.name);
   });
+}
+
+/** Refuses a database whose schema is not exactly the one that this code was written for. */
+export async function requireMigrated(sql: SQL): Promise<void> {
+  const [row] = await sql<
+    [{ is_there: boolean }]
+  >`select to_regclass('schema_migrations') is not null as is_there`;
+  const pending = pendingMigrations(row.is_there ? await readApplied(sql) : []);
+  if (pending.length > 0)
+    throw new OperatorError(
+      `The database is older than this version of Tollgate: ${pending.map(({ name }) => name).join(', ')} is still to be applied. Start the gateway of this version first (tollgate serve).`,
+    );
+}
+
+function readApplied(sql: SQL): Promise<AppliedMigration[]> {
+  return sql<AppliedMigration[]>`select version, digest from schema_migrations order by version`;
 }
 
 function readMigrations(folder: string): Migration[] {
@@ -52,10 +65,7 @@ function readMigrations(folder: string): Migration[] {
 }
 
 /** What is still to be applied, or a refusal when the database and this code do not belong together. */
-export function pendingMigrations(
-  migrations: readonly Migration[],
-  applied: readonly AppliedMigration[],
-): Migration[] {
+function pendingMigrations(applied: readonly AppliedMigration[]): Migration[] {
   const known = new Map(migrations.map((migration) => [migration.version, migration]));
   for (const { version, digest } of applied) {
     const migration = known.get(version);

@@ -2,6 +2,7 @@
  * A model of the catalogue, from the names in the file to the names in the code.
  */
 import type { z } from 'zod';
+import { parseTime } from '../lib/calendar.ts';
 import type { BillingType } from '../pricing/price.ts';
 import {
   faultsOf,
@@ -227,13 +228,7 @@ function withoutRepeats<Item extends string>(what: string, item: z.ZodType<Item>
   });
 }
 
-/** A calendar date, or a date and time with its offset, as Unix seconds. */
 function secondsOfDate(text: string): number | null {
-  const match = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.exec(text);
-  if (!match) return null;
-  const day = new Date(`${match[1]}T00:00:00Z`);
-  const at = Date.parse(text);
-  // The engine reads the 30th of February as the 1st of March.
-  const isReal = !Number.isNaN(day.getTime()) && day.toISOString().startsWith(`${match[1]}`);
-  return isReal && !Number.isNaN(at) ? Math.floor(at / 1000) : null;
+  const time = parseTime(text);
+  return time === null ? null : Math.floor(time.getTime() / 1000);
 }

@@ -9,6 +9,7 @@ export type NewUser = Readonly<{
 }>;
 
 export const shortestPassword = 8;
+export const longestPassword = 128;
 
 /** Null when the address is taken already. The account must exist. */
 export async function createUser(sql: SQL, user: NewUser): Promise<{ id: string; email: string } | null> {
