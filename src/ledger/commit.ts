@@ -3,7 +3,7 @@
  * commit. Each operation is idempotent by its Generation's ID, so a batch whose outcome is unknown is simply sent again.
  */
 import type { SQL } from 'bun';
-import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import type { Money } from '../lib/money.ts';
 import { type AccountState, decideHold, decideSettlement, type MeterState } from './decide.ts';
 import { Effects } from './effects.ts';
 import type { Hold, HoldResult, Operation, Settlement, SettlementResult } from './operations.ts';
@@ -78,7 +78,8 @@ function applySettlement(settlement: Settlement, rows: Rows, effects: Effects): 
   return result;
 }
 
-type AccountRow = { id: string; balance: string; held: string; entry_count: bigint; is_suspended: boolean };
+/** Amounts are whole numbers of units, as text: JSON has no integers of that size. */
+type AccountRow = { id: string; balance: string; held: string; entry_count: string; is_suspended: boolean };
 type MeterRow = {
   key_id: string;
   held: string;
@@ -89,47 +90,36 @@ type MeterRow = {
   is_revoked: boolean;
   is_expired: boolean;
 };
-type OpenRow = { id: string; hold: string };
-type ClockRow = { now_ms: number; month: string };
+type LockedRows = {
+  accounts: AccountRow[] | null;
+  meters: MeterRow[] | null;
+  open: { id: string; hold: string }[] | null;
+  now_ms: number;
+  month: string;
+};
 
-/** Accounts before keys before Generations, each in the order of their IDs: two nodes can never wait for each other. */
 async function lockRows(connection: SQL, batch: readonly Operation[]): Promise<Rows> {
-  const accountIds = connection.array(
-    [...new Set(batch.map(({ generation }) => generation.accountId))],
-    'uuid',
-  );
-  const keyIds = connection.array([...new Set(batch.map(({ generation }) => generation.keyId))], 'uuid');
-  const generationIds = connection.array(
-    batch.map(({ generation }) => generation.id),
-    'uuid',
-  );
-  const [, accounts, meters, open, [clock]] = await Promise.all([
+  const accountIds = uuidArray(batch.map(({ generation }) => generation.accountId));
+  const keyIds = uuidArray(batch.map(({ generation }) => generation.keyId));
+  const generationIds = uuidArray(batch.map(({ generation }) => generation.id));
+  const [, [{ locked }]] = await Promise.all([
     connection.unsafe('begin'),
-    connection<AccountRow[]>`
-      select id, balance, held, entry_count, suspended_at is not null as is_suspended
-      from accounts where id = any(${accountIds}::uuid[]) order by id for no key update`,
-    connection<MeterRow[]>`
-      select key_id, held, monthly_limit, requests_per_minute,
-             case when month = date_trunc('month', clock_timestamp() at time zone 'UTC') then month_spent else 0 end as month_spent,
-             extract(epoch from theoretical_arrival_at)::float8 * 1000 as theoretical_arrival_ms,
-             coalesce(revoked_at <= clock_timestamp(), false) as is_revoked,
-             coalesce(expires_at <= clock_timestamp(), false) as is_expired
-      from api_key_meters join api_keys on api_keys.id = key_id
-      where key_id = any(${keyIds}::uuid[]) order by key_id for no key update of api_key_meters`,
-    connection<OpenRow[]>`
-      select id, hold from open_generations where id = any(${generationIds}::uuid[]) order by id for update`,
-    connection<[ClockRow]>`
-      select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,
-             date_trunc('month', clock_timestamp() at time zone 'UTC')::date::text as month`,
+    connection<[{ locked: LockedRows }]>`
+      select lock_for_ledger(${accountIds}::text::uuid[], ${keyIds}::text::uuid[], ${generationIds}::text::uuid[]) as locked`,
   ]);
   return {
-    accounts: new Map(accounts.map((row) => [row.id, accountState(row)])),
-    meters: new Map(meters.map((row) => [row.key_id, meterState(row)])),
-    openHolds: new Map(open.map((row) => [row.id, moneyFromDatabase(row.hold)])),
+    accounts: new Map(locked.accounts?.map((row) => [row.id, accountState(row)])),
+    meters: new Map(locked.meters?.map((row) => [row.key_id, meterState(row)])),
+    openHolds: new Map(locked.open?.map((row) => [row.id, BigInt(row.hold)])),
     ended: new Map(),
-    nowMs: clock.now_ms,
-    month: clock.month,
+    nowMs: locked.now_ms,
+    month: locked.month,
   };
+}
+
+/** These are UUIDs of our own, so nothing in them needs quoting. */
+function uuidArray(ids: readonly string[]): string {
+  return `{${[...new Set(ids)].join(',')}}`;
 }
 
 /** A Generation that is open no more was settled by an earlier sending of this batch, or given up by another node. */
@@ -140,12 +130,9 @@ async function findEnded(
 ): Promise<void> {
   const missing = batch.filter(({ kind, generation }) => kind === 'settle' && !openHolds.has(generation.id));
   if (missing.length === 0) return;
-  const ids = connection.array(
-    missing.map(({ generation }) => generation.id),
-    'uuid',
-  );
+  const ids = uuidArray(missing.map(({ generation }) => generation.id));
   const rows = await connection<{ id: string; error_code: string | null }[]>`
-    select id, error_code from generations where id = any(${ids}::uuid[])`;
+    select id, error_code from generations where id = any(${ids}::text::uuid[])`;
   for (const { id, error_code: code } of rows) ended.set(id, resultOf(code));
 }
 
@@ -156,18 +143,18 @@ function resultOf(errorCode: string | null): SettlementResult {
 
 function accountState(row: AccountRow): AccountState {
   return {
-    balance: moneyFromDatabase(row.balance),
-    held: moneyFromDatabase(row.held),
-    entryCount: row.entry_count,
+    balance: BigInt(row.balance),
+    held: BigInt(row.held),
+    entryCount: BigInt(row.entry_count),
     isSuspended: row.is_suspended,
   };
 }
 
 function meterState(row: MeterRow): MeterState {
   return {
-    held: moneyFromDatabase(row.held),
-    monthSpent: moneyFromDatabase(row.month_spent),
-    monthlyLimit: row.monthly_limit === null ? null : moneyFromDatabase(row.monthly_limit),
+    held: BigInt(row.held),
+    monthSpent: BigInt(row.month_spent),
+    monthlyLimit: row.monthly_limit === null ? null : BigInt(row.monthly_limit),
     requestsPerMinute: row.requests_per_minute,
     theoreticalArrivalMs: row.theoretical_arrival_ms,
     isRevoked: row.is_revoked,

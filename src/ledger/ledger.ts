@@ -3,6 +3,7 @@
  * commits. A hold gives up soon when the database is away; a settlement never does while the process lives.
  */
 import type { ReservedSQL, SQL } from 'bun';
+import { Deadlines } from '../lib/deadlines.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { commitBatch, type OperationResult } from './commit.ts';
@@ -24,6 +25,7 @@ export type Ledger = Readonly<{
 const patienceMs = 5_000;
 const shortestPauseMs = 20;
 const longestPauseMs = 1_000;
+const deadlines = new Deadlines();
 
 /** An operation that the database refused, among others that it did not. */
 class Refused {
@@ -93,11 +95,11 @@ export function openLedger(writer: SQL, spool: Spool, log: Log): Ledger {
     let isLate = false;
     const settled = track(settleUntilDone(() => (isLate ? whenLate : settlement)));
     return await new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const deadline = deadlines.start(patienceMs, () => {
         isLate = true;
         resolve('late');
-      }, patienceMs);
-      settled.then(resolve, reject).finally(() => clearTimeout(timer));
+      });
+      settled.then(resolve, reject).finally(deadline.clear);
     });
   }
 

@@ -3,6 +3,8 @@
  * provider reaches a log by being passed along with something else.
  */
 
+import { writeSync } from 'node:fs';
+
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -52,12 +54,10 @@ const allowedFields = new Set<string>([
 
 export type Log = Readonly<Record<LogLevel, (event: string, fields?: LogFields) => void>>;
 
+const flushMs = 20;
 const severities: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-export function createLog(
-  level: LogLevel,
-  write: (line: string) => void = (line) => process.stdout.write(line),
-): Log {
+export function createLog(level: LogLevel, write: (line: string) => void = writeSoon): Log {
   const at =
     (severity: LogLevel) =>
     (event: string, fields: LogFields = {}) => {
@@ -65,6 +65,23 @@ export function createLog(
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
+
+let pendingLines = '';
+
+/** Lines of the same moment leave in one write: a write for each would cost a busy gateway more than making them. */
+function writeSoon(line: string): void {
+  if (pendingLines === '') setTimeout(flushLog, flushMs);
+  pendingLines += line;
+}
+
+/** Writes what is waiting; to be called before the process ends. */
+export function flushLog(): void {
+  if (pendingLines !== '') process.stdout.write(pendingLines);
+  pendingLines = '';
+}
+
+// Nothing that is still under way then would be waited for.
+process.on('exit', () => writeSync(1, pendingLines));
 
 function formatLine(level: LogLevel, event: string, fields: LogFields): string {
   const line: Record<string, unknown> = { at: new Date().toISOString(), level, event };
