@@ -12,6 +12,11 @@ const { values } = parseArgs({
   },
 });
 
+if (values['with-parent']) {
+  // The parent says when to end. A signal to the whole process group is meant for it, and it may still need answers.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+}
+
 const { port, url } = startSandbox({ port: Number(values.port), host: values.host, logFile: values.log });
 console.log(JSON.stringify({ sandbox: 'listening', port, url }));
 

@@ -102,11 +102,18 @@ function readPublicUrl(environment: Environment): string | null {
 
 function readSecret(environment: Environment, name: string): string | null {
   const value = environment[name];
-  if (value) return value;
   const file = environment[`${name}_FILE`];
+  if (value && file) throw new OperatorError(`${name} and ${name}_FILE are both set: keep one of them.`);
+  if (value) return value;
   if (!file) return null;
+  const content = readSecretFile(name, file).trim();
+  if (content === '') throw new OperatorError(`${name}_FILE names "${file}", which is empty.`);
+  return content;
+}
+
+function readSecretFile(name: string, file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim() || null;
+    return readFileSync(file, 'utf8');
   } catch {
     throw new OperatorError(`${name}_FILE names "${file}", which cannot be read.`);
   }

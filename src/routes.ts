@@ -8,11 +8,14 @@ import { setRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { newRequestId } from './lib/ids.ts';
 import { listModels } from './models/handler.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
-import { showStartPage, showStartStyle } from './start-page.ts';
+import { showStartStyle, startPage } from './start-page.ts';
 
 type Listener = (request: Request) => Promise<Response>;
 
-export function createRoutes(services: Services): {
+export function createRoutes(
+  services: Services,
+  origin: () => string,
+): {
   routes: Record<string, Record<string, Listener>>;
   fetch: Listener;
 } {
@@ -25,7 +28,7 @@ export function createRoutes(services: Services): {
       '/v1/chat/completions': { POST: on('/v1/chat/completions', createChatCompletion) },
       '/v1/generations/:id': { GET: on('/v1/generations/:id', getGeneration) },
       '/v1/models': { GET: on('/v1/models', listModels) },
-      '/': { GET: on('/', showStartPage) },
+      '/': { GET: on('/', startPage(origin)) },
       '/start.css': { GET: on('/start.css', showStartStyle) },
       '/healthz': { GET: on('/healthz', reportHealth) },
       '/readyz': { GET: on('/readyz', reportReadiness) },

@@ -13,11 +13,15 @@ const safetyHeaders = {
   'referrer-policy': 'no-referrer',
 };
 
-export function showStartPage(request: Request): Response {
-  const { origin } = new URL(request.url);
-  return new Response(page.replace('<span data-origin></span>', Bun.escapeHTML(origin)), {
-    headers: { ...safetyHeaders, 'content-type': 'text/html; charset=utf-8' },
-  });
+/** `origin` is the gateway's own word for its address: what a client put into its Host header is not repeated. */
+export function startPage(origin: () => string): () => Response {
+  return () =>
+    new Response(
+      page.replace('<span data-origin></span>', () => Bun.escapeHTML(origin())),
+      {
+        headers: { ...safetyHeaders, 'content-type': 'text/html; charset=utf-8' },
+      },
+    );
 }
 
 export function showStartStyle(): Response {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApiError } from '../src/errors.ts';
@@ -695,7 +695,7 @@ describe('the store', () => {
   const version = (label: string) => `price_version: "${label}"\nproviders: {}\nmodels: {}\n`;
 
   /** With a long quiet time only explicit reloads read the file, so that a test knows who did. */
-  async function open(quietMs = 20, onReloaded?: (catalog: Catalog) => Promise<void>) {
+  async function open(quietMs = 20, take: (catalog: Catalog) => Promise<void> = async () => {}) {
     const folder = await mkdtemp(join(tmpdir(), 'tollgate-catalog-'));
     const path = join(folder, 'catalog.yaml');
     await writeFile(path, version('1'));
@@ -703,10 +703,11 @@ describe('the store', () => {
     const store = await CatalogStore.open({
       path,
       quietMs,
-      onReloaded: async (catalog) => {
-        await onReloaded?.(catalog);
-        events.push(catalog.priceVersion);
+      activate: async (catalog) => {
+        if (catalog.priceVersion !== '1') await take(catalog);
+        return catalog;
       },
+      onReloaded: (catalog) => void events.push(catalog.priceVersion),
       onRefused: (problems) => void events.push(...problems),
     });
     closers.push(
@@ -728,7 +729,7 @@ describe('the store', () => {
     const path = join(folder, 'models.yaml');
     const failure = async () => {
       try {
-        (await CatalogStore.open({ path })).close();
+        (await CatalogStore.open({ path, activate: async (catalog) => catalog })).close();
       } catch (error) {
         return error;
       }
@@ -736,7 +737,11 @@ describe('the store', () => {
     };
     const missing = await failure();
     expect(missing).toBeInstanceOf(CatalogError);
-    expect(missing).toMatchObject({ message: 'models.yaml: the file does not exist' });
+    expect(missing).toMatchObject({
+      message: `The catalogue ${path} does not exist. TOLLGATE_CATALOG names the file to use.`,
+    });
+    await writeFile(path, Buffer.from('price_version: "1"\nproviders: {}\nmodels: {} # \xe9\n', 'latin1'));
+    expect(await failure()).toMatchObject({ message: 'models.yaml: the file is not UTF-8' });
     await writeFile(path, 'price_version: 1\nproviders: {}\nmodels: 5\n');
     expect(await failure()).toMatchObject({
       message:
@@ -748,9 +753,9 @@ describe('the store', () => {
 
   test('follows a file that is written in place', async () => {
     const { store, path, events } = await open();
-    expect(store.catalog.priceVersion).toBe('1');
+    expect(store.current.priceVersion).toBe('1');
     await writeFile(path, version('2'));
-    await until(() => store.catalog.priceVersion === '2');
+    await until(() => store.current.priceVersion === '2');
     expect(events).toEqual(['2']);
   });
 
@@ -759,7 +764,7 @@ describe('the store', () => {
     for (const label of ['2', '3', '4']) {
       await writeFile(join(folder, 'new'), version(label));
       await rename(join(folder, 'new'), path);
-      await until(() => store.catalog.priceVersion === label);
+      await until(() => store.current.priceVersion === label);
     }
     expect(events).toEqual(['2', '3', '4']);
   });
@@ -769,18 +774,18 @@ describe('the store', () => {
     const { loadedAt } = store.status;
     await writeFile(path, 'price_version: "2"\n');
     await until(() => store.status.lastError !== null);
-    expect(store.catalog.priceVersion).toBe('1');
+    expect(store.current.priceVersion).toBe('1');
     expect(store.status.loadedAt).toEqual(loadedAt);
     expect(store.status.lastError?.problems).toEqual([
       'catalog.yaml:1: providers: missing, expected a mapping',
       'catalog.yaml:1: models: missing, expected a mapping',
     ]);
     await rm(path);
-    await until(() => store.status.lastError?.problems[0] === 'catalog.yaml: the file does not exist');
-    expect(store.catalog.priceVersion).toBe('1');
+    await until(() => store.status.lastError?.problems[0]?.includes(`${path} does not exist`) === true);
+    expect(store.current.priceVersion).toBe('1');
     await writeFile(path, version('3'));
     await until(() => store.status.lastError === null);
-    expect(store.catalog.priceVersion).toBe('3');
+    expect(store.current.priceVersion).toBe('3');
     expect(events).toHaveLength(4);
   });
 
@@ -794,6 +799,20 @@ describe('the store', () => {
     expect(events).toEqual([]);
   });
 
+  test('a reload that is forced takes the same content into use again', async () => {
+    const { store, path, events, folder } = await open(60_000);
+    expect(await store.reload({ evenIfUnchanged: true })).toBe('reloaded');
+    // A link whose target changes elsewhere is not seen by watching; asked for, it is read.
+    const target = join(folder, 'target.yaml');
+    await writeFile(target, version('2'));
+    await rm(path);
+    await symlink(target, path);
+    expect(await store.reload({ evenIfUnchanged: true })).toBe('reloaded');
+    await writeFile(target, version('3'));
+    expect(await store.reload({ evenIfUnchanged: true })).toBe('reloaded');
+    expect(events).toEqual(['1', '2', '3']);
+  });
+
   test('reload answers what became of the file', async () => {
     const { store, path, events } = await open(60_000);
     await writeFile(path, version('2'));
@@ -803,7 +822,7 @@ describe('the store', () => {
     expect(await store.reload()).toBe('refused');
     expect(await store.reload()).toBe('unchanged');
     expect(events).toHaveLength(2);
-    expect(store.catalog.priceVersion).toBe('2');
+    expect(store.current.priceVersion).toBe('2');
   });
 
   test('a slow reload is not overtaken by a later one', async () => {
@@ -820,7 +839,7 @@ describe('the store', () => {
     release();
     expect(await Promise.all([first, second])).toEqual(['reloaded', 'reloaded']);
     expect(events).toEqual(['2', '3']);
-    expect(store.catalog.priceVersion).toBe('3');
+    expect(store.current.priceVersion).toBe('3');
   });
 
   test('a good file that cannot be taken into use is refused, and tried again', async () => {
@@ -830,11 +849,11 @@ describe('the store', () => {
     });
     await writeFile(path, version('2'));
     expect(await store.reload()).toBe('refused');
-    expect(store.catalog.priceVersion).toBe('1');
+    expect(store.current.priceVersion).toBe('1');
     expect(events).toEqual(['catalog.yaml: could not be taken into use: The database is away.']);
     isBroken = false;
     expect(await store.reload()).toBe('reloaded');
-    expect(store.catalog.priceVersion).toBe('2');
+    expect(store.current.priceVersion).toBe('2');
     expect(store.status.lastError).toBeNull();
   });
 

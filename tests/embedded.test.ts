@@ -1,8 +1,18 @@
 /** The PostgreSQL that comes with the checkout: made, adopted, shared, kept and stopped. */
 import { describe, expect, test } from 'bun:test';
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { SQL } from 'bun';
+import { acquireEmbeddedServer } from '../src/database/embedded.ts';
 import { newId } from '../src/lib/ids.ts';
 import { isServerThere, keyIn, modelIds, postmaster, welcomed } from './support/embedded.ts';
 import { type Gateway, startGateway, temporaryFolder, tollgate, tollgateJson } from './support/gateway.ts';
@@ -15,7 +25,7 @@ describe('on the embedded database', () => {
     const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     const key = keyIn(first);
     expect(await modelIds(first, key)).toEqual(['sandbox-chat', 'sandbox-image', 'sandbox-video']);
-    expect(first.output()).toMatch(/Sign in as demo@tollgate.local with the password \S{16}/);
+    expect(first.output()).toContain(`Tollgate is running at ${first.origin}\nDashboard: ${first.origin} `);
     expect(first.output()).toContain(`curl ${first.origin}/v1/models -H "Authorization: Bearer ${key}"`);
     expect(statSync(join(folder, 'demo.json')).mode & 0o777).toBe(0o600);
     expect(await first.stop()).toBe(0);
@@ -23,7 +33,6 @@ describe('on the embedded database', () => {
 
     const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     expect(keyIn(second)).toBe(key);
-    expect(second.output()).not.toContain('Sign in as');
     expect(await modelIds(second, key)).toHaveLength(3);
     expect(await second.stop('SIGINT')).toBe(0);
   });
@@ -92,6 +101,58 @@ describe('on the embedded database', () => {
   });
 });
 
+describe('the demo', () => {
+  const demoFile = (folder: string) => join(folder, 'demo.json');
+
+  test('survives a kill -9 in the midst of its making', async () => {
+    const environment = { TOLLGATE_DATA: dataFolder('data') };
+    await tollgateJson(['account', 'list'], environment);
+    const server = await acquireEmbeddedServer(environment.TOLLGATE_DATA);
+    const sql = new SQL({ adapter: 'postgres', ...server.connection, max: 2 });
+    const blocker = await sql.reserve();
+    await blocker`begin`;
+    await blocker`lock table api_keys in access exclusive mode`;
+    const killed = await startGateway(environment);
+    while ((await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`).length === 0)
+      await Bun.sleep(10);
+    await killed.stop('SIGKILL');
+    await blocker`rollback`;
+    await blocker.release();
+    const gateway = await welcomed(await startGateway(environment));
+    expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
+    expect(await tollgateJson<unknown[]>(['account', 'list'], environment)).toHaveLength(1);
+    await gateway.stop();
+    await sql.close();
+    await server.release();
+  });
+
+  test('is made again when its key is not in the database, and not shown when the key was revoked', async () => {
+    const environment = { TOLLGATE_DATA: dataFolder() };
+    const file = demoFile(environment.TOLLGATE_DATA);
+    writeFileSync(file, JSON.stringify({ account: newId(), key: 'svc_sk_lost' }));
+    const first = await welcomed(await startGateway(environment));
+    expect(await modelIds(first, keyIn(first))).toHaveLength(3);
+    const { account } = JSON.parse(readFileSync(file, 'utf8')) as { account: string };
+    const [key] = await tollgateJson<{ id: string }[]>(['key', 'list', '--account', account], environment);
+    await tollgateJson(['key', 'revoke', key?.id ?? ''], environment);
+    await first.stop();
+    const second = await startGateway(environment);
+    while (!second.output().includes('Dashboard: ')) await Bun.sleep(10);
+    expect(keyIn(second)).toBe('');
+    await second.stop();
+  });
+
+  test('is not made in a database that has accounts already', async () => {
+    const environment = { TOLLGATE_DATA: dataFolder('data') };
+    await tollgateJson(['account', 'create', '--name', 'Mine'], environment);
+    const gateway = await startGateway(environment);
+    while (!gateway.output().includes('Dashboard: ')) await Bun.sleep(10);
+    expect(keyIn(gateway)).toBe('');
+    expect(existsSync(demoFile(environment.TOLLGATE_DATA))).toBe(false);
+    await gateway.stop();
+  });
+});
+
 describe('a server that is lost under a gateway', () => {
   async function ready(gateway: Gateway): Promise<void> {
     const isReady = async () => (await fetch(`${gateway.origin}/readyz`)).status === 200;
@@ -134,9 +195,11 @@ describe('a server that is lost under a gateway', () => {
   test('a gateway told to stop while its server is away stops, and leaves none running', async () => {
     const folder = dataFolder('data');
     const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
-    process.kill(postmaster(folder), 'SIGKILL');
+    const server = postmaster(folder);
+    process.kill(server, 'SIGKILL');
     expect(await gateway.stop()).toBe(0);
-    expect(isServerThere(folder)).toBe(false);
+    // Whether it noticed in time to start another or not: if the file is still there, it is the dead one's.
+    if (isServerThere(folder)) expect(postmaster(folder)).toBe(server);
   });
 });
 

@@ -35,28 +35,40 @@ describe('on a database that is named', () => {
     await database.close();
   });
 
-  test('SIGHUP reads the catalogue again', async () => {
-    const database = await createDatabase();
-    const gateway = await startGateway({
-      DATABASE_URL: database.url,
-      TOLLGATE_CATALOG: writeCatalog('price_version: "1"\nproviders: {}\nmodels: {}\n'),
-    });
-    gateway.process.kill('SIGHUP');
-    await Bun.sleep(200);
-    expect((await fetch(`${gateway.origin}/healthz`)).status).toBe(200);
-    await gateway.stop();
-    await database.close();
-  });
-
   test('readiness follows the database, health does not', async () => {
     const database = await createDatabase();
     const gateway = await startGateway({ DATABASE_URL: database.url });
     const status = async (path: string) => (await fetch(`${gateway.origin}${path}`)).status;
     expect(await status('/readyz')).toBe(200);
+    // A gateway of a newer version has migrated the database under this one.
+    await database.sql`insert into schema_migrations (version, name, digest) values (9999, '9999_future.sql', '')`;
+    expect(await status('/readyz')).toBe(503);
+    await database.sql`delete from schema_migrations where version = 9999`;
+    expect(await status('/readyz')).toBe(200);
     await database.close();
     expect(await status('/readyz')).toBe(503);
     expect(await status('/healthz')).toBe(200);
     await gateway.stop();
+  });
+
+  test('readiness asks a slow database one question at a time', async () => {
+    const database = await createDatabase();
+    const gateway = await startGateway({ DATABASE_URL: database.url });
+    const blocker = await database.sql.reserve();
+    await blocker`begin`;
+    await blocker`lock table schema_migrations in access exclusive mode`;
+    const answers = Array.from({ length: 20 }, () => fetch(`${gateway.origin}/readyz`));
+    await Bun.sleep(500);
+    const [waiting] = await database.sql`
+      select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    expect(waiting.count).toBe(1);
+    expect(new Set((await Promise.all(answers)).map(({ status }) => status))).toEqual(new Set([503]));
+    await blocker`rollback`;
+    await blocker.release();
+    expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
+    await gateway.stop();
+    await database.close();
   });
 });
 
@@ -83,6 +95,11 @@ describe('what cannot start says why in one sentence and exits 1', () => {
       'DATABASE_URL must have the form postgres://user:password@host:5432/database.',
     ],
     [{ DATABASE_URL_FILE: '/nowhere' }, 'DATABASE_URL_FILE names "/nowhere", which cannot be read.'],
+    [{ DATABASE_URL_FILE: '/dev/null' }, 'DATABASE_URL_FILE names "/dev/null", which is empty.'],
+    [
+      { DATABASE_URL: 'postgres://u@h/d', DATABASE_URL_FILE: '/dev/null' },
+      'DATABASE_URL and DATABASE_URL_FILE are both set: keep one of them.',
+    ],
     [
       { TOLLGATE_ALLOW_UNSAFE: 'everything' },
       'TOLLGATE_ALLOW_UNSAFE must be one of fsync, full_page_writes, synchronous_commit, but is "everything".',
@@ -105,11 +122,35 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     await database.close();
   });
 
+  test('a database that others have filled, or where nothing may be made', async () => {
+    const database = await createEmptyDatabase();
+    await database.sql`create table accounts (id integer)`;
+    expect(await refusal({ DATABASE_URL: database.url })).toContain('relation "accounts" already exists');
+    await database.sql`drop table accounts`;
+    await database.sql`create role guest login`;
+    expect(await refusal({ DATABASE_URL: database.url.replace('tollgate@', 'guest@') })).toBe(
+      'The database refuses what Tollgate needs: permission denied for schema public. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.',
+    );
+    await database.sql`drop role guest`;
+    await database.close();
+  });
+
+  test('a provider key that is given twice', async () => {
+    const database = await createDatabase();
+    const message = await refusal({
+      DATABASE_URL: database.url,
+      OPENAI_API_KEY: 'one',
+      OPENAI_API_KEY_FILE: '/dev/null',
+    });
+    expect(message).toBe('OPENAI_API_KEY and OPENAI_API_KEY_FILE are both set: keep one of them.');
+    await database.close();
+  });
+
   test('a missing and a broken catalogue', async () => {
     const database = await createDatabase();
-    expect(
-      await refusal({ DATABASE_URL: database.url, TOLLGATE_CATALOG: '/nowhere/catalog.yaml' }),
-    ).toContain('catalog.yaml: the file does not exist');
+    expect(await refusal({ DATABASE_URL: database.url, TOLLGATE_CATALOG: '/nowhere/catalog.yaml' })).toBe(
+      'The catalogue /nowhere/catalog.yaml does not exist. TOLLGATE_CATALOG names the file to use.',
+    );
     expect(
       await refusal({
         DATABASE_URL: database.url,

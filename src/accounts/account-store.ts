@@ -1,4 +1,4 @@
-import type { SQL } from 'bun';
+import type { SQL, TransactionSQL } from 'bun';
 import { credit } from '../ledger/credit.ts';
 import { newId } from '../lib/ids.ts';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
@@ -12,17 +12,22 @@ export type Account = Readonly<{
   createdAt: Date;
 }>;
 
-export async function createAccount(
-  sql: SQL,
+type NewAccount = Readonly<{ id: string; balance: Money }>;
+
+export async function createAccount(sql: SQL, name: string, openingCredit: Money): Promise<NewAccount> {
+  return await sql.begin((transaction) => insertAccount(transaction, name, openingCredit));
+}
+
+/** The same as part of a transaction that does more. */
+export async function insertAccount(
+  transaction: TransactionSQL,
   name: string,
   openingCredit: Money,
-): Promise<{ id: string; balance: Money }> {
+): Promise<NewAccount> {
   const id = newId();
-  return await sql.begin(async (transaction) => {
-    await transaction`insert into accounts (id, name) values (${id}, ${name})`;
-    if (openingCredit > 0n) await credit(transaction, id, openingCredit, 'Opening credit');
-    return { id, balance: openingCredit };
-  });
+  await transaction`insert into accounts (id, name) values (${id}, ${name})`;
+  if (openingCredit > 0n) await credit(transaction, id, openingCredit, 'Opening credit');
+  return { id, balance: openingCredit };
 }
 
 type AccountRow = {

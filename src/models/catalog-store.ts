@@ -1,6 +1,7 @@
 /**
  * Holds the catalogue in use and follows its file. A bad file never replaces a good catalogue.
  */
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -23,10 +24,11 @@ export class CatalogError extends OperatorError {
   }
 }
 
-export type CatalogStoreOptions = Readonly<{
+export type CatalogStoreOptions<Active> = Readonly<{
   path: string;
-  /** Takes a new catalogue into use. When it fails, the catalogue is refused like one with a fault. */
-  onReloaded?: (catalog: Catalog) => void | Promise<void>;
+  /** Makes what is used of a catalogue. When it fails, the catalogue is refused like one with a fault. */
+  activate: (catalog: Catalog) => Promise<Active>;
+  onReloaded?: (active: Active) => void;
   onRefused?: (problems: readonly string[]) => void;
   now?: () => Date;
   /** An editor writes in several steps; the file is read when it has been quiet for this long. */
@@ -41,13 +43,13 @@ export type CatalogStatus = Readonly<{
 
 export type ReloadOutcome = 'reloaded' | 'unchanged' | 'refused';
 
-export class CatalogStore {
-  readonly #options: CatalogStoreOptions;
+export class CatalogStore<Active> {
+  readonly #options: CatalogStoreOptions<Active>;
   readonly #path: string;
   readonly #fileName: string;
   readonly #now: () => Date;
   readonly #quietMs: number;
-  #catalog: Catalog;
+  #current: Active;
   #status: CatalogStatus;
   #readDigest: string;
   #watcher: FSWatcher | null = null;
@@ -56,29 +58,30 @@ export class CatalogStore {
   #isClosed = false;
 
   /** Loads the catalogue and follows its file until closed. Throws a CatalogError when the file is bad. */
-  static async open(options: CatalogStoreOptions): Promise<CatalogStore> {
+  static async open<Active>(options: CatalogStoreOptions<Active>): Promise<CatalogStore<Active>> {
     const { result, digest } = await readCatalogFile(options.path);
     if (!result.ok) throw new CatalogError(result.problems);
-    const store = new CatalogStore(options, result.catalog, digest);
+    const store = new CatalogStore(options, await options.activate(result.catalog), digest);
     store.#watch();
     // A change between the read and the watch would otherwise wait for the next one.
     store.#reloadAfter(store.#quietMs);
     return store;
   }
 
-  private constructor(options: CatalogStoreOptions, catalog: Catalog, digest: string) {
+  private constructor(options: CatalogStoreOptions<Active>, first: Active, digest: string) {
     this.#options = options;
     this.#path = resolve(options.path);
     this.#fileName = basename(options.path);
     this.#now = options.now ?? (() => new Date());
     this.#quietMs = options.quietMs ?? 150;
-    this.#catalog = catalog;
+    this.#current = first;
     this.#status = { loadedAt: this.#now(), lastError: null };
     this.#readDigest = digest;
   }
 
-  get catalog(): Catalog {
-    return this.#catalog;
+  /** What was made of the catalogue in force. */
+  get current(): Active {
+    return this.#current;
   }
 
   get status(): CatalogStatus {
@@ -86,8 +89,8 @@ export class CatalogStore {
   }
 
   /** Reads the file again. One at a time, so that an older read cannot overtake a newer one. */
-  reload(): Promise<ReloadOutcome> {
-    const outcome = this.#lastReload.then(() => this.#reload());
+  reload({ evenIfUnchanged = false } = {}): Promise<ReloadOutcome> {
+    const outcome = this.#lastReload.then(() => this.#reload(evenIfUnchanged));
     this.#lastReload = outcome.catch(() => undefined);
     return outcome;
   }
@@ -100,23 +103,23 @@ export class CatalogStore {
     this.#quietTimer = null;
   }
 
-  async #reload(): Promise<ReloadOutcome> {
+  async #reload(evenIfUnchanged: boolean): Promise<ReloadOutcome> {
     const file = await readText(this.#path);
     // The same content, good or bad, has been judged already: a touch does nothing.
-    if (this.#isClosed || file.digest === this.#readDigest) return 'unchanged';
+    if (this.#isClosed || (file.digest === this.#readDigest && !evenIfUnchanged)) return 'unchanged';
     this.#readDigest = file.digest;
     const result = judge(file, this.#path);
     if (!result.ok) return this.#refuse(result.problems);
     try {
-      await this.#options.onReloaded?.(result.catalog);
+      this.#current = await this.#options.activate(result.catalog);
     } catch (error) {
       // The file is good and the fault may pass, so the same content is tried again by itself.
       this.#readDigest = 'not in use';
       this.#reloadAfter(retryMs);
       return this.#refuse([`${this.#fileName}: could not be taken into use: ${messageOf(error)}`]);
     }
-    this.#catalog = result.catalog;
     this.#status = { loadedAt: this.#now(), lastError: null };
+    this.#options.onReloaded?.(this.#current);
     return 'reloaded';
   }
 
@@ -162,12 +165,16 @@ type FileText = Readonly<{ text: string; digest: string }> | Readonly<{ problem:
 
 async function readText(path: string): Promise<FileText> {
   try {
-    const text = await readFile(path, 'utf8');
-    return { text, digest: createHash('sha256').update(text).digest('hex') };
+    const bytes = await readFile(path);
+    const digest = createHash('sha256').update(bytes).digest('hex');
+    return isUtf8(bytes)
+      ? { text: bytes.toString(), digest }
+      : { problem: `${basename(path)}: the file is not UTF-8`, digest };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-    const reason = code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`;
-    return { problem: `${basename(path)}: ${reason}`, digest: `unreadable: ${code}` };
+    const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
+    const problem = `The catalogue ${resolve(path)} ${reason}. TOLLGATE_CATALOG names the file to use.`;
+    return { problem, digest: `unreadable: ${code}` };
   }
 }
 

@@ -5,13 +5,16 @@ export function showWelcome(origin: string, demo: Demo | null): void {
   process.stdout.write(`${welcome(origin, demo)}\n`);
 }
 
-export function welcome(origin: string, demo: Demo | null): string {
-  const lines = ['', `Tollgate is running. Dashboard: ${origin}`, ''];
-  if (demo?.signIn)
-    lines.push(`Sign in as ${demo.signIn.email} with the password ${demo.signIn.password} (shown once).`, '');
+function welcome(origin: string, demo: Demo | null): string {
+  const lines = [
+    '',
+    `Tollgate is running at ${origin}`,
+    `Dashboard: ${origin} (a start page for now; accounts and keys are made with npx tollgate)`,
+    '',
+  ];
   if (demo)
     lines.push(
-      'List the models:',
+      'List the models, with the key of the demo account:',
       '',
       `  curl ${origin}/v1/models -H "Authorization: Bearer ${demo.key}"`,
       '',

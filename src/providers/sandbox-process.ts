@@ -3,25 +3,30 @@
  * so it cannot outlive this process, even when this process is killed.
  */
 import { join } from 'node:path';
+import { z } from 'zod';
 import { OperatorError } from '../lib/operator-error.ts';
 
-export type SandboxProcess = Readonly<{ baseUrl: () => string; stop: () => void }>;
+export type SandboxProcess = Readonly<{ baseUrl: () => string; stop: () => Promise<void> }>;
 
 const program = join(import.meta.dir, '../../sandbox/main.ts');
 const restartMs = 500;
+const announcement = z.object({ port: z.int() });
 
 export async function startSandbox(onEnded: () => void): Promise<SandboxProcess> {
-  let stopped = false;
+  let isStopped = false;
   let current = await launch(0);
 
   /** Started again on the same port, the address that others hold stays true. */
   async function keepRunning(): Promise<void> {
-    while (!stopped) {
+    for (;;) {
       await current.ended;
-      if (stopped) return;
+      if (isStopped) return;
       onEnded();
       await Bun.sleep(restartMs);
+      if (isStopped) return;
       current = await launch(current.port).catch(() => current);
+      // Told to stop while it was being launched, and nobody else knows of it.
+      if (isStopped) return current.stop();
     }
   }
 
@@ -29,32 +34,37 @@ export async function startSandbox(onEnded: () => void): Promise<SandboxProcess>
   return {
     baseUrl: () => `http://127.0.0.1:${current.port}/v1`,
     stop: () => {
-      stopped = true;
-      current.stop();
+      isStopped = true;
+      return current.stop();
     },
   };
 }
 
-async function launch(port: number): Promise<{ port: number; ended: Promise<unknown>; stop: () => void }> {
+type Running = Readonly<{ port: number; ended: Promise<unknown>; stop: () => Promise<void> }>;
+
+async function launch(port: number): Promise<Running> {
   const child = Bun.spawn([process.execPath, program, '--with-parent', '--port', `${port}`], {
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'inherit',
+    // In a session of its own: Ctrl-C in the terminal must not end it while the gateway still drains.
+    detached: true,
   });
   const announced = await readFirstLine(child.stdout);
-  const listening: unknown = announced === null ? null : JSON.parse(announced);
-  if (
-    typeof listening === 'object' &&
-    listening !== null &&
-    'port' in listening &&
-    typeof listening.port === 'number'
-  ) {
-    return { port: listening.port, ended: child.exited, stop: () => child.kill() };
+  if (announced === null) {
+    child.kill();
+    throw new OperatorError(
+      'The sandbox provider does not start. Remove the providers with the adapter "sandbox" from the catalogue to do without it.',
+    );
   }
-  child.kill();
-  throw new OperatorError(
-    'The sandbox provider does not start. Remove the providers with the adapter "sandbox" from the catalogue to do without it.',
-  );
+  return {
+    port: announcement.parse(JSON.parse(announced)).port,
+    ended: child.exited,
+    stop: async () => {
+      await child.stdin.end();
+      await child.exited;
+    },
+  };
 }
 
 async function readFirstLine(stream: ReadableStream<Uint8Array>): Promise<string | null> {

@@ -3,9 +3,12 @@
  * takes the place of the old only when all three have succeeded.
  */
 import type { SQL } from 'bun';
+import type { Log } from '../lib/log.ts';
 import { priceListOf } from '../models/catalog.ts';
+import { CatalogStore } from '../models/catalog-store.ts';
 import type { Catalog } from '../models/model.ts';
 import { storePriceList } from '../pricing/price-list-store.ts';
+import { type SandboxProcess, startSandbox } from '../providers/sandbox-process.ts';
 import { connectProviders, type ProviderConnection } from './connections.ts';
 
 export type ActiveCatalog = Readonly<{
@@ -15,18 +18,78 @@ export type ActiveCatalog = Readonly<{
   connections: ReadonlyMap<string, ProviderConnection>;
 }>;
 
-export type ProviderSources = Readonly<{
-  secret: (name: string) => string | null;
-  sandboxUrl: () => Promise<string>;
+export type FollowedCatalog = Readonly<{
+  current: () => ActiveCatalog;
+  /** Reads the file and the secrets again, whether they look changed or not. */
+  reload: () => void;
+  close: () => Promise<void>;
 }>;
 
-export async function activateCatalog(
-  catalog: Catalog,
+/** Takes the catalogue of a file into use and follows it: a bad one is refused and the one in force stays. */
+export async function followCatalog(
+  file: string,
+  secret: (name: string) => string | null,
   sql: SQL,
-  sources: ProviderSources,
-): Promise<ActiveCatalog> {
-  const usesSandbox = [...catalog.providers.values()].some((provider) => provider.adapter === 'sandbox');
-  const sandboxUrl = usesSandbox ? await sources.sandboxUrl() : null;
-  const priceListId = await storePriceList(sql, priceListOf(catalog));
-  return { catalog, priceListId, connections: connectProviders(catalog, sources.secret, sandboxUrl) };
+  log: Log,
+): Promise<FollowedCatalog> {
+  const sandbox = new SharedSandbox(() => log.warn('sandbox ended, starting it again'));
+
+  async function activate(catalog: Catalog): Promise<ActiveCatalog> {
+    const usesSandbox = [...catalog.providers.values()].some((provider) => provider.adapter === 'sandbox');
+    const sandboxUrl = usesSandbox ? await sandbox.url() : null;
+    const priceListId = await storePriceList(sql, priceListOf(catalog));
+    return { catalog, priceListId, connections: connectProviders(catalog, secret, sandboxUrl) };
+  }
+
+  const opened = CatalogStore.open({
+    path: file,
+    activate,
+    onReloaded: ({ catalog }) =>
+      log.info('catalogue reloaded', {
+        file,
+        priceVersion: catalog.priceVersion,
+        count: catalog.models.size,
+      }),
+    onRefused: (problems) => log.error('catalogue refused, the old one stays in force', { file, problems }),
+  });
+  const store = await opened.catch(async (error: unknown) => {
+    await sandbox.stop();
+    throw error;
+  });
+
+  return {
+    current: () => store.current,
+    reload: () => {
+      store
+        .reload({ evenIfUnchanged: true })
+        .catch((error: unknown) => log.error('catalogue not reloaded', { file, error }));
+    },
+    close: async () => {
+      store.close();
+      await sandbox.stop();
+    },
+  };
+}
+
+/** One sandbox, started when a catalogue first needs it, also when two ask at once. */
+class SharedSandbox {
+  readonly #onEnded: () => void;
+  #process: Promise<SandboxProcess> | null = null;
+
+  constructor(onEnded: () => void) {
+    this.#onEnded = onEnded;
+  }
+
+  async url(): Promise<string> {
+    this.#process ??= startSandbox(this.#onEnded).catch((error: unknown) => {
+      this.#process = null;
+      throw error;
+    });
+    return (await this.#process).baseUrl();
+  }
+
+  async stop(): Promise<void> {
+    const started = await this.#process?.catch(() => null);
+    await started?.stop();
+  }
 }

@@ -336,6 +336,24 @@ describe('500', () => {
   });
 });
 
+test('a body that no endpoint takes is refused by the gateway itself, with an ID', async () => {
+  const answer = await rawRequest(
+    `POST /v1/models HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nContent-Length: ${200 * 1024 * 1024}\r\n\r\n`,
+  );
+  expect(answer).toStartWith('HTTP/1.1 404');
+  expect(answer).toMatch(/x-service-request-id: req_[0-9a-f]{32}/i);
+});
+
+test.each(['no such host', 'evil.example', '[::1', 'a:b:c'])(
+  'the start page says its own address, whatever the Host header is: %s',
+  async (host) => {
+    const answer = await rawRequest(`GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    expect(answer).toStartWith('HTTP/1.1 200');
+    expect(answer).toContain(`curl ${gateway.origin}/v1/models`);
+    expect(answer).not.toContain(host);
+  },
+);
+
 test('every request has an ID of its own, on pages and operator routes too', async () => {
   const paths = ['/', '/start.css', '/healthz', '/readyz', '/v1/models', '/missing'];
   const ids = await Promise.all(

@@ -20,45 +20,60 @@ export type Gateway = Readonly<{
 }>;
 
 export async function startGateway(environment: Environment): Promise<Gateway> {
-  const child = Bun.spawn([program, 'serve'], {
-    cwd: workingFolder(),
+  return await launchGateway(environment).listening;
+}
+
+export type LaunchOptions = Readonly<{
+  command?: readonly string[];
+  cwd?: string;
+  stdin?: 'ignore' | 'pipe';
+  /** In a process group of its own, as in a terminal. */
+  detached?: boolean;
+}>;
+
+/** The gateway as soon as its process is there, and as soon as it listens. */
+export function launchGateway(environment: Environment, options: LaunchOptions = {}) {
+  const { command = [program, 'serve'], cwd = workingFolder(), stdin = 'ignore', detached = false } = options;
+  const child = Bun.spawn([...command], {
+    cwd,
     env: programEnvironment({ PORT: '0', ...environment }),
-    stdin: 'ignore',
+    stdin,
     stdout: 'pipe',
     stderr: 'pipe',
+    detached,
   });
   let output = '';
-  const collected = Promise.all([
-    collect(child.stdout, (text) => {
-      output += text;
-    }),
-    collect(child.stderr, (text) => {
-      output += text;
-    }),
-  ]);
-  const deadline = Date.now() + readyDeadlineMs;
-  for (;;) {
-    const origin = /"event":"listening","address":"([^"]+)"/.exec(output)?.[1];
-    if (origin !== undefined) {
-      return {
-        origin,
-        process: child,
-        output: () => output,
-        stop: async (signal = 'SIGTERM') => {
+  const add = (text: string) => {
+    output += text;
+  };
+  const collected = Promise.all([collect(child.stdout, add), collect(child.stderr, add)]);
+  const ended = async () => {
+    const code = await child.exited;
+    await collected;
+    return code;
+  };
+
+  async function listening(): Promise<Gateway> {
+    const deadline = Date.now() + readyDeadlineMs;
+    for (;;) {
+      const origin = /"event":"listening","address":"([^"]+)"/.exec(output)?.[1];
+      if (origin !== undefined) {
+        const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
           child.kill(signal);
-          const code = await child.exited;
-          await collected;
-          return code;
-        },
-      };
+          return ended();
+        };
+        return { origin, process: child, output: () => output, stop };
+      }
+      if (child.exitCode !== null || Date.now() > deadline) {
+        child.kill('SIGKILL');
+        await collected;
+        throw new Error(`The gateway did not start:\n${output}`);
+      }
+      await Bun.sleep(10);
     }
-    if (child.exitCode !== null || Date.now() > deadline) {
-      child.kill('SIGKILL');
-      await collected;
-      throw new Error(`The gateway did not start:\n${output}`);
-    }
-    await Bun.sleep(10);
   }
+
+  return { process: child, output: () => output, ended, listening: listening() };
 }
 
 export type CommandResult = Readonly<{ exitCode: number; stdout: string; stderr: string }>;

@@ -1,0 +1,58 @@
+import type { Config } from '../config.ts';
+import { OperatorError } from '../lib/operator-error.ts';
+
+type Listener = (request: Request) => Promise<Response>;
+type Routes = Readonly<{ routes: Record<string, Record<string, Listener>>; fetch: Listener }>;
+
+export type Listening = Readonly<{
+  /** Where it listens, as it was told to. */
+  address: string;
+  /** An address that a browser on this machine can open, also when the gateway listens on all interfaces. */
+  localOrigin: string;
+  /** Accepts nothing new and finishes what is under way; cuts off what takes too long. */
+  drain: () => Promise<void>;
+}>;
+
+const drainMs = 30_000;
+const drainPollMs = 20;
+
+/** Far above what any endpoint takes, so that a body is refused by our own code and not by the server's bare 413. */
+const largestBodyBytes = 1024 ** 3;
+
+export function listen({ host, port }: Pick<Config, 'host' | 'port'>, { routes, fetch }: Routes): Listening {
+  const server = bind();
+  const isWildcard = ['0.0.0.0', '[::]'].includes(server.url.hostname);
+  return {
+    address: server.url.origin,
+    localOrigin: isWildcard ? `http://127.0.0.1:${server.port}` : server.url.origin,
+    drain: async () => {
+      const stopped = server.stop();
+      const deadline = Date.now() + drainMs;
+      while (server.pendingRequests > 0 && Date.now() < deadline) await Bun.sleep(drainPollMs);
+      await server.stop(true);
+      await stopped;
+    },
+  };
+
+  function bind() {
+    try {
+      // Without reusePort set, development: false would let a second process share the port unnoticed.
+      return Bun.serve({
+        port,
+        hostname: host,
+        reusePort: false,
+        routes,
+        fetch,
+        idleTimeout: 120,
+        maxRequestBodySize: largestBodyBytes,
+        development: false,
+      });
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? error.code : null;
+      if (code === 'EADDRINUSE')
+        throw new OperatorError(`Port ${port} on ${host} is in use. Set PORT to a free one.`);
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new OperatorError(`Cannot listen on ${host} port ${port}: ${reason}. Check HOST and PORT.`);
+    }
+  }
+}

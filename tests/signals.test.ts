@@ -1,0 +1,195 @@
+/** What signals do to a whole gateway, its sandbox and its database: to one process, to a group, through npm. */
+import { describe, expect, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createDatabase, type TestDatabase } from './support/cluster.ts';
+import { isServerThere, keyIn, welcomed } from './support/embedded.ts';
+import {
+  type Gateway,
+  launchGateway,
+  startGateway,
+  temporaryFolder,
+  tollgateJson,
+  writeCatalog,
+} from './support/gateway.ts';
+
+const program = join(import.meta.dir, '../bin/tollgate');
+const migrationLock = 7_012_018_002;
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await Bun.sleep(10);
+}
+
+async function isSomeoneWaiting({ sql }: TestDatabase): Promise<boolean> {
+  const waiting = await sql`
+    select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  return waiting.length > 0;
+}
+
+/** The processes whose command line holds the text, of those that the given one has started. */
+function childrenOf(processId: number, text: string): number[] {
+  const { stdout } = Bun.spawnSync(['ps', '-A', '-o', 'pid=,ppid=,args=']);
+  return stdout
+    .toString()
+    .split('\n')
+    .map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line))
+    .filter((match) => Number(match?.[2]) === processId && match?.[3]?.includes(text))
+    .map((match) => Number(match?.[1]));
+}
+
+function isRunning(processId: number): boolean {
+  return Bun.spawnSync(['ps', '-p', `${processId}`]).exitCode === 0;
+}
+
+function chat(gateway: Gateway, key: string, content: string): Promise<Response> {
+  return fetch(`${gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sandbox-chat', messages: [{ role: 'user', content }] }),
+  });
+}
+
+describe('Ctrl-C', () => {
+  test('to the whole group, twice: what is under way is answered, and nothing is left running', async () => {
+    const folder = join(temporaryFolder(), 'data');
+    const launched = launchGateway({ TOLLGATE_DATA: folder }, { detached: true });
+    const gateway = await welcomed(await launched.listening);
+    const [sandbox = 0, ...others] = childrenOf(gateway.process.pid, 'sandbox/main.ts');
+    expect(others).toEqual([]);
+    const answer = chat(gateway, keyIn(gateway), 'Hello [[delay 1000]]');
+    await Bun.sleep(300);
+    process.kill(-gateway.process.pid, 'SIGINT');
+    await Bun.sleep(100);
+    process.kill(-gateway.process.pid, 'SIGINT');
+    expect((await answer).status).toBe(200);
+    expect(await launched.ended()).toBe(0);
+    expect(isServerThere(folder)).toBe(false);
+    expect(isRunning(sandbox)).toBe(false);
+  });
+
+  test.skipIf(Bun.which('script') === null)('in a terminal, through npm start', async () => {
+    const folder = join(temporaryFolder(), 'data');
+    const project = temporaryFolder();
+    writeFileSync(
+      join(project, 'package.json'),
+      JSON.stringify({ scripts: { start: `exec "${program}" serve` } }),
+    );
+    const launched = launchGateway(
+      { TOLLGATE_DATA: folder },
+      { command: ['script', '-qec', 'exec npm start', '/dev/null'], cwd: project, stdin: 'pipe' },
+    );
+    await welcomed(await launched.listening);
+    await launched.process.stdin?.write('\x03');
+    await launched.process.stdin?.flush();
+    expect(await launched.ended()).toBe(0);
+    expect(launched.output()).toContain('"event":"stopped"');
+    expect(isServerThere(folder)).toBe(false);
+  });
+});
+
+test('a sandbox that dies is started again, on the same port', async () => {
+  const folder = join(temporaryFolder(), 'data');
+  const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+  const key = keyIn(gateway);
+  const sandboxes = () => childrenOf(gateway.process.pid, 'sandbox/main.ts');
+  const [first = 0] = sandboxes();
+  process.kill(first, 'SIGKILL');
+  await until(() => sandboxes().some((id) => id !== first));
+  await until(async () => (await chat(gateway, key, 'Hello')).status === 200);
+  const [second = 0] = sandboxes();
+  expect(await gateway.stop()).toBe(0);
+  expect(isRunning(second)).toBe(false);
+});
+
+describe('while the gateway starts', () => {
+  async function startBlocked(database: TestDatabase) {
+    const blocker = await database.sql.reserve();
+    await blocker`select pg_advisory_lock(${migrationLock})`;
+    const launched = launchGateway({ DATABASE_URL: database.url });
+    await until(() => isSomeoneWaiting(database));
+    const unblock = async () => {
+      await blocker`select pg_advisory_unlock(${migrationLock})`;
+      await blocker.release();
+    };
+    return { launched, unblock };
+  }
+
+  test('SIGHUP does not end it', async () => {
+    const database = await createDatabase();
+    const { launched, unblock } = await startBlocked(database);
+    launched.process.kill('SIGHUP');
+    await Bun.sleep(100);
+    await unblock();
+    const gateway = await launched.listening;
+    expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
+    expect(await gateway.stop()).toBe(0);
+    await database.close();
+  });
+
+  test('SIGTERM ends it cleanly, as soon as it can', async () => {
+    const database = await createDatabase();
+    const { launched, unblock } = await startBlocked(database);
+    launched.process.kill('SIGTERM');
+    await unblock();
+    await launched.listening;
+    expect(await launched.ended()).toBe(0);
+    await database.close();
+  });
+});
+
+describe('SIGHUP', () => {
+  const catalog = (version: string) =>
+    `price_version: "${version}"\nproviders: { p: { adapter: openai, base_url: "http://127.0.0.1:9/v1", api_key_env: P_KEY } }\nmodels: {}\n`;
+
+  test('takes the catalogue into use again, with secrets that changed, also when the file did not', async () => {
+    const database = await createDatabase();
+    const secret = join(temporaryFolder(), 'secret');
+    writeFileSync(secret, 'first');
+    const gateway = await startGateway({
+      DATABASE_URL: database.url,
+      TOLLGATE_CATALOG: writeCatalog(catalog('1')),
+      P_KEY_FILE: secret,
+    });
+    // The file is looked at once more soon after the start; nothing has changed by then.
+    await Bun.sleep(300);
+    expect(gateway.output()).not.toContain('catalogue reloaded');
+    gateway.process.kill('SIGHUP');
+    await until(() => gateway.output().includes('catalogue reloaded'));
+    writeFileSync(secret, '');
+    gateway.process.kill('SIGHUP');
+    await until(() => gateway.output().includes('catalogue refused, the old one stays in force'));
+    expect(gateway.output()).toContain('P_KEY_FILE names');
+    expect((await fetch(`${gateway.origin}/healthz`)).status).toBe(200);
+    expect(await gateway.stop()).toBe(0);
+    await database.close();
+  });
+});
+
+test('SIGTERM: not ready, no new connections, what is under way gets its answer', async () => {
+  const database = await createDatabase();
+  const environment = { DATABASE_URL: database.url };
+  const account = await tollgateJson<{ id: string }>(['account', 'create', '--name', 'A'], environment);
+  const { key } = await tollgateJson<{ key: string }>(
+    ['key', 'create', '--account', account.id],
+    environment,
+  );
+  const gateway = await startGateway(environment);
+  const blocker = await database.sql.reserve();
+  await blocker`begin`;
+  await blocker`lock table api_keys in access exclusive mode`;
+  const answer = fetch(`${gateway.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+  await until(() => isSomeoneWaiting(database));
+  gateway.process.kill('SIGTERM');
+  await until(() => gateway.output().includes('"event":"draining"'));
+  const refused = await fetch(`${gateway.origin}/healthz`, { keepalive: false }).then(
+    () => false,
+    () => true,
+  );
+  expect(refused).toBe(true);
+  expect(gateway.process.exitCode).toBeNull();
+  await blocker`rollback`;
+  await blocker.release();
+  expect((await answer).status).toBe(200);
+  expect(await gateway.process.exited).toBe(0);
+  await database.close();
+});
