@@ -9,7 +9,12 @@ const mostRepetitions = 100;
 export class StreamProgress {
   readonly #chunks: ChunkWriter;
   usage: TokenUsage | null = null;
+  /** The provider has given the reason why the answer ends. */
   isFinished = false;
+  /** The provider has said that nothing follows. */
+  isEnded = false;
+  /** Why the stream must not go on. */
+  failure: ErrorCode | null = null;
   #lastText = '';
   #repetitions = 0;
 
@@ -17,16 +22,17 @@ export class StreamProgress {
     this.#chunks = chunks;
   }
 
-  /** The text of the chunks that these events become, or the code of the failure they amount to. */
-  take(events: readonly ChatEvent[]): { text: string; failure: ErrorCode | null } {
+  /** The text of the chunks that these events become, up to a failure if they amount to one. */
+  take(events: readonly ChatEvent[]): string {
     let text = '';
     for (const event of events) {
       if (event.type === 'text' && this.#isRepeatedTooOften(event.text)) {
-        return { text, failure: 'repeated_streaming_chunk_limit' };
+        this.failure = 'repeated_streaming_chunk_limit';
+        return text;
       }
       text += this.#chunk(event);
     }
-    return { text, failure: null };
+    return text;
   }
 
   /** Why the stream cannot count as complete now that the provider has ended it; null when it can. */
@@ -51,6 +57,7 @@ export class StreamProgress {
         this.usage = event.usage;
         return '';
       case 'end':
+        this.isEnded = true;
         return '';
     }
   }

@@ -79,7 +79,7 @@ async function deliver(
   const progress = new StreamProgress(chunks);
   let outcome: Outcome;
   try {
-    outcome = await relay(run, stream, first, progress, chunks, client, services);
+    outcome = await relay(stream, first, progress, chunks, client, services);
   } catch (error) {
     services.log.error('stream failed', { requestId: run.requestId, error });
     outcome = { failure: 'streaming_error', wasCut: true };
@@ -93,7 +93,6 @@ async function deliver(
 
 /** Passes on what the provider sends, and reads on for the usage when the client has gone. */
 async function relay(
-  run: ChatRun,
   stream: ChatEventStream,
   first: readonly ChatEvent[],
   progress: StreamProgress,
@@ -102,24 +101,26 @@ async function relay(
   { abandoned }: StreamServices,
 ): Promise<Outcome> {
   let reading: Abandoned | null = null;
-  let prefix = chunks.role();
   let events: readonly ChatEvent[] | null = first;
+  let text = chunks.role();
   try {
     while (events !== null) {
-      const { text, failure: problem } = progress.take(events);
-      if (prefix + text !== '') {
-        const taken = client.write(prefix + text);
+      text += progress.take(events);
+      if (text !== '') {
+        const taken = client.write(text);
         if (taken !== undefined) await taken;
+        text = '';
       }
-      prefix = '';
-      if (problem !== null) return { failure: problem, wasCut: true };
-      if (client.isGone || run.client.aborted) {
-        client.leave();
+      if (progress.failure !== null) return { failure: progress.failure, wasCut: true };
+      if (progress.isEnded) break;
+      if (client.isGone) {
         reading ??= abandoned.begin();
-        if (reading === null || reading.isOver()) return { failure: null, wasCut: true };
+        if (reading === null) return { failure: null, wasCut: true };
+        events = await reading.within(stream.next());
+        if (reading.isOver()) return { failure: null, wasCut: true };
+      } else {
+        events = await stream.next();
       }
-      if (events.some(({ type }) => type === 'end')) break;
-      events = await (reading === null ? stream.next() : reading.within(stream.next()));
     }
     return { failure: progress.missing(), wasCut: false };
   } catch (error) {

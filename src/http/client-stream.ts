@@ -13,6 +13,7 @@ export class ClientStream {
   readonly #controller: ReadableStreamDirectController | null;
   readonly #whenGone: Promise<void>;
   #isGone: boolean;
+  #isStalled = false;
   #leave: () => void = () => undefined;
 
   constructor(controller: ReadableStreamDirectController | null) {
@@ -25,6 +26,11 @@ export class ClientStream {
 
   get isGone(): boolean {
     return this.#isGone;
+  }
+
+  /** Whether it went without a word, so that its connection is still open. */
+  get isStalled(): boolean {
+    return this.#isStalled;
   }
 
   /** Returns at once when the client keeps up; otherwise resolves when there is room again or nobody to read it. */
@@ -42,7 +48,10 @@ export class ClientStream {
   }
 
   async #waitFor(taken: Promise<unknown>): Promise<void> {
-    const deadline = deadlines.start(stalledMs, () => this.leave());
+    const deadline = deadlines.start(stalledMs, () => {
+      this.#isStalled = true;
+      this.leave();
+    });
     await Promise.race([taken.catch(() => this.leave()), this.#whenGone]);
     deadline.clear();
   }
@@ -63,6 +72,8 @@ export function streamResponse(
     if (client !== null) return;
     client = new ClientStream(controller);
     await produce(client);
+    // A body that fails resets the connection; that it fails without a reason keeps it out of the log.
+    if (client.isStalled) return Promise.reject();
     controller?.close();
   }
 

@@ -29,26 +29,28 @@ export async function postForJson(
   }
 }
 
-export type UpstreamStream = Readonly<{
+export type UpstreamStream<Event> = Readonly<{
   status: number;
-  /** The data of the next events, at least one; null when the stream has ended. */
-  next: () => Promise<readonly string[] | null>;
+  /** What the next events mean, possibly nothing; null when the stream has ended. */
+  next: () => Promise<readonly Event[] | null>;
   /** Stops the provider if it still sends. Always to be called. */
   close: () => void;
 }>;
 
-/** Posts and opens a stream of events. */
-export async function postForStream(
+/** Posts and opens a stream of events; `read` says what the data of each one means. */
+export async function postForStream<Event>(
   request: UpstreamRequest,
   limits: CallDeadlines,
   signal: AbortSignal | null,
-): Promise<UpstreamStream> {
+  read: (data: string) => readonly Event[],
+): Promise<UpstreamStream<Event>> {
   const call = openCall(limits, signal);
   try {
     const response = await send(request, call);
-    if (!isEventStream(response) || response.body === null)
+    if (!isEventStream(response) || response.body === null) {
       throw new ProviderError('provider_stream_error', response.status);
-    return readEvents(response.status, response.body, limits, call);
+    }
+    return readEvents(response.status, response.body, limits, call, read);
   } catch (error) {
     call.close();
     throw error;
@@ -178,26 +180,45 @@ function isEventStream(response: Response): boolean {
   return (response.headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream');
 }
 
-function readEvents(
+function readEvents<Event>(
   status: number,
   body: ReadableStream<Uint8Array>,
   limits: CallDeadlines,
   call: Call,
-): UpstreamStream {
+  read: (data: string) => readonly Event[],
+): UpstreamStream<Event> {
   const reader = body.getReader();
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const parser = new SseParser();
+  let failure: unknown = null;
+  /** Up to the first bytes the deadline is that of the whole call's first byte. */
+  let hasBegun = false;
 
-  /** Until the first event the deadline is that of the first byte; from then on it moves with every read. */
-  async function next(): Promise<readonly string[] | null> {
-    for (;;) {
-      const { done, value } = await reader.read().catch((error: unknown) => {
-        throw streamFailure(error);
-      });
-      if (done) return null;
-      call.deadline.extend(limits.idleMs);
-      const events = parse(value);
-      if (events.length > 0) return events;
+  async function next(): Promise<readonly Event[] | null> {
+    if (failure !== null) throw failure;
+    const { done, value } = await nextBytes();
+    if (done) return null;
+    const events: Event[] = [];
+    try {
+      for (const data of parse(value)) for (const event of read(data)) events.push(event);
+    } catch (error) {
+      // What came before a failure in the same packet is still passed on; the failure follows.
+      failure = withStatus(error, status);
+      if (events.length === 0) throw failure;
+    }
+    return events;
+  }
+
+  /** The provider's time runs only while it is waited for, not while a slow client keeps us from reading. */
+  async function nextBytes() {
+    if (hasBegun) call.deadline.extend(limits.idleMs);
+    hasBegun = true;
+    try {
+      const read = await reader.read();
+      call.deadline.extend(Number.POSITIVE_INFINITY);
+      return read;
+    } catch {
+      throw new ProviderError(call.isTimedOut ? 'provider_timeout' : 'provider_stream_error', status);
     }
   }
 
@@ -209,11 +230,6 @@ function readEvents(
     }
   }
 
-  function streamFailure(error: unknown): ProviderError {
-    if (call.isTimedOut) return new ProviderError('provider_timeout', status);
-    return error instanceof ProviderError ? error : new ProviderError('provider_stream_error', status);
-  }
-
   return {
     status,
     next,
@@ -222,4 +238,11 @@ function readEvents(
       call.controller.abort();
     },
   };
+}
+
+/** An adapter does not know the status that came with what it reads. */
+export function withStatus(error: unknown, status: number): unknown {
+  return error instanceof ProviderError && error.upstreamStatus === null
+    ? new ProviderError(error.code, status)
+    : error;
 }

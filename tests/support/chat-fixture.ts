@@ -16,7 +16,7 @@ const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
   main:   { name: Main, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY,
-            timeouts: { connect_ms: 500, first_byte_ms: 700, idle_ms: 500, total_ms: 20000 } }
+            timeouts: { connect_ms: 500, first_byte_ms: 700, idle_ms: 500, total_ms: 120000 } }
   backup: { name: Backup, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY }
   gone:   { name: Gone, adapter: openai, base_url: http://127.0.0.1:9/v1, api_key_env: MAIN_KEY }
   locked: { name: Locked, adapter: openai, base_url: ${url}/v1, api_key_env: BAD_KEY }
