@@ -75,30 +75,30 @@ begin
   end if;
 
   if closed_rows is not null then
+    -- What stays the same from admission on is taken from the row that the settlement closes.
     with settled as materialized (
       select * from json_to_recordset(closed_rows) as row (
-        id uuid, account_id uuid, key_id uuid, workload text, model text, provider text, status text,
-        streaming boolean, fallback boolean, attempt_count smallint, price_list_id integer, input_tokens bigint,
+        id uuid, provider text, status text, fallback boolean, attempt_count smallint, input_tokens bigint,
         output_tokens bigint, units bigint, unit text, tier text, cost_input numeric, cost_output numeric,
-        cost_total numeric, latency_ms integer, time_to_first_token_ms integer, error_code text, created_ms float8,
-        completed_ms float8)
+        cost_total numeric, latency_ms integer, time_to_first_token_ms integer, error_code text, completed_ms float8)
     ), no_longer_open as (
       delete from open_generations where id in (select id from settled)
+      returning id, account_id, key_id, workload, model, streaming, price_list_id, created_at
     ), used as (
       insert into usage_records (id, account_id, key_id, model, input_tokens, output_tokens, units, unit, tier, cost,
         price_list_id, billed_at)
       select id, account_id, key_id, model, input_tokens, output_tokens, units, unit, tier, from_units(cost_total),
              price_list_id, to_timestamp(completed_ms / 1000)
-      from settled where cost_total is not null
+      from no_longer_open join settled using (id) where cost_total is not null
     )
     insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback,
       attempt_count, price_list_id, input_tokens, output_tokens, units, unit, tier, cost_input, cost_output, cost_total,
       latency_ms, time_to_first_token_ms, error_code, created_at, completed_at)
     select id, account_id, key_id, workload, model, provider, status, streaming, fallback, attempt_count,
            price_list_id, input_tokens, output_tokens, units, unit, tier, from_units(cost_input),
-           from_units(cost_output), from_units(cost_total), latency_ms, time_to_first_token_ms, error_code, to_timestamp(created_ms / 1000),
+           from_units(cost_output), from_units(cost_total), latency_ms, time_to_first_token_ms, error_code, created_at,
            to_timestamp(completed_ms / 1000)
-    from settled;
+    from no_longer_open join settled using (id);
 
     insert into attempts (generation_id, index, provider, status, started_at, completed_at, upstream_status, error_code)
     select generation_id, index, provider, status, to_timestamp(started_ms / 1000), to_timestamp(completed_ms / 1000),

@@ -5,7 +5,7 @@ import { ApiError, errorTable, presentError } from './errors.ts';
 import { getGeneration } from './generations/handler.ts';
 import type { Handler, Services } from './http/context.ts';
 import { setRateLimitHeaders } from './http/rate-limit-headers.ts';
-import { newRequestId } from './lib/ids.ts';
+import { newId, requestIdFromUuid } from './lib/ids.ts';
 import { listModels } from './models/handler.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { showStartStyle, startPage } from './start-page.ts';
@@ -49,10 +49,14 @@ async function answer(
   services: Services,
 ): Promise<Response> {
   const startedAt = performance.now();
-  const requestId = newRequestId();
-  const response = await Promise.resolve()
-    .then(() => handler(request, { requestId, services }))
-    .catch((thrown: unknown) => refuse(thrown, requestId, route, services));
+  const id = newId();
+  const requestId = requestIdFromUuid(id);
+  let response: Response;
+  try {
+    response = await handler(request, { id, requestId, services });
+  } catch (thrown) {
+    response = refuse(thrown, requestId, route, services);
+  }
   response.headers.set('x-service-request-id', requestId);
   response.headers.set('x-request-id', requestId);
   const latencyMs = Math.round(performance.now() - startedAt);

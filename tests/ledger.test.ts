@@ -174,7 +174,7 @@ test('one settlement that the database refuses does not fail the others it trave
   const writer = new SQL(database.url, { max: 1, bigint: true });
   const careful = openLedger(writer, openSpool(folder, process.pid, newId()), log);
   const impossible = settlement(bad, 5n, { latencyMs: 3_000_000_000 });
-  const first = careful.settle(impossible, settlement(bad, null));
+  const first = careful.settle(impossible, () => settlement(bad, null));
   const results = await Promise.all([careful.settle(settlement(good, 5n)), first]);
   expect(results).toEqual(['settled', 'late']);
   await careful.whenSettled();

@@ -17,7 +17,7 @@ import { answerWhole } from './whole.ts';
 
 export async function createChatCompletion(
   request: Request,
-  { services, requestId }: RequestContext,
+  { services, id, requestId }: RequestContext,
 ): Promise<Response> {
   const key = await authenticate(request.headers.get('authorization'), services.keys);
   readQuery(request.url, []);
@@ -33,7 +33,7 @@ export async function createChatCompletion(
   const candidates = candidatesFor(model, active).map(withAdapter);
   const bounds = tokenBounds(chat, model);
   const { generation, rate } = await services.admitter.admit({
-    requestId,
+    id,
     key,
     workload: 'chat',
     model: model.id,

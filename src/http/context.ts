@@ -19,5 +19,6 @@ export type Services = Readonly<{
   isDatabaseReachable: () => Promise<boolean>;
 }>;
 
-export type RequestContext = Readonly<{ requestId: string; services: Services }>;
+/** `id` is the UUID inside the request ID, the form that the database knows. */
+export type RequestContext = Readonly<{ id: string; requestId: string; services: Services }>;
 export type Handler = (request: Request, context: RequestContext) => Response | Promise<Response>;

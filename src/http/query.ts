@@ -1,9 +1,14 @@
 import { ApiError } from '../errors.ts';
 
+const noQuery: Query = new URLSearchParams();
+
+export type Query = Readonly<Pick<URLSearchParams, 'get' | 'has'>>;
+
 /** The query of a request whose parameters are all known. Any other one is refused by name, and so is a repeated one. */
-export function readQuery(url: string, known: readonly string[]): URLSearchParams {
+export function readQuery(url: string, known: readonly string[]): Query {
   const start = url.indexOf('?');
-  const query = new URLSearchParams(start < 0 ? '' : url.slice(start + 1));
+  if (start < 0) return noQuery;
+  const query = new URLSearchParams(url.slice(start + 1));
   for (const name of query.keys()) {
     if (!known.includes(name))
       throw new ApiError('unsupported_parameter', {

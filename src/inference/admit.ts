@@ -3,12 +3,12 @@ import { ApiError, type RateLimit } from '../errors.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { HoldResult } from '../ledger/operations.ts';
-import { uuidFromRequestId } from '../lib/ids.ts';
 import type { Money } from '../lib/money.ts';
 import { OpenGeneration, openAttempt } from './generation.ts';
 
 export type Admission = Readonly<{
-  requestId: string;
+  /** The UUID inside the request ID. */
+  id: string;
   key: ApiKey;
   workload: string;
   model: string;
@@ -36,7 +36,7 @@ export class Admitter {
     this.#refuseWhoMustWait(admission.key.id);
     const createdAtMs = Date.now();
     const facts = {
-      id: uuidFromRequestId(admission.requestId) ?? '',
+      id: admission.id,
       accountId: admission.key.accountId,
       keyId: admission.key.id,
       workload: admission.workload,

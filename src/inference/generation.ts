@@ -60,7 +60,7 @@ export class OpenGeneration {
 
   /** `late` means that the database is away; the settlement goes on, as `whenLate` if that is another ending. */
   settle(ending: Ending, whenLate: Ending = ending): Promise<SettlementResult | 'late'> {
-    return this.#ledger.settle(this.#settlement(ending), this.#settlement(whenLate));
+    return this.#ledger.settle(this.#settlement(ending), () => this.#settlement(whenLate));
   }
 
   #settlement(ending: Ending): Settlement {

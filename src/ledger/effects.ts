@@ -36,16 +36,10 @@ export class Effects {
     this.#touch(generation);
     this.#closed.push({
       id: generation.id,
-      account_id: generation.accountId,
-      key_id: generation.keyId,
-      workload: generation.workload,
-      model: generation.model,
       provider: settlement.provider,
       status: isShort ? 'failed' : settlement.status,
-      streaming: generation.streaming,
       fallback: attempts.length > 1,
       attempt_count: attempts.length,
-      price_list_id: generation.priceListId,
       input_tokens: usage?.inputTokens,
       output_tokens: usage?.outputTokens,
       units: usage?.units,
@@ -57,7 +51,6 @@ export class Effects {
       latency_ms: settlement.latencyMs,
       time_to_first_token_ms: settlement.timeToFirstTokenMs,
       error_code: isShort ? 'insufficient_balance' : settlement.errorCode,
-      created_ms: generation.createdAtMs,
       completed_ms: settlement.completedAtMs,
     });
     for (const attempt of attempts) this.#attempts.push(attemptRow(generation.id, attempt));

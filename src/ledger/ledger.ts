@@ -16,7 +16,7 @@ export type Ledger = Readonly<{
    * Settles, or says `late` when that takes longer than a caller should wait. From then on `whenLate` is what will be
    * settled, for as long as it takes.
    */
-  settle: (settlement: Settlement, whenLate?: Settlement) => Promise<SettlementResult | 'late'>;
+  settle: (settlement: Settlement, whenLate?: () => Settlement) => Promise<SettlementResult | 'late'>;
   /** Resolves when nothing is waiting to be settled. */
   whenSettled: () => Promise<void>;
   close: () => Promise<void>;
@@ -91,12 +91,15 @@ export function openLedger(writer: SQL, spool: Spool, log: Log): Ledger {
     }
   }
 
-  async function settle(settlement: Settlement, whenLate = settlement): Promise<SettlementResult | 'late'> {
-    let isLate = false;
-    const settled = track(settleUntilDone(() => (isLate ? whenLate : settlement)));
+  async function settle(
+    settlement: Settlement,
+    whenLate = () => settlement,
+  ): Promise<SettlementResult | 'late'> {
+    let current = settlement;
+    const settled = track(settleUntilDone(() => current));
     return await new Promise((resolve, reject) => {
       const deadline = deadlines.start(patienceMs, () => {
-        isLate = true;
+        current = whenLate();
         resolve('late');
       });
       settled.then(resolve, reject).finally(deadline.clear);

@@ -24,7 +24,7 @@ export async function completeChat(
   upstream: Upstream,
   limits: CallDeadlines,
 ): Promise<{ status: number; answer: ChatAnswer }> {
-  const { status, body } = await postForJson(adapter.chatRequest(call, upstream, false), limits, null);
+  const { status, body } = await postForJson(adapter.chatRequest(call, upstream, false), limits);
   try {
     return { status, answer: adapter.readAnswer(body) };
   } catch (error) {
@@ -40,5 +40,5 @@ export function streamChat(
   upstream: Upstream,
   limits: CallDeadlines,
 ): Promise<ChatEventStream> {
-  return postForStream(adapter.chatRequest(call, upstream, true), limits, null, adapter.openReader());
+  return postForStream(adapter.chatRequest(call, upstream, true), limits, adapter.openReader());
 }

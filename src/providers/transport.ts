@@ -16,12 +16,11 @@ const deadlines = new Deadlines();
 export async function postForJson(
   request: UpstreamRequest,
   limits: CallDeadlines,
-  signal: AbortSignal | null,
 ): Promise<{ status: number; body: unknown }> {
-  const call = openCall(limits, signal);
+  const call = new Call(limits);
   try {
     const response = await send(request, call);
-    call.deadline.extend(limits.totalMs);
+    call.extend(limits.totalMs);
     const text = await readText(response, call);
     return { status: response.status, body: parseJson(text, response.status) };
   } finally {
@@ -41,10 +40,9 @@ export type UpstreamStream<Event> = Readonly<{
 export async function postForStream<Event>(
   request: UpstreamRequest,
   limits: CallDeadlines,
-  signal: AbortSignal | null,
   read: (data: string) => readonly Event[],
 ): Promise<UpstreamStream<Event>> {
-  const call = openCall(limits, signal);
+  const call = new Call(limits);
   try {
     const response = await send(request, call);
     if (!isEventStream(response) || response.body === null) {
@@ -58,34 +56,28 @@ export async function postForStream<Event>(
 }
 
 /** One call: what can end it early, and why it ended. */
-type Call = {
-  readonly controller: AbortController;
-  readonly deadline: Deadline;
-  isTimedOut: boolean;
-  close: () => void;
-};
+class Call {
+  readonly controller = new AbortController();
+  isTimedOut = false;
+  readonly #deadline: Deadline;
+  readonly #endsAtMs: number;
 
-function openCall(limits: CallDeadlines, signal: AbortSignal | null): Call {
-  const controller = new AbortController();
-  const expire = () => {
-    call.isTimedOut = true;
-    controller.abort();
-  };
-  const deadline = deadlines.start(limits.firstByteMs, expire);
-  const total = deadlines.start(limits.totalMs, expire);
-  const abort = () => controller.abort();
-  signal?.addEventListener('abort', abort);
-  const call: Call = {
-    controller,
-    deadline,
-    isTimedOut: false,
-    close: () => {
-      deadline.clear();
-      total.clear();
-      signal?.removeEventListener('abort', abort);
-    },
-  };
-  return call;
+  constructor({ firstByteMs, totalMs }: CallDeadlines) {
+    this.#endsAtMs = performance.now() + totalMs;
+    this.#deadline = deadlines.start(Math.min(firstByteMs, totalMs), () => {
+      this.isTimedOut = true;
+      this.controller.abort();
+    });
+  }
+
+  /** Allows this much more time, within what the whole call may take. */
+  extend(durationMs: number): void {
+    this.#deadline.extend(Math.min(durationMs, this.#endsAtMs - performance.now()));
+  }
+
+  close(): void {
+    this.#deadline.clear();
+  }
 }
 
 async function send({ url, headers, body }: UpstreamRequest, call: Call): Promise<Response> {
@@ -211,11 +203,11 @@ function readEvents<Event>(
 
   /** The provider's time runs only while it is waited for, not while a slow client keeps us from reading. */
   async function nextBytes() {
-    if (hasBegun) call.deadline.extend(limits.idleMs);
+    if (hasBegun) call.extend(limits.idleMs);
     hasBegun = true;
     try {
       const read = await reader.read();
-      call.deadline.extend(Number.POSITIVE_INFINITY);
+      call.extend(Number.POSITIVE_INFINITY);
       return read;
     } catch {
       throw new ProviderError(call.isTimedOut ? 'provider_timeout' : 'provider_stream_error', status);

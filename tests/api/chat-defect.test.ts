@@ -29,7 +29,10 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
   };
   const ledger = {
     hold: () => Promise.reject(new Error('not asked')),
-    settle: (settlement: Settlement) => Promise.resolve(settled.push(settlement) && ('settled' as const)),
+    settle: (settlement: Settlement) => {
+      settled.push(settlement);
+      return Promise.resolve('settled' as const);
+    },
     whenSettled: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };

@@ -1,7 +1,7 @@
 /** The clients that customers have, as they come: the OpenAI SDK, the AI SDK and curl. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { generateText, jsonSchema, streamText, tool } from 'ai';
+import { dynamicTool, generateText, jsonSchema, streamText } from 'ai';
 import OpenAI from 'openai';
 import { type ChatFixture, finishedGeneration, openChatFixture } from '../support/chat-fixture.ts';
 
@@ -182,10 +182,11 @@ describe('the AI SDK', () => {
   });
 
   test('calls tools in both modes', async () => {
-    const made = {
-      weather: tool({ inputSchema: jsonSchema(parameters as never) }),
-      traffic: tool({ inputSchema: jsonSchema(parameters as never) }),
-    };
+    const described = dynamicTool({
+      inputSchema: jsonSchema(parameters as never),
+      execute: () => Promise.resolve('sunny'),
+    });
+    const made = { weather: described, traffic: described };
     const whole = await generateText({ model: model(), prompt: '[[tools 2]] go', tools: made });
     expect(whole.toolCalls.map((call) => call.toolName)).toEqual(['weather', 'traffic']);
     const streamed = streamText({ model: model(), prompt: '[[tools 2]] go', tools: made });
