@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Config } from './config.ts';
 import { type Database, explainRefusal, openDatabase, readinessOf } from './database/connection.ts';
 import { migrate } from './database/migrate.ts';
+import { keepPartitionsAhead } from './database/partitions.ts';
 import { prepareDemo } from './demo.ts';
 import { AbandonedStreams } from './inference/abandoned-streams.ts';
 import { Admitter } from './inference/admit.ts';
@@ -44,6 +45,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
   closers.add('database', database.close);
   const applied = await migrate(database.sql);
   if (applied.length > 0) log.info('database migrated', { count: applied.length });
+  closers.add('partitions', keepPartitionsAhead(database.sql, log));
 
   const catalog = await followCatalog(config.catalogFile, config.secret, database.sql, log);
   closers.add('catalogue', catalog.close);

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL, TransactionSQL } from 'bun';
 import { OperatorError } from '../lib/operator-error.ts';
+import { createPartitions } from './partitions.ts';
 
 type Migration = Readonly<{ version: number; name: string; statements: string; digest: string }>;
 type AppliedMigration = { version: number; digest: string };
@@ -13,7 +14,6 @@ type AppliedMigration = { version: number; digest: string };
 /** Read once: a newer checkout that is put in place under a running gateway is not the code it runs. */
 const migrations = readMigrations(join(import.meta.dir, '../../migrations'));
 const migrationLock = 7_012_018_002;
-const partitionsAheadDays = 365;
 
 /** Brings the schema up to date; returns the names of the migrations that were applied. */
 export async function migrate(sql: SQL): Promise<string[]> {
@@ -28,7 +28,7 @@ export async function migrate(sql: SQL): Promise<string[]> {
       )`;
     const pending = pendingMigrations(await readApplied(transaction));
     for (const migration of pending) await apply(transaction, migration);
-    await transaction`select create_partitions(current_date, current_date + ${partitionsAheadDays}::int)`;
+    await createPartitions(transaction);
     return pending.map((migration) => migration.name);
   });
 }

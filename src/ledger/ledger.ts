@@ -17,7 +17,7 @@ export type Ledger = Readonly<{
    * settled, for as long as it takes.
    */
   settle: (settlement: Settlement, whenLate?: () => Settlement) => Promise<SettlementResult | 'late'>;
-  /** Resolves when nothing is waiting to be settled. */
+  /** Resolves when nothing is waiting to be settled, or after a while: what is left then is in the spool. */
   whenSettled: () => Promise<void>;
   close: () => Promise<void>;
 }>;
@@ -25,6 +25,7 @@ export type Ledger = Readonly<{
 const patienceMs = 5_000;
 const shortestPauseMs = 20;
 const longestPauseMs = 1_000;
+const farewellMs = 10_000;
 const deadlines = new Deadlines();
 
 /** An operation that the database refused, among others that it did not. */
@@ -130,7 +131,8 @@ export function openLedger(writer: SQL, spool: Spool, log: Log): Ledger {
     hold,
     settle,
     whenSettled: async () => {
-      while (unsettled.size > 0) await Promise.allSettled([...unsettled]);
+      const deadline = performance.now() + farewellMs;
+      while (unsettled.size > 0 && performance.now() < deadline) await Bun.sleep(shortestPauseMs);
     },
     close: async () => {
       connection?.release();

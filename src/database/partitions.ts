@@ -1,0 +1,21 @@
+/** Keeps the monthly partitions of Generations made well ahead of time, so that a row never finds none. */
+import type { SQL } from 'bun';
+import type { Log } from '../lib/log.ts';
+
+const aheadDays = 365;
+const everyMs = 24 * 60 * 60 * 1000;
+const partitionLock = 7_012_018_004;
+
+/** Makes what is missing; several nodes may do so at once. */
+export async function createPartitions(sql: SQL): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${partitionLock})`;
+  await sql`select create_partitions(current_date, current_date + ${aheadDays}::int)`;
+}
+
+/** For a gateway that runs for months: migrating made those of the first year. */
+export function keepPartitionsAhead(sql: SQL, log: Log): () => void {
+  const timer = setInterval(() => {
+    sql.begin(createPartitions).catch((error: unknown) => log.error('partitions not made', { error }));
+  }, everyMs);
+  return () => clearInterval(timer);
+}
