@@ -49,8 +49,9 @@ export function openLedger(writer: SQL, spool: Spool, log: Log): Ledger {
     try {
       return await commitBatch(connection, batch);
     } catch (error) {
-      connection.release();
+      const broken = connection;
       connection = null;
+      await broken.release();
       throw error;
     }
   }
@@ -84,7 +85,7 @@ export function openLedger(writer: SQL, spool: Spool, log: Log): Ledger {
         if (isRefusal(error)) throw error;
         if (performance.now() + pauseMs > deadline) {
           // Whether it was held after all is unknown, so it is released as soon as the database can be asked.
-          track(settleUntilDone(() => release(operation)));
+          track(settleUntilDone(() => release(operation))).catch(() => undefined);
           throw error;
         }
         await Bun.sleep(pauseMs);
@@ -135,7 +136,7 @@ export function openLedger(writer: SQL, spool: Spool, log: Log): Ledger {
       while (unsettled.size > 0 && performance.now() < deadline) await Bun.sleep(shortestPauseMs);
     },
     close: async () => {
-      connection?.release();
+      await connection?.release();
       await writer.close({ timeout: 5 });
     },
   };
