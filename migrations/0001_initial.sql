@@ -134,7 +134,7 @@ create table open_generations (
   -- The attempts so far; they become rows of their own, once and for all, when the Generation is settled.
   attempts       jsonb not null,
   created_at     timestamptz not null
-) with (fillfactor = 70);
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 create index open_generations_by_node on open_generations (node_id);
 

@@ -2,17 +2,8 @@
 -- settlements touches, and write what was decided. As functions, each is one round trip with plans that are kept.
 -- Amounts cross the wire as whole numbers of 1e-12 USD, the unit that the gateway counts in.
 
-create function to_units(amount numeric) returns text language sql immutable as $$
-  select (amount * 1000000000000)::numeric(38,0)::text
-$$;
-
-create function from_units(units numeric) returns numeric language sql immutable as $$
-  select units * 0.000000000001
-$$;
-
 -- Accounts before keys before Generations, each in the order of their IDs: two nodes can never wait for each other.
-create function lock_for_ledger(account_ids uuid[], key_ids uuid[], generation_ids uuid[]) returns json
-language plpgsql as $$
+create function lock_for_ledger(account_ids uuid[], key_ids uuid[], generation_ids uuid[]) returns json language plpgsql as $$
 declare
   locked_accounts json;
   locked_meters json;
@@ -21,7 +12,9 @@ declare
   this_month date;
 begin
   select json_agg(row) into locked_accounts from (
-    select id, to_units(balance) as balance, to_units(held) as held, entry_count::text, suspended_at is not null as is_suspended
+    select id, (balance * 1000000000000)::numeric(38,0)::text as balance,
+           (held * 1000000000000)::numeric(38,0)::text as held, entry_count::text,
+           suspended_at is not null as is_suspended
     from accounts where id = any (account_ids) order by id for no key update
   ) as row;
   perform 1 from api_key_meters where key_id = any (key_ids) order by key_id for no key update;
@@ -29,15 +22,18 @@ begin
   at := clock_timestamp();
   this_month := date_trunc('month', at at time zone 'UTC');
   select json_agg(row) into locked_meters from (
-    select key_id, to_units(held) as held, to_units(monthly_limit) as monthly_limit, requests_per_minute,
-           to_units(case when month = this_month then month_spent else 0 end) as month_spent,
+    select key_id, requests_per_minute,
+           (held * 1000000000000)::numeric(38,0)::text as held,
+           (monthly_limit * 1000000000000)::numeric(38,0)::text as monthly_limit,
+           ((case when month = this_month then month_spent else 0 end) * 1000000000000)::numeric(38,0)::text as month_spent,
            extract(epoch from theoretical_arrival_at)::float8 * 1000 as theoretical_arrival_ms,
            coalesce(revoked_at <= at, false) as is_revoked,
            coalesce(expires_at <= at, false) as is_expired
     from api_key_meters join api_keys on api_keys.id = key_id where key_id = any (key_ids)
   ) as row;
   select json_agg(row) into locked_open from (
-    select id, to_units(hold) as hold from open_generations where id = any (generation_ids) order by id for update
+    select id, (hold * 1000000000000)::numeric(38,0)::text as hold
+    from open_generations where id = any (generation_ids) order by id for update
   ) as row;
   return json_build_object(
     'accounts', locked_accounts,
@@ -53,13 +49,14 @@ create function write_to_ledger(
   closed_rows json, attempt_rows json, charge_rows json, write_off_rows json
 ) returns void language plpgsql as $$
 begin
-  update accounts set balance = from_units(row.balance), held = from_units(row.held), entry_count = row.entry_count
+  update accounts
+  set balance = row.balance * 0.000000000001, held = row.held * 0.000000000001, entry_count = row.entry_count
   from json_to_recordset(account_rows) as row (id uuid, balance numeric, held numeric, entry_count bigint)
   where accounts.id = row.id;
 
   update api_key_meters
-  set held = from_units(row.held), month = this_month, month_spent = from_units(row.month_spent), last_used_at = now(),
-      theoretical_arrival_at = to_timestamp(row.theoretical_arrival_ms / 1000)
+  set held = row.held * 0.000000000001, month = this_month, month_spent = row.month_spent * 0.000000000001,
+      last_used_at = now(), theoretical_arrival_at = to_timestamp(row.theoretical_arrival_ms / 1000)
   from json_to_recordset(meter_rows) as row (
     key_id uuid, held numeric, month_spent numeric, theoretical_arrival_ms float8)
   where api_key_meters.key_id = row.key_id;
@@ -67,7 +64,7 @@ begin
   if opened_rows is not null then
     insert into open_generations (id, account_id, key_id, node_id, workload, model, provider, streaming, hold,
       price_list_id, attempts, created_at)
-    select id, account_id, key_id, node_id, workload, model, provider, streaming, from_units(hold), price_list_id, attempts,
+    select id, account_id, key_id, node_id, workload, model, provider, streaming, hold * 0.000000000001, price_list_id, attempts,
            to_timestamp(created_ms / 1000)
     from json_to_recordset(opened_rows) as row (
       id uuid, account_id uuid, key_id uuid, node_id uuid, workload text, model text, provider text,
@@ -87,7 +84,7 @@ begin
     ), used as (
       insert into usage_records (id, account_id, key_id, model, input_tokens, output_tokens, units, unit, tier, cost,
         price_list_id, billed_at)
-      select id, account_id, key_id, model, input_tokens, output_tokens, units, unit, tier, from_units(cost_total),
+      select id, account_id, key_id, model, input_tokens, output_tokens, units, unit, tier, cost_total * 0.000000000001,
              price_list_id, to_timestamp(completed_ms / 1000)
       from no_longer_open join settled using (id) where cost_total is not null
     )
@@ -95,8 +92,8 @@ begin
       attempt_count, price_list_id, input_tokens, output_tokens, units, unit, tier, cost_input, cost_output, cost_total,
       latency_ms, time_to_first_token_ms, error_code, created_at, completed_at)
     select id, account_id, key_id, workload, model, provider, status, streaming, fallback, attempt_count,
-           price_list_id, input_tokens, output_tokens, units, unit, tier, from_units(cost_input),
-           from_units(cost_output), from_units(cost_total), latency_ms, time_to_first_token_ms, error_code, created_at,
+           price_list_id, input_tokens, output_tokens, units, unit, tier, cost_input * 0.000000000001,
+           cost_output * 0.000000000001, cost_total * 0.000000000001, latency_ms, time_to_first_token_ms, error_code, created_at,
            to_timestamp(completed_ms / 1000)
     from no_longer_open join settled using (id);
 
@@ -110,14 +107,14 @@ begin
 
   if charge_rows is not null then
     insert into ledger_entries (account_id, number, kind, amount, balance_after, generation_id)
-    select account_id, number, 'charge', from_units(amount), from_units(balance_after), generation_id
+    select account_id, number, 'charge', amount * 0.000000000001, balance_after * 0.000000000001, generation_id
     from json_to_recordset(charge_rows) as row (
       account_id uuid, number bigint, amount numeric, balance_after numeric, generation_id uuid);
   end if;
 
   if write_off_rows is not null then
     insert into write_offs (generation_id, account_id, reason, amount)
-    select generation_id, account_id, reason, from_units(amount)
+    select generation_id, account_id, reason, amount * 0.000000000001
     from json_to_recordset(write_off_rows) as row (generation_id uuid, account_id uuid, reason text, amount numeric);
   end if;
 end $$;

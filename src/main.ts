@@ -84,7 +84,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
 async function startLedger(config: Config, database: Database, log: Log, closers: Closers) {
   const node = { id: newId(), name: `${hostname()}:${config.port}` };
   const spool = openSpool(config.dataFolder, process.pid, node.id);
-  const ledger = openLedger(database.openDedicated(), spool, log);
+  const ledger = openLedger(database.openDedicated, spool, log);
   closers.add('ledger', ledger.close);
   await settleLeftBehind(ledger, spool, log);
   const lease = await takeLease(database.sql, ledger, node, log);
@@ -97,7 +97,9 @@ async function startLedger(config: Config, database: Database, log: Log, closers
 async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise<void> {
   const settlements = spool.leftBehind();
   if (settlements.length === 0) return;
-  await Promise.all(settlements.map((settlement) => ledger.settle(settlement)));
+  const results = await Promise.all(settlements.map((settlement) => ledger.settle(settlement)));
+  // What is still under way stays in its file for the next start; settling it twice does no harm.
+  if (results.includes('late')) return;
   spool.clearLeftBehind();
   log.warn('settled what an earlier process left behind', { count: settlements.length });
 }

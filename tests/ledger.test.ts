@@ -27,7 +27,7 @@ let priceListId: number;
 beforeAll(async () => {
   database = await createDatabase();
   ledger = openLedger(
-    new SQL(database.url, { max: 1, bigint: true }),
+    () => new SQL(database.url, { max: 1, bigint: true }),
     openSpool(folder, process.pid, nodeId),
     log,
   );
@@ -171,8 +171,11 @@ test('one settlement that the database refuses does not fail the others it trave
   const owner = await customer(1_000n);
   const [good, bad] = [hold(owner, 10n), hold(owner, 10n)];
   await Promise.all([ledger.hold(good), ledger.hold(bad)]);
-  const writer = new SQL(database.url, { max: 1, bigint: true });
-  const careful = openLedger(writer, openSpool(folder, process.pid, newId()), log);
+  const careful = openLedger(
+    () => new SQL(database.url, { max: 1, bigint: true }),
+    openSpool(folder, process.pid, newId()),
+    log,
+  );
   const impossible = settlement(bad, 5n, { latencyMs: 3_000_000_000 });
   const first = careful.settle(impossible, () => settlement(bad, null));
   const results = await Promise.all([careful.settle(settlement(good, 5n)), first]);
@@ -200,10 +203,50 @@ test('a settlement that cannot be stored waits in the spool and is settled by th
   expect(await money(owner)).toEqual({ balance: '67', held: '0' });
 });
 
+test('what was told last is what the next process settles', async () => {
+  const owner = await customer(100n);
+  const held = hold(owner, 40n);
+  await ledger.hold(held);
+  const left = openSpool(folder, 2 ** 22 + 2, newId());
+  const told = settlement(held, null);
+  for (const one of [settlement(held, 33n), told, told]) left.keep(one);
+  const next = openSpool(folder, process.pid, newId());
+  const found = next.leftBehind();
+  expect(found.map(({ status }) => status)).toEqual(['failed']);
+  for (const one of found) await ledger.settle(one);
+  next.clearLeftBehind();
+  expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+});
+
+test('a database that stops answering is left for a new connection, and everything is settled once', async () => {
+  const owner = await customer(100n);
+  const frozen = openLedger(
+    () => new SQL(database.url, { max: 1, bigint: true, connection: { application_name: 'freeze me' } }),
+    openSpool(folder, process.pid, newId()),
+    log,
+  );
+  const held = hold(owner, 40n);
+  await frozen.hold(held);
+  const [{ pid }] = await database.sql<
+    [{ pid: number }]
+  >`select pid from pg_stat_activity where application_name = 'freeze me'`;
+  process.kill(pid, 'SIGSTOP');
+  const result = await frozen.settle(settlement(held, 7n));
+  process.kill(pid, 'SIGCONT');
+  expect(['settled', 'late']).toContain(result);
+  await frozen.whenSettled();
+  await frozen.close();
+  expect(await money(owner)).toEqual({ balance: '93', held: '0' });
+  await expectSound();
+}, 60_000);
+
 test('a settlement goes through although its connection is cut again and again', async () => {
   const owner = await customer(10_000n);
-  const writer = new SQL(database.url, { max: 1, bigint: true, connection: { application_name: 'cut me' } });
-  const unlucky = openLedger(writer, openSpool(folder, process.pid, newId()), log);
+  const unlucky = openLedger(
+    () => new SQL(database.url, { max: 1, bigint: true, connection: { application_name: 'cut me' } }),
+    openSpool(folder, process.pid, newId()),
+    log,
+  );
   let isDone = false;
   const cutting = (async () => {
     while (!isDone) {

@@ -105,7 +105,10 @@ const initdbOptions = [
   '--no-instructions',
 ];
 
-/** The socket's folder is relative to the cluster's, so that the data folder can be moved as a whole. */
+/**
+ * The socket's folder is relative to the cluster's, so that the data folder can be moved as a whole. After a crash, one
+ * call for the whole file system is quicker than one for each file.
+ */
 const serverSettings = `
 listen_addresses = ''
 unix_socket_directories = '.'
@@ -114,7 +117,7 @@ max_connections = 200
 timezone = 'UTC'
 log_timezone = 'UTC'
 jit = off
-`;
+${process.platform === 'linux' ? 'recovery_init_sync_method = syncfs\n' : ''}`;
 
 const leftoverAgeMs = 3_600_000;
 

@@ -1,6 +1,7 @@
 /**
  * Keeps keys in memory for a few seconds, the unknown ones too. The database announces every change, so a revoked key
- * is refused on all nodes at once; the short life covers a lost announcement.
+ * is refused on all nodes at once; the short life covers a lost announcement. While the database is away, a key that was
+ * known goes on being known for a while: whatever costs money checks it again in its own transaction.
  */
 import type { SQL } from 'bun';
 import { type ApiKey, findKeyByHash } from './key-store.ts';
@@ -13,6 +14,7 @@ export type KeyCache = Readonly<{
 }>;
 
 const lifeMs = 5_000;
+const graceMs = 60_000;
 
 export async function openKeyCache(
   sql: SQL,
@@ -41,8 +43,15 @@ export async function openKeyCache(
     const name = hash.toString('hex');
     const known = entries.get(name);
     if (known && known.staleAtMs > nowMs()) return known.key;
-    const underWay = lookups.get(name);
-    if (underWay) return await underWay;
+    try {
+      return await (lookups.get(name) ?? ask(name, hash));
+    } catch (error) {
+      if (known && known.staleAtMs + graceMs > nowMs()) return known.key;
+      throw error;
+    }
+  }
+
+  async function ask(name: string, hash: Buffer): Promise<ApiKey | null> {
     // The life is counted from before the question, so a change during it is not hidden for longer than the limit.
     const staleAtMs = nowMs() + lifeMs;
     const lookup = findKeyByHash(sql, hash);

@@ -26,6 +26,7 @@ const patienceMs = 5_000;
 const shortestPauseMs = 20;
 const longestPauseMs = 1_000;
 const farewellMs = 10_000;
+const silenceMs = 10_000;
 const deadlines = new Deadlines();
 
 /** An operation that the database refused, among others that it did not. */
@@ -37,23 +38,35 @@ class Refused {
   }
 }
 
-/** `writer` is a client of the database for the ledger alone. */
-export function openLedger(writer: SQL, spool: Spool, log: Log): Ledger {
+/** `openWriter` opens a client of the database for the ledger alone. */
+export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledger {
   const lane = new GroupCommit<Operation, OperationResult | Refused>(commitOrIsolate);
   const unsettled = new Set<Promise<unknown>>();
+  let writer = openWriter();
   let connection: ReservedSQL | null = null;
 
   /** One connection for the whole transaction: a lost one must fail the batch, not run the rest of it elsewhere. */
   async function commit(batch: readonly Operation[]): Promise<OperationResult[]> {
-    connection ??= await writer.reserve();
+    connection ??= await reserveForLedger(writer);
+    const silence = deadlines.start(silenceMs, hangUp);
     try {
       return await commitBatch(connection, batch);
     } catch (error) {
       const broken = connection;
       connection = null;
-      await broken.release();
+      await broken?.release();
       throw error;
+    } finally {
+      silence.clear();
     }
+  }
+
+  /** A database that does not even answer may never do so on this connection. What it has done of the batch shows later. */
+  function hangUp(): void {
+    log.error('the database does not answer, connecting anew');
+    writer.close({ timeout: 0 }).catch(() => undefined);
+    writer = openWriter();
+    connection = null;
   }
 
   /** One operation that the database refuses must not fail the others it happens to travel with. */
@@ -85,7 +98,8 @@ export function openLedger(writer: SQL, spool: Spool, log: Log): Ledger {
         if (isRefusal(error)) throw error;
         if (performance.now() + pauseMs > deadline) {
           // Whether it was held after all is unknown, so it is released as soon as the database can be asked.
-          track(settleUntilDone(() => release(operation))).catch(() => undefined);
+          const released = release(operation);
+          track(settleUntilDone(released, () => released)).catch(() => undefined);
           throw error;
         }
         await Bun.sleep(pauseMs);
@@ -93,24 +107,28 @@ export function openLedger(writer: SQL, spool: Spool, log: Log): Ledger {
     }
   }
 
-  async function settle(
-    settlement: Settlement,
-    whenLate = () => settlement,
-  ): Promise<SettlementResult | 'late'> {
-    let current = settlement;
-    const settled = track(settleUntilDone(() => current));
-    return await new Promise((resolve, reject) => {
-      const deadline = deadlines.start(patienceMs, () => {
-        current = whenLate();
+  function settle(settlement: Settlement, whenLate = () => settlement): Promise<SettlementResult | 'late'> {
+    return new Promise((resolve, reject) => {
+      const settled = settleUntilDone(settlement, () => {
+        const late = whenLate();
+        // In the file before anyone is told: from now on this is what happened.
+        spool.keep(late);
         resolve('late');
+        return late;
       });
-      settled.then(resolve, reject).finally(deadline.clear);
+      track(settled).then(resolve, reject);
     });
   }
 
-  async function settleUntilDone(current: () => Settlement): Promise<SettlementResult> {
+  /**
+   * Never gives up. When it takes too long, `becomeLate` says what is to be settled from then on. That happens only
+   * after an attempt has failed: one that is under way may still succeed.
+   */
+  async function settleUntilDone(first: Settlement, becomeLate: () => Settlement): Promise<SettlementResult> {
+    const lateAtMs = performance.now() + patienceMs;
+    let isLate = false;
+    let settlement = first;
     for (let pauseMs = shortestPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-      const settlement = current();
       try {
         const result = await submit<SettlementResult>(settlement);
         spool.forget(settlement);
@@ -118,6 +136,10 @@ export function openLedger(writer: SQL, spool: Spool, log: Log): Ledger {
       } catch (error) {
         spool.keep(settlement);
         log.error('not settled yet, trying again', { generationId: settlement.generation.id, error });
+        if (!isLate && performance.now() >= lateAtMs) {
+          isLate = true;
+          settlement = becomeLate();
+        }
         await Bun.sleep(pauseMs);
       }
     }
@@ -140,6 +162,16 @@ export function openLedger(writer: SQL, spool: Spool, log: Log): Ledger {
       await writer.close({ timeout: 5 });
     },
   };
+}
+
+/**
+ * The plans of the ledger's functions are made once and go by the indexes: what is sought are single rows by their IDs,
+ * while the statistics of tables whose rows come and go within seconds say nothing that would help.
+ */
+async function reserveForLedger(writer: SQL): Promise<ReservedSQL> {
+  const connection = await writer.reserve();
+  await connection.unsafe('set plan_cache_mode = force_generic_plan; set enable_seqscan = off');
+  return connection;
 }
 
 /** Gives back what may have been held for a request that was told it was not. */

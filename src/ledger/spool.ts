@@ -25,15 +25,15 @@ export type Spool = Readonly<{
   clearLeftBehind: () => void;
 }>;
 
-/** `name` must be the process ID and something that no other start has, such as the node's ID. */
 export function openSpool(dataFolder: string, processId: number, nodeId: string): Spool {
   const folder = join(dataFolder, 'spool');
   const ownFile = join(folder, `${processId}.${nodeId}.jsonl`);
-  const kept = new Set<string>();
+  /** What was written last for each Generation. */
+  const kept = new Map<string, Settlement>();
   let foreignFiles: string[] = [];
 
   function keep(settlement: Settlement): void {
-    if (kept.has(settlement.generation.id)) return;
+    if (kept.get(settlement.generation.id) === settlement) return;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const file = openSync(ownFile, 'a', 0o600);
     try {
@@ -42,7 +42,7 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     } finally {
       closeSync(file);
     }
-    kept.add(settlement.generation.id);
+    kept.set(settlement.generation.id, settlement);
   }
 
   function forget(settlement: Settlement): void {
@@ -53,11 +53,10 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     foreignFiles = filesIn(folder)
       .filter((name) => !isRunning(Number.parseInt(name, 10), processId))
       .map((name) => join(folder, name));
-    return foreignFiles.flatMap((file) =>
-      readFileSync(file, 'utf8')
-        .split('\n')
-        .flatMap((line) => parseSettlement(line) ?? []),
-    );
+    const lines = foreignFiles.flatMap((file) => readFileSync(file, 'utf8').split('\n'));
+    const settlements = lines.flatMap((line) => parseSettlement(line) ?? []);
+    // What was written last for a Generation is what its client was told.
+    return [...new Map(settlements.map((settlement) => [settlement.generation.id, settlement])).values()];
   }
 
   return {

@@ -1,0 +1,53 @@
+/** What a process has used so far, as the operating system counts it: all its threads, in user and kernel mode. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const isLinux = process.platform === 'linux';
+/** Linux tells times in hundredths of a second, whatever its own clock does. */
+const microsecondsPerTick = 10_000;
+
+export function cpuMicroseconds(processId: number): number {
+  if (!isLinux) return parseDuration(ask(processId, 'time')) * 1e6;
+  const [user = 0, kernel = 0] = statistics(processId);
+  return (user + kernel) * microsecondsPerTick;
+}
+
+export function residentBytes(processId: number): number {
+  if (!isLinux) return Number(ask(processId, 'rss')) * 1024;
+  const text = readFileSync(`/proc/${processId}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1]) * 1024;
+}
+
+/** The PostgreSQL of a data folder with all its processes, also those that have ended; NaN where it cannot be told. */
+export function postgresCpuMicroseconds(dataFolder: string): number {
+  if (!isLinux) return Number.NaN;
+  try {
+    const postmaster = Number.parseInt(readFileSync(join(dataFolder, 'postgres/postmaster.pid'), 'utf8'), 10);
+    const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')
+      .trim()
+      .split(' ');
+    const ofChildren = children.reduce((sum, child) => sum + cpuMicroseconds(Number(child)), 0);
+    const ofPostmaster = statistics(postmaster).reduce((sum, ticks) => sum + ticks, 0);
+    return ofChildren + ofPostmaster * microsecondsPerTick;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** User and kernel ticks of the process, then those of children it has waited for. */
+function statistics(processId: number): number[] {
+  const text = readFileSync(`/proc/${processId}/stat`, 'utf8');
+  // The name stands in parentheses and may itself contain anything.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return fields.slice(11, 15).map(Number);
+}
+
+function ask(processId: number, column: string): string {
+  const { stdout } = Bun.spawnSync(['ps', '-o', `${column}=`, '-p', `${processId}`]);
+  return stdout.toString().trim();
+}
+
+/** `[[hours:]minutes:]seconds`, with a fraction. */
+function parseDuration(text: string): number {
+  return text.split(':').reduce((seconds, part) => seconds * 60 + Number(part), 0);
+}

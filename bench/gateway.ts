@@ -1,0 +1,131 @@
+/** The gateway as a subject: the real program, with its own embedded PostgreSQL and an account rich enough. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cleanEnvironment, freePort } from './child.ts';
+import { models } from './scenarios.ts';
+import type { Workshop } from './workshop.ts';
+
+const root = join(import.meta.dir, '..');
+const program = join(root, 'bin/tollgate');
+const readyDeadlineMs = 60_000;
+
+export type Gateway = Readonly<{
+  port: number;
+  key: string;
+  processId: number;
+  dataFolder: string;
+  /** Lines of its log that say that something went wrong. */
+  complaints: () => string[];
+  /** Returns when it has settled everything and ended. */
+  stop: () => Promise<void>;
+  /** The exit code of `tollgate ledger audit`, and what it printed. */
+  audit: () => Promise<{ exitCode: number; stdout: string }>;
+}>;
+
+/** `bunOptions` are for the runtime, such as those that make a profile. */
+export async function startGateway(
+  upstreamPort: number,
+  workshop: Workshop,
+  bunOptions: readonly string[] = [],
+): Promise<Gateway> {
+  const folder = join(workshop.folder, 'gateway');
+  const dataFolder = join(folder, 'data');
+  const logFile = join(folder, 'gateway.log');
+  const port = freePort();
+  mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, 'catalog.yaml'), catalog(upstreamPort));
+  const environment = cleanEnvironment({
+    PORT: `${port}`,
+    TOLLGATE_DATA: dataFolder,
+    TOLLGATE_CATALOG: join(folder, 'catalog.yaml'),
+    LOG_LEVEL: 'warn',
+  });
+  const command =
+    bunOptions.length === 0
+      ? [program, 'serve']
+      : [process.execPath, ...bunOptions, join(root, 'src/cli/main.ts'), 'serve'];
+  const child = Bun.spawn(command, {
+    cwd: folder,
+    env: environment,
+    stdio: ['ignore', Bun.file(logFile), Bun.file(logFile)],
+  });
+  const stop = async () => {
+    child.kill();
+    await child.exited;
+  };
+  workshop.onStop(stop);
+  try {
+    await waitUntilReady(port, () => child.exitCode !== null);
+    const account = await tollgate<{ id: string }>(
+      ['account', 'create', '--name', 'Bench', '--credit', '1000000'],
+      environment,
+    );
+    const { key } = await tollgate<{ key: string }>(
+      ['key', 'create', '--account', account.id, '--rpm', '1000000'],
+      environment,
+    );
+    return {
+      port,
+      key,
+      processId: child.pid,
+      dataFolder,
+      complaints: () =>
+        readFileSync(logFile, 'utf8')
+          .split('\n')
+          .filter((line) => line.startsWith('{')),
+      stop,
+      audit: () => run(['ledger', 'audit'], environment),
+    };
+  } catch (error) {
+    throw new Error(`The gateway did not start: ${readFileSync(logFile, 'utf8')}`, { cause: error });
+  }
+}
+
+function catalog(upstreamPort: number): string {
+  const entries = Object.values(models).map((model) =>
+    [
+      `  ${model}:`,
+      `    name: ${model}`,
+      '    workload: chat',
+      '    context_window: 128000',
+      '    max_output_tokens: 16384',
+      '    pricing: { billing_type: token, input: "0.15", output: "0.60" }',
+      '    providers: [upstream]',
+    ].join('\n'),
+  );
+  return `price_version: "bench"
+providers:
+  upstream: { name: Upstream, adapter: openai, base_url: "http://127.0.0.1:${upstreamPort}/v1" }
+models:
+${entries.join('\n')}
+`;
+}
+
+async function waitUntilReady(port: number, hasEnded: () => boolean): Promise<void> {
+  const deadlineMs = Date.now() + readyDeadlineMs;
+  for (;;) {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null);
+    if (response?.ok) return;
+    if (hasEnded() || Date.now() > deadlineMs) throw new Error('It is not ready.');
+    await Bun.sleep(20);
+  }
+}
+
+/** A command that must succeed, and its JSON. */
+async function tollgate<Output>(
+  words: readonly string[],
+  environment: Record<string, string>,
+): Promise<Output> {
+  const { exitCode, stdout } = await run([...words, '--json'], environment);
+  if (exitCode !== 0) throw new Error(`tollgate ${words.join(' ')} failed.`);
+  return JSON.parse(stdout) as Output;
+}
+
+async function run(words: readonly string[], environment: Record<string, string>) {
+  const child = Bun.spawn([program, ...words], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [stdout, exitCode] = await Promise.all([child.stdout.text(), child.exited]);
+  return { stdout, exitCode };
+}

@@ -1,0 +1,189 @@
+/**
+ * Hold and settle on one account, straight into the ledger of the gateway: what its database work alone can do. Prints
+ * one line of JSON. By hand: `bun bench/ledger.ts SECONDS`.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { SQL } from 'bun';
+import { createAccount } from '../src/accounts/account-store.ts';
+import { readConfig } from '../src/config.ts';
+import { openDatabase } from '../src/database/connection.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { createKey } from '../src/keys/key-store.ts';
+import { auditLedger } from '../src/ledger/audit.ts';
+import { type Ledger, openLedger } from '../src/ledger/ledger.ts';
+import type { Attempt, GenerationFacts, Hold, Settlement } from '../src/ledger/operations.ts';
+import { openSpool } from '../src/ledger/spool.ts';
+import { newId } from '../src/lib/ids.ts';
+import { createLog } from '../src/lib/log.ts';
+import { storePriceList } from '../src/pricing/price-list-store.ts';
+import { countCharges } from './charges.ts';
+import { postgresCpuMicroseconds } from './cpu.ts';
+import { percentile } from './statistics.ts';
+
+export type LedgerSample = Readonly<{
+  concurrency: number;
+  pairsPerSecond: number;
+  cpuMicroseconds: number;
+  postgresMicroseconds: number;
+  p50Ms: number;
+  p99Ms: number;
+  errors: number;
+}>;
+
+export type LedgerReport = Readonly<{
+  samples: LedgerSample[];
+  pairs: number;
+  charges: number;
+  holds: boolean;
+}>;
+
+type Owner = Pick<GenerationFacts, 'accountId' | 'keyId' | 'priceListId'> & Readonly<{ nodeId: string }>;
+
+const concurrencies = [1, 64, 256];
+const warmUpMs = 500;
+
+/** An interrupted run still stops its PostgreSQL and removes its folder. */
+let isInterrupted = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    isInterrupted = true;
+  });
+}
+
+async function benchLedger(dataFolder: string, runMs: number): Promise<LedgerReport> {
+  const log = createLog('warn', (line) => process.stderr.write(line));
+  const database = await openDatabase(readConfig({ TOLLGATE_DATA: dataFolder }));
+  try {
+    await migrate(database.sql);
+    const owner = await createOwner(database.sql);
+    const ledger = openLedger(database.openDedicated, openSpool(dataFolder, process.pid, owner.nodeId), log);
+    const samples: LedgerSample[] = [];
+    let pairs = 0;
+    for (const concurrency of concurrencies) {
+      const warmUp = await runPairs(ledger, owner, concurrency, Math.min(warmUpMs, runMs));
+      const sample = await measurePairs(ledger, owner, concurrency, runMs, dataFolder);
+      pairs += warmUp.latenciesMs.length + sample.count;
+      samples.push(sample.sample);
+    }
+    await ledger.whenSettled();
+    await ledger.close();
+    const findings = await auditLedger(database.sql);
+    const holds = findings.every(({ violations }) => violations === 0);
+    return { samples, pairs, charges: await countCharges(database.sql), holds };
+  } finally {
+    await database.close();
+  }
+}
+
+async function createOwner(sql: SQL): Promise<Owner> {
+  const account = await createAccount(sql, 'Bench', 1_000_000n * 10n ** 12n);
+  const key = await createKey(sql, {
+    accountId: account.id,
+    name: 'Bench',
+    requestsPerMinute: 1_000_000,
+    monthlyLimit: null,
+    allowedModels: null,
+    expiresAt: null,
+  });
+  if (key === null) throw new Error('The account is gone.');
+  const priceListId = await storePriceList(sql, { version: 'bench', digest: '00'.repeat(32), content: {} });
+  return { accountId: account.id, keyId: key.id, priceListId, nodeId: newId() };
+}
+
+async function measurePairs(
+  ledger: Ledger,
+  owner: Owner,
+  concurrency: number,
+  runMs: number,
+  dataFolder: string,
+): Promise<{ sample: LedgerSample; count: number }> {
+  const cpuBefore = process.cpuUsage();
+  const postgresBefore = postgresCpuMicroseconds(dataFolder);
+  const { latenciesMs, errors, elapsedMs } = await runPairs(ledger, owner, concurrency, runMs);
+  const cpu = process.cpuUsage(cpuBefore);
+  const count = latenciesMs.length;
+  const sample = {
+    concurrency,
+    pairsPerSecond: (count * 1000) / elapsedMs,
+    cpuMicroseconds: (cpu.user + cpu.system) / count,
+    postgresMicroseconds: (postgresCpuMicroseconds(dataFolder) - postgresBefore) / count,
+    p50Ms: percentile(latenciesMs, 0.5),
+    p99Ms: percentile(latenciesMs, 0.99),
+    errors,
+  };
+  return { sample, count };
+}
+
+async function runPairs(ledger: Ledger, owner: Owner, concurrency: number, runMs: number) {
+  const latenciesMs: number[] = [];
+  let errors = 0;
+  const startedAtMs = performance.now();
+  async function loop(): Promise<void> {
+    while (performance.now() - startedAtMs < runMs && !isInterrupted) {
+      const pairStartedAtMs = performance.now();
+      if (await runPair(ledger, owner)) latenciesMs.push(performance.now() - pairStartedAtMs);
+      else errors += 1;
+    }
+  }
+  await Promise.all(Array.from({ length: concurrency }, loop));
+  return { latenciesMs, errors, elapsedMs: performance.now() - startedAtMs };
+}
+
+/** What the gateway says to the ledger for one request that is answered. */
+async function runPair(ledger: Ledger, { nodeId, ...owner }: Owner): Promise<boolean> {
+  const createdAtMs = Date.now();
+  const generation: GenerationFacts = {
+    id: newId(),
+    ...owner,
+    workload: 'chat',
+    model: 'bench',
+    streaming: false,
+    createdAtMs,
+  };
+  const attempt: Attempt = {
+    index: 1,
+    provider: 'Upstream',
+    status: 'in_progress',
+    startedAtMs: createdAtMs,
+    completedAtMs: null,
+    upstreamStatus: null,
+    errorCode: null,
+  };
+  const hold: Hold = {
+    kind: 'hold',
+    generation,
+    nodeId,
+    provider: attempt.provider,
+    amount: 300_000_000n,
+    attempts: [attempt],
+  };
+  const held = await ledger.hold(hold);
+  if (held.outcome !== 'held') return false;
+  const completedAtMs = Date.now();
+  const settlement: Settlement = {
+    kind: 'settle',
+    generation,
+    provider: attempt.provider,
+    status: 'completed',
+    errorCode: null,
+    usage: { inputTokens: 42, outputTokens: 100, units: 142, unit: 'tokens', tier: null },
+    cost: { input: 6_300_000n, output: 60_000_000n, total: 66_300_000n },
+    whenShort: 'withhold',
+    loss: null,
+    attempts: [{ ...attempt, status: 'succeeded', completedAtMs, upstreamStatus: 200 }],
+    completedAtMs,
+    latencyMs: completedAtMs - createdAtMs,
+    timeToFirstTokenMs: null,
+  };
+  return (await ledger.settle(settlement)) === 'settled';
+}
+
+const seconds = Number(process.argv[2] ?? 3);
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-ledger-'));
+try {
+  process.stdout.write(`${JSON.stringify(await benchLedger(folder, seconds * 1000))}\n`);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,54 @@
+/**
+ * Where the gateway's time goes: runs it under Bun's sampling profiler with load on it and prints the functions that
+ * took most time themselves. `bun bench/profile.ts [json|fast|paced] [SECONDS] [CONNECTIONS]`
+ */
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cpuMicroseconds } from './cpu.ts';
+import { type CpuProfile, selfTimes } from './cpu-profile.ts';
+import { models } from './scenarios.ts';
+import { startBench } from './subjects.ts';
+import { formatNumber, formatTable } from './table.ts';
+import { withWorkshop } from './workshop.ts';
+
+const intervalMicroseconds = 250;
+const warmUpMs = 1_000;
+const shownFunctions = 50;
+
+const [kind = 'json', seconds = '8', connections = '64'] = process.argv.slice(2);
+const model = Object.entries(models).find(([name]) => name === kind)?.[1];
+if (model === undefined) throw new Error(`There is no load "${kind}": choose json, fast or paced.`);
+const durationMs = Number(seconds) * 1000;
+
+await withWorkshop(async (workshop) => {
+  const profileFolder = join(workshop.folder, 'profile');
+  mkdirSync(profileFolder);
+  const { load, gateway } = await startBench(workshop, [
+    '--cpu-prof',
+    `--cpu-prof-dir=${profileFolder}`,
+    `--cpu-prof-interval=${intervalMicroseconds}`,
+  ]);
+  const target = { port: gateway.port, key: gateway.key, model };
+  await load.ask({ type: 'prepare', target, connections: Number(connections), warmUpMs });
+  const fromMs = Date.now();
+  const cpuBefore = cpuMicroseconds(gateway.processId);
+  const { completed, errors } = await load.ask({ type: 'run', durationMs });
+  const cpuPerRequest = (cpuMicroseconds(gateway.processId) - cpuBefore) / completed;
+  const toMs = Date.now();
+  // The profile is written when the gateway ends.
+  await gateway.stop();
+  const file = readdirSync(profileFolder).find((name) => name.endsWith('.cpuprofile'));
+  if (file === undefined) throw new Error('The gateway wrote no profile.');
+  const profile = JSON.parse(readFileSync(join(profileFolder, file), 'utf8')) as CpuProfile;
+  const times = selfTimes(profile, intervalMicroseconds, fromMs, toMs);
+  const total = times.reduce((sum, [, time]) => sum + time, 0);
+  const rows = times
+    .slice(0, shownFunctions)
+    .map(([name, time]) => [`${formatNumber((time * 100) / total)} %`, formatNumber(time / completed), name]);
+  process.stdout.write(
+    `${kind}, ${connections} connections: ${completed} requests, errors: ${JSON.stringify(errors)}\n` +
+      `CPU ${formatNumber(cpuPerRequest)} µs a request in all threads, with the profiler; ` +
+      `of it ${formatNumber(total / completed)} µs seen in JavaScript and what it calls:\n\n` +
+      `${formatTable(['share', 'µs per request', 'function, by its own time'], rows)}\n`,
+  );
+});

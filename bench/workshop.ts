@@ -1,0 +1,34 @@
+/** A temporary folder and everything started in it, all of which is gone when the work is done or interrupted. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export type Workshop = Readonly<{
+  folder: string;
+  /** Registers what ends a process. It may be called more than once. */
+  onStop: (stop: () => Promise<void>) => void;
+}>;
+
+export async function withWorkshop(work: (workshop: Workshop) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
+  const stops: (() => Promise<void>)[] = [];
+  let closing: Promise<void> | null = null;
+  const close = async () => {
+    for (let stop = stops.pop(); stop !== undefined; stop = stops.pop()) await stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const leave = (exitCode: number) => {
+    closing ??= close();
+    closing.catch(() => undefined).finally(() => process.exit(exitCode));
+  };
+  process.once('SIGINT', () => leave(130));
+  process.once('SIGTERM', () => leave(143));
+  try {
+    await work({ folder, onStop: (stop) => stops.push(stop) });
+  } finally {
+    // When the work was interrupted, whatever it says of its end is of no interest, and the process leaves on its own.
+    if (closing !== null) await new Promise(() => undefined);
+    closing = close();
+    await closing;
+  }
+}

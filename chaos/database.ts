@@ -1,0 +1,132 @@
+/**
+ * A PostgreSQL made to be killed: the same cluster that the gateway embeds, with fsync on, but its server is a child of
+ * this program, which starts it again.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SQL } from 'bun';
+import { type Cluster, openCluster } from '../src/database/cluster.ts';
+import { migrate } from '../src/database/migrate.ts';
+
+const databaseName = 'tollgate_chaos';
+const startDeadlineMs = 60_000;
+const retryMs = 20;
+
+/** `postmaster`: its children end by themselves, in their own time. `all`: everything at once, as in a power cut. */
+export type DatabaseKill = 'postmaster' | 'all';
+
+export class ChaosDatabase {
+  readonly url: string;
+  readonly #cluster: Cluster;
+  /** Resolves when the server has ended; null when none was started. */
+  #server: Promise<unknown> | null = null;
+
+  private constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+    this.url = this.#urlOf(databaseName);
+  }
+
+  /** A running, migrated database inside `dataFolder`. */
+  static async create(dataFolder: string): Promise<ChaosDatabase> {
+    const database = new ChaosDatabase(openCluster(dataFolder));
+    await database.#start('postgres');
+    const admin = new SQL(database.#urlOf('postgres'), { max: 1 });
+    await admin.unsafe(`create database ${databaseName}`);
+    await admin.close({ timeout: 1 });
+    const sql = database.open(1);
+    await migrate(sql);
+    await sql.close({ timeout: 1 });
+    return database;
+  }
+
+  open(max: number): SQL {
+    return new SQL(this.url, { max, bigint: true, connectionTimeout: 5 });
+  }
+
+  kill(how: DatabaseKill): void {
+    const postmaster = this.#postmasterId();
+    kill([postmaster, ...(how === 'all' ? childrenOf(postmaster) : [])]);
+  }
+
+  /** Resolves when the server takes connections. */
+  async start(): Promise<void> {
+    await this.#start(databaseName);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#server === null) return;
+    process.kill(this.#postmasterId(), 'SIGQUIT');
+    await this.#server;
+  }
+
+  async #start(database: string): Promise<void> {
+    const deadline = Date.now() + startDeadlineMs;
+    while (!(await answers(this.#urlOf(database)))) {
+      if (Date.now() > deadline) throw new Error(`The database does not start: see ${this.#cluster.logFile}`);
+      // While children of a killed server live, PostgreSQL refuses to start and ends at once.
+      this.#server ??= this.#run();
+      await Bun.sleep(retryMs);
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { folder, logFile, programs, user } = this.#cluster;
+    const words = ['exec "$0" -D "$1" >>"$2" 2>&1', join(programs, 'postgres'), folder, logFile];
+    await user.runBeside(['sh', '-c', ...words]);
+    this.#server = null;
+  }
+
+  #urlOf(database: string): string {
+    const { path, username } = this.#cluster.connection;
+    return `postgres://${username}@localhost/${database}?path=${encodeURIComponent(path)}`;
+  }
+
+  #postmasterId(): number {
+    const id = Number.parseInt(readFileSync(join(this.#cluster.folder, 'postmaster.pid'), 'utf8'), 10);
+    if (!(id > 0)) throw new Error('The database says no process ID.');
+    return id;
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  const sql = new SQL(url, { max: 1, connectionTimeout: 5 });
+  try {
+    await sql`select 1`;
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await sql.close({ timeout: 0 });
+  }
+}
+
+function kill(processIds: readonly number[]): void {
+  for (const id of processIds) {
+    try {
+      process.kill(id, 'SIGKILL');
+    } catch {
+      // It ended between being listed and being killed.
+    }
+  }
+}
+
+/** Where the system has no /proc, children are left to end by themselves. */
+function childrenOf(parent: number): number[] {
+  try {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name) && parentOf(name) === parent)
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function parentOf(name: string): number | null {
+  try {
+    const status = readFileSync(`/proc/${name}/stat`, 'utf8');
+    // The program's name stands in brackets and may hold anything; state and parent follow it.
+    return Number(status.slice(status.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,29 @@
+/** The three logs of a run, side by side under the request ID. */
+import type { Seen } from './client-call.ts';
+import type { LedgerLog } from './ledger-log.ts';
+import type { ProviderCall, Usage } from './upstream.ts';
+import type { Watched } from './watcher.ts';
+
+export type Evidence = Readonly<{
+  seen: readonly Seen[];
+  /** What was special about each request, by its token. */
+  kinds: ReadonlyMap<string, string>;
+  calls: ReadonlyMap<string, readonly ProviderCall[]>;
+  ledger: LedgerLog;
+  watched: Watched;
+}>;
+
+export function joinCalls(calls: readonly ProviderCall[]): ReadonlyMap<string, readonly ProviderCall[]> {
+  return Map.groupBy(calls, (call) => call.requestId);
+}
+
+/** The usage that the provider says it reported for a request; null when it reported none. */
+export function reportedUsage({ calls }: Evidence, requestId: string): Usage | null {
+  return calls.get(requestId)?.find((call) => call.usage !== null)?.usage ?? null;
+}
+
+/** What was special about a request, also if its client never saw a request ID: the token went through to the provider. */
+export function kindOf({ calls, kinds }: Evidence, requestId: string): string {
+  const token = calls.get(requestId)?.[0]?.token ?? '';
+  return kinds.get(token) ?? 'unknown';
+}

@@ -1,0 +1,80 @@
+/** A gateway process on a fixed port that is started again whenever it ends, as a process manager would. */
+import type { Subprocess } from 'bun';
+import { type Environment, startGateway, statusOf } from './program.ts';
+
+const readyDeadlineMs = 60_000;
+const probeMs = 10;
+/** A gateway that finds no database at boot ends; so does the next one if it is started in the same moment. */
+const pauseAfterFailedStartMs = 50;
+
+export class GatewayNode {
+  readonly origin: string;
+  readonly logFile: string;
+  readonly #environment: Environment;
+  #process: Subprocess;
+  #isStopping = false;
+  #isKilled = false;
+  #hasBeenReady = false;
+  /** Starts that ended before the gateway was ready, because the database was away. */
+  failedStarts = 0;
+  /** Ends that nobody asked for, after it had been ready. */
+  ownEnds = 0;
+
+  constructor(port: number, environment: Environment, logFile: string) {
+    this.origin = `http://127.0.0.1:${port}`;
+    this.logFile = logFile;
+    this.#environment = { ...environment, PORT: `${port}` };
+    this.#process = this.#start();
+  }
+
+  /** Whether the process that runs now has been ready once, and so may have requests under way. */
+  get hasBeenReady(): boolean {
+    return this.#hasBeenReady;
+  }
+
+  /** Kills with SIGKILL; the process is started again at once. */
+  kill(): void {
+    this.#isKilled = true;
+    this.#hasBeenReady = false;
+    this.#process.kill('SIGKILL');
+  }
+
+  async whenReady(): Promise<void> {
+    const deadline = Date.now() + readyDeadlineMs;
+    while (!(await this.#isReady())) {
+      if (Date.now() > deadline) throw new Error(`A gateway does not become ready: see ${this.logFile}`);
+      await Bun.sleep(probeMs);
+    }
+    this.#hasBeenReady = true;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#process.kill('SIGKILL');
+    await this.#process.exited;
+  }
+
+  async #isReady(): Promise<boolean> {
+    const asked = this.#process;
+    const status = await statusOf(`${this.origin}/readyz`);
+    return status === 200 && asked === this.#process && !this.#isKilled;
+  }
+
+  #start(): Subprocess {
+    const started = startGateway(this.#environment, this.logFile);
+    started.exited.then(() => this.#startAgain()).catch(() => undefined);
+    return started;
+  }
+
+  async #startAgain(): Promise<void> {
+    if (this.#isStopping) return;
+    if (!this.#isKilled) {
+      if (this.#hasBeenReady) this.ownEnds += 1;
+      else this.failedStarts += 1;
+      this.#hasBeenReady = false;
+      await Bun.sleep(pauseAfterFailedStartMs);
+    }
+    this.#isKilled = false;
+    if (!this.#isStopping) this.#process = this.#start();
+  }
+}

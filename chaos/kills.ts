@@ -1,0 +1,129 @@
+/** Kills gateways and the database with SIGKILL, again and again, and takes the time until all is ready again. */
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DatabaseKill } from './database.ts';
+import type { GatewayNode } from './gateway-node.ts';
+import type { ChaosOptions } from './options.ts';
+import type { Random } from './random.ts';
+import type { World } from './world.ts';
+
+export type KillLog = Readonly<{
+  /**
+   * From each kill of a gateway until it was ready. When another blow falls meanwhile, its own or the database's, the
+   * time is counted from that one.
+   */
+  gatewayReadyMs: readonly number[];
+  /** From each kill of the database until it took connections, and until both gateways were ready. */
+  databaseUpMs: readonly number[];
+  databaseReadyMs: readonly number[];
+  lastKillAtMs: number;
+}>;
+
+type Target = 'gateway' | 'database';
+
+/** When no gateway becomes ready within this time, the run has failed and goes on no longer. */
+const patienceMs = 60_000;
+const millisecondsPerSecond = 1_000;
+/** When only a time is given: of six kills one is the database's. */
+const databaseShare = 1 / 6;
+
+export async function killAgainAndAgain(
+  world: World,
+  options: ChaosOptions,
+  random: Random,
+): Promise<KillLog> {
+  const gatewayReadyMs: number[] = [];
+  const databaseUpMs: number[] = [];
+  const databaseReadyMs: number[] = [];
+  const recoveries: Promise<void>[] = [];
+  let databaseIsBack: Promise<void> = Promise.resolve();
+  let lastKillAtMs = Date.now();
+  let databaseHitAt = 0;
+  const hitAt = new Map<GatewayNode, number>();
+  const sinceHit = (nodes: readonly GatewayNode[]) =>
+    performance.now() - Math.max(databaseHitAt, ...nodes.map((node) => hitAt.get(node) ?? 0));
+
+  /** For whoever has to find out what happened around a request. */
+  function note(killed: string): void {
+    const line = { at: new Date().toISOString(), killed };
+    appendFileSync(join(world.folder, 'kills.jsonl'), `${JSON.stringify(line)}\n`);
+  }
+
+  /** A recovery that fails is told when all are awaited, not in the middle of something else. */
+  function expectRecovery(recovery: Promise<void>): void {
+    recovery.catch(() => undefined);
+    recoveries.push(recovery);
+  }
+
+  async function killGateway(): Promise<void> {
+    const node = await anyWithWork(world.nodes, random);
+    node.kill();
+    note(`node-${world.nodes.indexOf(node)}`);
+    hitAt.set(node, performance.now());
+    lastKillAtMs = Date.now();
+    expectRecovery(
+      node.whenReady().then(() => {
+        gatewayReadyMs.push(sinceHit([node]));
+      }),
+    );
+  }
+
+  async function killDatabase(): Promise<void> {
+    await databaseIsBack;
+    const how = random.pick<DatabaseKill>(['postmaster', 'all']);
+    world.database.kill(how);
+    note(`database ${how}`);
+    // What is asked for as time away is not time that anything took.
+    databaseHitAt = performance.now() + options.awayMs;
+    lastKillAtMs = Date.now() + options.awayMs;
+    databaseIsBack = Bun.sleep(options.awayMs).then(async () => {
+      await world.database.start();
+      databaseUpMs.push(performance.now() - databaseHitAt);
+    });
+    expectRecovery(
+      databaseIsBack.then(async () => {
+        await Promise.all(world.nodes.map((node) => node.whenReady()));
+        databaseReadyMs.push(sinceHit(world.nodes));
+      }),
+    );
+  }
+
+  for (const target of targets(options, random)) {
+    await Bun.sleep(pauseMs(random));
+    if (target === 'gateway') await killGateway();
+    else await killDatabase();
+  }
+  await Promise.all(recoveries);
+  return { gatewayReadyMs, databaseUpMs, databaseReadyMs, lastKillAtMs };
+}
+
+function* targets(options: ChaosOptions, random: Random): Generator<Target> {
+  if (options.seconds !== null) {
+    const endsAtMs = Date.now() + options.seconds * millisecondsPerSecond;
+    while (Date.now() < endsAtMs) yield random.happens(databaseShare) ? 'database' : 'gateway';
+    return;
+  }
+  let [gateways, databases] = [options.gatewayKills, options.databaseKills];
+  while (gateways + databases > 0) {
+    const isDatabase = random.between(1, gateways + databases) <= databases;
+    if (isDatabase) databases -= 1;
+    else gateways -= 1;
+    yield isDatabase ? 'database' : 'gateway';
+  }
+}
+
+/** Mostly there is time to recover; sometimes the next blow falls in the middle of it. */
+function pauseMs(random: Random): number {
+  return random.happens(0.25) ? random.between(20, 300) : random.between(1_000, 3_000);
+}
+
+/** A gateway that has been ready since its last start: one that never was has nothing to lose. */
+async function anyWithWork(nodes: readonly GatewayNode[], random: Random): Promise<GatewayNode> {
+  const deadline = Date.now() + patienceMs;
+  while (Date.now() < deadline) {
+    const [first, ...rest] = nodes.filter((node) => node.hasBeenReady);
+    if (first) return random.pick([first, ...rest]);
+    await Bun.sleep(10);
+  }
+  throw new Error('No gateway becomes ready any more.');
+}

@@ -1,0 +1,168 @@
+/** A whole run: put the world together, load it, break it, let it come to rest, and judge. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Seen } from './client-call.ts';
+import { type Evidence, joinCalls } from './evidence.ts';
+import { type KillLog, killAgainAndAgain } from './kills.ts';
+import { readLedger } from './ledger-log.ts';
+import { startLoad } from './load.ts';
+import type { ChaosOptions } from './options.ts';
+import { type Environment, tollgate } from './program.ts';
+import { Random } from './random.ts';
+import { createTenants, keepSpending, type Tenants } from './tenants.ts';
+import { type Finding, judge } from './truths.ts';
+import { startWatcher, type Watched } from './watcher.ts';
+import { createWorld, type World } from './world.ts';
+
+/** Load goes on for a while after the last kill, to show that all works again. */
+const afterLastKillMs = 1_500;
+const restDeadlineMs = 90_000;
+const restPollMs = 50;
+
+export type ChaosResult = Readonly<{
+  options: ChaosOptions;
+  seconds: number;
+  evidence: Evidence;
+  kills: KillLog;
+  findings: readonly Finding[];
+  /** From the last kill until nothing that was open then was open any more. */
+  orphansMs: number;
+  failedStarts: number;
+  commands: Readonly<{ count: number; failed: number }>;
+  /** Usage that is still waiting in files although the database is there. */
+  spooledFiles: number;
+  postgresVersion: string;
+  folder: string;
+  /** Deletes the logs of the run. */
+  remove: () => void;
+}>;
+
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const startedAt = performance.now();
+  const world = await createWorld();
+  try {
+    const setUp = world.database.open(1);
+    const tenants = await createTenants(setUp);
+    await setUp.close({ timeout: 1 });
+
+    const random = new Random(options.seed);
+    const { seen, kills, orphansMs, watched } = await breakUnderLoad(world, tenants, options, random);
+
+    const sql = world.database.open(1);
+    const calls = joinCalls(world.upstream.calls());
+    const kinds = new Map(seen.map(({ token, kind }) => [token, kind]));
+    const evidence: Evidence = { seen, kinds, calls, ledger: await readLedger(sql), watched };
+    const [version] = await sql<{ version: string }[]>`select current_setting('server_version') as version`;
+    await sql.close({ timeout: 1 });
+    return {
+      options,
+      seconds: (performance.now() - startedAt) / 1000,
+      evidence,
+      kills,
+      findings: [
+        ...judge(evidence),
+        ...(await judgeCommands(world.environment, tenants)),
+        judgeProcesses(world),
+      ],
+      orphansMs,
+      failedStarts: total(world.nodes.map((node) => node.failedStarts)),
+      commands: { count: tenants.commands, failed: tenants.failedCommands },
+      spooledFiles: total(
+        world.nodes.map((_, index) => countFiles(join(world.folder, `node-${index}/spool`))),
+      ),
+      postgresVersion: version?.version ?? '',
+      folder: world.folder,
+      remove: world.remove,
+    };
+  } finally {
+    await world.stop();
+  }
+}
+
+async function breakUnderLoad(
+  world: World,
+  tenants: Tenants,
+  options: ChaosOptions,
+  random: Random,
+): Promise<{ seen: readonly Seen[]; kills: KillLog; orphansMs: number; watched: Watched }> {
+  let isOver = false;
+  const watcher = startWatcher(world.database);
+  const load = startLoad(world, tenants, options.connections, random.fork(1));
+  const spending = keepSpending(tenants, world.environment, () => isOver);
+  try {
+    const kills = await killAgainAndAgain(world, options, random.fork(2));
+    await Bun.sleep(afterLastKillMs);
+    const seen = await load.stop();
+    const orphansMs = await whenAtRest(world, kills.lastKillAtMs);
+    return { seen, kills, orphansMs, watched: await watcher.stop() };
+  } finally {
+    isOver = true;
+    await load.stop();
+    await spending;
+    await watcher.stop();
+  }
+}
+
+/** Requests of clients that have gone and Generations of gateways that were killed are closed by the gateways alone. */
+async function whenAtRest(world: World, lastKillAtMs: number): Promise<number> {
+  const sql = world.database.open(1);
+  const deadline = Date.now() + restDeadlineMs;
+  let orphansMs: number | null = null;
+  try {
+    for (;;) {
+      const [row] = await sql<{ open: bigint; orphans: bigint }[]>`
+        select count(*) as open,
+               count(*) filter (where created_at <= to_timestamp(${lastKillAtMs}::float8 / 1000)) as orphans
+        from open_generations`;
+      if (row?.orphans === 0n) orphansMs ??= Date.now() - lastKillAtMs;
+      if (row?.open === 0n || Date.now() > deadline) return orphansMs ?? Number.POSITIVE_INFINITY;
+      await Bun.sleep(restPollMs);
+    }
+  } finally {
+    await sql.close({ timeout: 1 });
+  }
+}
+
+async function judgeCommands(environment: Environment, tenants: Tenants): Promise<Finding[]> {
+  const lists = [
+    ['account', 'list', '--json'],
+    ['key', 'list', '--account', tenants.richAccount, '--json'],
+    ['catalog', 'check', '--json'],
+  ];
+  const listed = await Promise.all(lists.map((words) => tollgate(words, environment)));
+  const audit = await tollgate(['ledger', 'audit'], environment);
+  return [
+    {
+      says: 'the command line works',
+      checked: lists.length,
+      wrong: listed.filter(({ exitCode }) => exitCode !== 0).map(({ stderr }) => stderr),
+    },
+    {
+      says: '`tollgate ledger audit` finds the ledger sound',
+      checked: audit.stdout.match(/^holds/gm)?.length ?? 0,
+      wrong: audit.exitCode === 0 ? [] : [`${audit.stdout}${audit.stderr}`],
+    },
+  ];
+}
+
+function judgeProcesses(world: World): Finding {
+  return {
+    says: 'no gateway that was ready ended by itself',
+    checked: world.nodes.length,
+    wrong: world.nodes
+      .filter(({ ownEnds }) => ownEnds > 0)
+      .map(({ ownEnds, logFile }) => `${ownEnds} times, see ${logFile}`),
+  };
+}
+
+function countFiles(folder: string): number {
+  try {
+    return readdirSync(folder).length;
+  } catch {
+    return 0;
+  }
+}
+
+function total(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}

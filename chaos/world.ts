@@ -1,0 +1,76 @@
+/** Everything that a run needs: one database, two gateways on it, one provider behind both. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { catalogText } from './catalog.ts';
+import { ChaosDatabase } from './database.ts';
+import { GatewayNode } from './gateway-node.ts';
+import { type Environment, freePort } from './program.ts';
+import { Upstream } from './upstream.ts';
+
+const nodeCount = 2;
+
+export type World = Readonly<{
+  folder: string;
+  database: ChaosDatabase;
+  nodes: readonly GatewayNode[];
+  upstream: Upstream;
+  /** For the command line. */
+  environment: Environment;
+  /** Ends every process; what they wrote stays. */
+  stop: () => Promise<void>;
+  /** Deletes what they wrote. */
+  remove: () => void;
+}>;
+
+export async function createWorld(): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'));
+  const closers: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    process.off('SIGINT', interrupt);
+    process.off('SIGTERM', interrupt);
+    for (const close of closers.splice(0).reverse()) await close();
+  };
+  // The database has a session of its own, so it would outlive this program.
+  const interrupt = () => {
+    stop()
+      .catch(() => undefined)
+      .finally(() => process.exit(130));
+  };
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  try {
+    return { ...(await fill(folder, closers)), stop, remove: () => rmSync(folder, { recursive: true }) };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function fill(
+  folder: string,
+  closers: (() => Promise<unknown>)[],
+): Promise<Omit<World, 'stop' | 'remove'>> {
+  const database = await ChaosDatabase.create(join(folder, 'database'));
+  closers.push(() => database.stop());
+  const upstream = await Upstream.start(folder);
+  closers.push(() => upstream.stop());
+  const catalogFile = join(folder, 'catalog.yaml');
+  writeFileSync(catalogFile, catalogText(upstream.baseUrl, `http://127.0.0.1:${freePort()}/v1`));
+  const environment = {
+    DATABASE_URL: database.url,
+    TOLLGATE_CATALOG: catalogFile,
+    CHAOS_PROVIDER_KEY: 'chaos',
+    LOG_LEVEL: 'warn',
+  };
+  const nodes = Array.from({ length: nodeCount }, (_, index) => {
+    // Each has its own folder, as two machines would: what one spooled only its own successor can replay.
+    const data = join(folder, `node-${index}`);
+    mkdirSync(data, { mode: 0o700 });
+    const settings = { ...environment, TOLLGATE_DATA: data };
+    return new GatewayNode(freePort(), settings, join(folder, `node-${index}.log`));
+  });
+  closers.push(() => Promise.all(nodes.map((node) => node.stop())));
+  await Promise.all(nodes.map((node) => node.whenReady()));
+  return { folder, database, nodes, upstream, environment };
+}
