@@ -17,7 +17,7 @@ export type Ledger = Readonly<{
    * settled, for as long as it takes.
    */
   settle: (settlement: Settlement, whenLate?: () => Settlement) => Promise<SettlementResult | 'late'>;
-  /** Resolves when nothing is waiting to be settled, or after a while: what is left then is in the spool. */
+  /** Resolves when everything that was held is settled, or after a while: others then give up what is still open. */
   whenSettled: () => Promise<void>;
   close: () => Promise<void>;
 }>;
@@ -25,7 +25,7 @@ export type Ledger = Readonly<{
 const patienceMs = 5_000;
 const shortestPauseMs = 20;
 const longestPauseMs = 1_000;
-const farewellMs = 10_000;
+const farewellMs = 30_000;
 const silenceMs = 10_000;
 const deadlines = new Deadlines();
 
@@ -41,6 +41,8 @@ class Refused {
 /** `openWriter` opens a client of the database for the ledger alone. */
 export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledger {
   const lane = new GroupCommit<Operation, OperationResult | Refused>(commitOrIsolate);
+  /** What this process has held and not settled yet, and what it is settling. */
+  const held = new Set<string>();
   const unsettled = new Set<Promise<unknown>>();
   let writer = openWriter();
   let connection: ReservedSQL | null = null;
@@ -93,7 +95,9 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
     const deadline = performance.now() + patienceMs;
     for (let pauseMs = shortestPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
-        return await submit<HoldResult>(operation);
+        const result = await submit<HoldResult>(operation);
+        if (result.outcome === 'held') held.add(operation.generation.id);
+        return result;
       } catch (error) {
         if (isRefusal(error)) throw error;
         if (performance.now() + pauseMs > deadline) {
@@ -116,7 +120,9 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
         resolve('late');
         return late;
       });
-      track(settled).then(resolve, reject);
+      track(settled)
+        .finally(() => held.delete(settlement.generation.id))
+        .then(resolve, reject);
     });
   }
 
@@ -155,7 +161,7 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
     settle,
     whenSettled: async () => {
       const deadline = performance.now() + farewellMs;
-      while (unsettled.size > 0 && performance.now() < deadline) await Bun.sleep(shortestPauseMs);
+      while (held.size + unsettled.size > 0 && performance.now() < deadline) await Bun.sleep(shortestPauseMs);
     },
     close: async () => {
       await connection?.release();

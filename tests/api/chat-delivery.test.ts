@@ -85,3 +85,24 @@ test('SIGTERM lets a stream finish, refuses new connections, settles, and exits 
   expect(await stopped).toBe(0);
   expect(await ended(account)).toEqual({ status: 'completed', output_tokens: 40n });
 }, 60_000);
+
+test('SIGTERM waits for a stream whose client has gone, and charges it', async () => {
+  const { key, account } = await fixture.customer('100');
+  const gateway = await startGateway(fixture.environment);
+  const controller = new AbortController();
+  const response = await fetch(`${gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'full',
+      stream: true,
+      messages: [{ role: 'user', content: '[[long 40]] [[chunk-delay 40]]' }],
+    }),
+    signal: controller.signal,
+  });
+  await response.body?.getReader().read();
+  controller.abort();
+  await Bun.sleep(100);
+  expect(await gateway.stop('SIGTERM')).toBe(0);
+  expect(await ended(account)).toEqual({ status: 'cancelled', output_tokens: 40n });
+}, 60_000);
