@@ -67,7 +67,7 @@ async function benchLedger(dataFolder: string, runMs: number): Promise<LedgerRep
       pairs += warmUp.latenciesMs.length + sample.count;
       samples.push(sample.sample);
     }
-    await ledger.whenSettled();
+    while (ledger.isBusy()) await Bun.sleep(20);
     await ledger.close();
     const findings = await auditLedger(database.sql);
     const holds = findings.every(({ violations }) => violations === 0);

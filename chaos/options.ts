@@ -8,7 +8,7 @@ export type ChaosOptions = Readonly<{
   databaseKills: number;
   connections: number;
   seed: number;
-  /** How long the database stays away after a kill before it is started again. */
+  /** How long the database stays away after every second kill; after the others it is started again at once. */
   awayMs: number;
 }>;
 
@@ -18,7 +18,7 @@ export const shortForm: ChaosOptions = {
   databaseKills: 3,
   connections: 32,
   seed: 1,
-  awayMs: 0,
+  awayMs: 7_000,
 };
 
 export const usage = `npm run chaos -- [--seconds N | --gateway-kills N --database-kills N]

@@ -118,8 +118,8 @@ npm run chaos -- --gateway-kills 100 --database-kills 20    the long form
 npm run chaos -- --admission 20                             bursts of 1,000 requests on what covers k of them
 \`\`\`
 
-\`--connections N\` sets the number of clients, \`--seed N\` the choices, \`--away MS\` how long a killed database stays
-away, and \`--write\` adds the bursts and writes this page. A run that fails keeps its logs and says where. The short
+\`--connections N\` sets the number of clients, \`--seed N\` the choices, \`--away MS\` how long every second
+killed database stays away (7 s, longer than a settlement may take before its client is told), and \`--write\` adds the bursts and writes this page. A run that fails keeps its logs and says where. The short
 form is part of \`npm test\`. Times are counted from the kill, or from the next one if that falls before all is ready.
 
 ## Last run

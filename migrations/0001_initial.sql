@@ -232,6 +232,8 @@ create table usage_records (
   tier           text,
   cost           numeric(38,12) not null check (cost >= 0),
   price_list_id  integer not null,
+  -- The month whose limit it counted towards, by the database's clock.
+  month          date not null,
   billed_at      timestamptz not null
 );
 

@@ -83,9 +83,9 @@ begin
       returning id, account_id, key_id, workload, model, streaming, price_list_id, created_at
     ), used as (
       insert into usage_records (id, account_id, key_id, model, input_tokens, output_tokens, units, unit, tier, cost,
-        price_list_id, billed_at)
+        price_list_id, month, billed_at)
       select id, account_id, key_id, model, input_tokens, output_tokens, units, unit, tier, cost_total * 0.000000000001,
-             price_list_id, to_timestamp(completed_ms / 1000)
+             price_list_id, this_month, to_timestamp(completed_ms / 1000)
       from no_longer_open join settled using (id) where cost_total is not null
     )
     insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback,

@@ -56,6 +56,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
   const { ledger, node } = await startLedger(config, database, log, closers);
 
   let isDraining = false;
+  const abandoned = new AbandonedStreams();
   const services = {
     log,
     sql: database.sql,
@@ -63,7 +64,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
     catalog: catalog.current,
     admitter: new Admitter(ledger, node.id),
     noteAttempts: (generation: OpenGeneration) => noteAttempts(database.sql, generation),
-    abandoned: new AbandonedStreams(),
+    abandoned,
     isDraining: () => isDraining,
     isDatabaseReachable: readinessOf(database.sql),
   };
@@ -73,9 +74,12 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
   if (database.isEmbedded) showWelcome(origin(), await prepareDemo(database.sql, config.dataFolder));
 
   return {
+    /** Everything within one deadline; what is still being read for its usage then is settled without it. */
     drain: async () => {
       isDraining = true;
-      await server.drain();
+      await server.drain(ledger.isBusy);
+      abandoned.giveUp();
+      await server.end(ledger.isBusy);
     },
   };
 }
@@ -87,9 +91,8 @@ async function startLedger(config: Config, database: Database, log: Log, closers
   const ledger = openLedger(database.openDedicated, spool, log);
   closers.add('ledger', ledger.close);
   await settleLeftBehind(ledger, spool, log);
-  const lease = await takeLease(database.sql, ledger, node, log);
+  const lease = await takeLease(database.openDedicated, ledger, node, log);
   closers.add('lease', lease.stop);
-  closers.add('settlements', ledger.whenSettled);
   return { ledger, node };
 }
 

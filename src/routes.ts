@@ -72,13 +72,14 @@ async function answer(
 
 function refuse(thrown: unknown, requestId: string, route: string, services: Services): Response {
   const error = thrown instanceof ApiError ? thrown : new ApiError('internal_error', { cause: thrown });
-  const { status, retryable } = errorTable[error.code];
+  const { status, type, retryable } = errorTable[error.code];
   if (status === null || status >= 500)
     services.log.error('request failed', { requestId, route, code: error.code, error });
   const headers = new Headers();
   if (error.rate !== null) setRateLimitHeaders(headers, error.rate);
   if (error.retryAfterSeconds !== undefined) headers.set('retry-after', `${error.retryAfterSeconds}`);
-  // SDKs retry every 5xx unless told not to.
-  if (status !== null && status >= 500 && retryable === 'no') headers.set('x-should-retry', 'false');
+  // SDKs retry every 5xx unless told not to. After a failure of billing, usage is to be looked at first.
+  const mustNotRetry = retryable === 'no' || type === 'billing_error';
+  if (status !== null && status >= 500 && mustNotRetry) headers.set('x-should-retry', 'false');
   return Response.json(presentError(error), { status: status ?? 500, headers });
 }

@@ -111,6 +111,10 @@ async function money({ accountId }: Customer): Promise<{ balance: string; held: 
   return { ...row };
 }
 
+async function settledAll(one: Ledger): Promise<void> {
+  while (one.isBusy()) await Bun.sleep(20);
+}
+
 async function expectSound(): Promise<void> {
   const findings = await auditLedger(database.sql);
   expect(findings.filter(({ violations }) => violations > 0)).toEqual([]);
@@ -154,7 +158,12 @@ test('what a node that has stopped left open is given back, once, and the late n
   await database.sql`insert into nodes (id, name, stopped_at) values (${dead}, 'dead', now())`;
   const orphan = hold(owner, 60n, dead);
   await ledger.hold(orphan);
-  const lease = await takeLease(database.sql, ledger, { id: newId(), name: 'living' }, log);
+  const lease = await takeLease(
+    () => new SQL(database.url, { max: 1 }),
+    ledger,
+    { id: newId(), name: 'living' },
+    log,
+  );
   const deadline = Date.now() + 30_000;
   while ((await money(owner)).held !== '0' && Date.now() < deadline) await Bun.sleep(100);
   expect(await money(owner)).toEqual({ balance: '100', held: '0' });
@@ -180,7 +189,7 @@ test('one settlement that the database refuses does not fail the others it trave
   const first = careful.settle(impossible, () => settlement(bad, null));
   const results = await Promise.all([careful.settle(settlement(good, 5n)), first]);
   expect(results).toEqual(['settled', 'late']);
-  await careful.whenSettled();
+  await settledAll(careful);
   await careful.close();
   expect(await money(owner)).toEqual({ balance: '995', held: '0' });
   await expectSound();
@@ -234,7 +243,7 @@ test('a database that stops answering is left for a new connection, and everythi
   const result = await frozen.settle(settlement(held, 7n));
   process.kill(pid, 'SIGCONT');
   expect(['settled', 'late']).toContain(result);
-  await frozen.whenSettled();
+  await settledAll(frozen);
   await frozen.close();
   expect(await money(owner)).toEqual({ balance: '93', held: '0' });
   await expectSound();
@@ -266,7 +275,7 @@ test('a settlement goes through although its connection is cut again and again',
   );
   isDone = true;
   await cutting;
-  await unlucky.whenSettled();
+  await settledAll(unlucky);
   await unlucky.close();
   const [{ charges }] = await database.sql<[{ charges: number }]>`
     select count(*)::int as charges from ledger_entries where account_id = ${owner.accountId} and kind = 'charge'`;

@@ -42,6 +42,10 @@ export async function createChatCompletion(
     provider: candidates[0]?.connection.provider.name ?? '',
     hold: costAtRates(dearestTokenRates(price, bounds.inputTokens), bounds).total,
   });
+  if (request.signal.aborted) {
+    await generation.abandon();
+    return new Response();
+  }
   const run = { requestId, chat, price, generation, client: request.signal };
   const response = chat.stream
     ? await answerAsStream(run, candidates, services)

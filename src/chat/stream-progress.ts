@@ -13,7 +13,7 @@ export class StreamProgress {
   isFinished = false;
   /** The provider has said that nothing follows. */
   isEnded = false;
-  /** Why the stream must not go on. */
+  /** Why nothing more of the stream is passed on. */
   failure: ErrorCode | null = null;
   #lastText = '';
   #repetitions = 0;
@@ -22,21 +22,23 @@ export class StreamProgress {
     this.#chunks = chunks;
   }
 
-  /** The text of the chunks that these events become, up to a failure if they amount to one. */
+  /** The text of the chunks that these events become; none once the stream has failed or ended. */
   take(events: readonly ChatEvent[]): string {
     let text = '';
     for (const event of events) {
+      if (this.isEnded) break;
       if (event.type === 'text' && this.#isRepeatedTooOften(event.text)) {
-        this.failure = 'repeated_streaming_chunk_limit';
-        return text;
+        this.failure ??= 'repeated_streaming_chunk_limit';
       }
-      text += this.#chunk(event);
+      const chunk = this.#chunk(event);
+      if (this.failure === null) text += chunk;
     }
     return text;
   }
 
   /** Why the stream cannot count as complete now that the provider has ended it; null when it can. */
   missing(): ErrorCode | null {
+    if (this.failure !== null) return this.failure;
     if (!this.isFinished) return 'provider_stream_error';
     return this.usage === null ? 'usage_missing' : null;
   }

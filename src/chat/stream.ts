@@ -86,12 +86,14 @@ async function deliver(
   }
   stream.close();
   const problem = await settle(run, stream.status, progress, outcome, client.isGone);
-  if (problem !== null) await client.write(errorEvent(new ApiError(problem)));
-  else if (run.chat.includeUsage && progress.usage !== null) await client.write(chunks.usage(progress.usage));
+  // A failure of the stream itself was told when it happened.
+  if (problem !== null && problem !== progress.failure) await client.write(errorEvent(new ApiError(problem)));
+  if (problem === null && run.chat.includeUsage && progress.usage !== null)
+    await client.write(chunks.usage(progress.usage));
   await client.write(endOfStream);
 }
 
-/** Passes on what the provider sends, and reads on for the usage when the client has gone. */
+/** Passes on what the provider sends, and reads on for the usage when nobody gets it any more. */
 async function relay(
   stream: ChatEventStream,
   first: readonly ChatEvent[],
@@ -103,6 +105,7 @@ async function relay(
   let reading: Abandoned | null = null;
   let events: readonly ChatEvent[] | null = first;
   let text = chunks.role();
+  let isToldOfFailure = false;
   try {
     while (events !== null) {
       text += progress.take(events);
@@ -111,13 +114,16 @@ async function relay(
         if (taken !== undefined) await taken;
         text = '';
       }
-      if (progress.failure !== null) return { failure: progress.failure, wasCut: true };
+      if (progress.failure !== null && !isToldOfFailure) {
+        isToldOfFailure = true;
+        await client.write(errorEvent(new ApiError(progress.failure)));
+      }
       if (progress.isEnded) break;
-      if (client.isGone) {
+      if (client.isGone || progress.failure !== null) {
         reading ??= abandoned.begin();
-        if (reading === null) return { failure: null, wasCut: true };
+        if (reading === null) return { failure: progress.failure, wasCut: true };
         events = await reading.within(stream.next());
-        if (reading.isOver()) return { failure: null, wasCut: true };
+        if (reading.isOver()) return { failure: progress.failure, wasCut: true };
       } else {
         events = await stream.next();
       }
@@ -155,11 +161,16 @@ function endingOf(
   problem: ErrorCode | null,
   isGone: boolean,
 ): Ending {
-  const isBillable = usage !== null && isFinished && problem === null;
+  // What was delivered before a provider began to repeat itself was used, and is paid for like the rest.
+  const isUsed = problem === null || problem === 'repeated_streaming_chunk_limit';
+  const isBillable = usage !== null && isFinished && isUsed;
   if (isGone) {
     if (isBillable) return billed(run, usage, 'cancelled', 'write_off');
     return { ...failure('provider_stream_error', 'usage_missing'), status: 'cancelled', errorCode: null };
   }
-  if (isBillable) return billed(run, usage, 'completed', 'write_off');
+  if (isBillable) {
+    const ending = billed(run, usage, 'completed', 'write_off');
+    return problem === null ? ending : { ...ending, status: 'failed', errorCode: problem };
+  }
   return failure(problem ?? 'usage_missing', 'usage_missing');
 }

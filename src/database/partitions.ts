@@ -6,10 +6,10 @@ const aheadDays = 365;
 const everyMs = 24 * 60 * 60 * 1000;
 const partitionLock = 7_012_018_004;
 
-/** Makes what is missing; several nodes may do so at once. */
+/** Makes what is missing, last month included, for a node whose clock is slow; several nodes may do so at once. */
 export async function createPartitions(sql: SQL): Promise<void> {
   await sql`select pg_advisory_xact_lock(${partitionLock})`;
-  await sql`select create_partitions(current_date, current_date + ${aheadDays}::int)`;
+  await sql`select create_partitions(current_date - 31, current_date + ${aheadDays}::int)`;
 }
 
 /** For a gateway that runs for months: migrating made those of the first year. */

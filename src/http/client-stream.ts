@@ -11,7 +11,6 @@ const deadlines = new Deadlines();
 export class ClientStream {
   /** Null for a client that had gone before anything could be written. */
   readonly #controller: ReadableStreamDirectController | null;
-  readonly #whenGone: Promise<void>;
   #isGone: boolean;
   #isStalled = false;
   #leave: () => void = () => undefined;
@@ -19,9 +18,6 @@ export class ClientStream {
   constructor(controller: ReadableStreamDirectController | null) {
     this.#controller = controller;
     this.#isGone = controller === null;
-    this.#whenGone = new Promise((resolve) => {
-      this.#leave = resolve;
-    });
   }
 
   get isGone(): boolean {
@@ -52,7 +48,9 @@ export class ClientStream {
       this.#isStalled = true;
       this.leave();
     });
-    await Promise.race([taken.catch(() => this.leave()), this.#whenGone]);
+    const { promise: gone, resolve } = Promise.withResolvers<void>();
+    this.#leave = resolve;
+    await Promise.race([taken.catch(() => this.leave()), gone]);
     deadline.clear();
   }
 }

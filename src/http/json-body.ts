@@ -6,16 +6,24 @@ import { inspectTree, maxDepth } from './json-tree.ts';
 
 export const maxBodyBytes = 20 * 1024 * 1024;
 
+/** Millions of tiny values in one body would keep every other request waiting for seconds. */
+const mostValues = 100_000;
+/** A body of this size cannot hold enough of them to matter. */
+const smallBodyBytes = 131_072;
+
 /** Stateless between whole texts, so one serves every request. A byte order mark is dropped. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** Always an object. Throws only ApiErrors, all of status 400. */
 export async function readJsonBody(request: Request): Promise<unknown> {
   checkContentType(request.headers.get('content-type'));
+  if (request.headers.get('content-encoding') !== null)
+    throw new ApiError('invalid_request', { message: 'The body must not be compressed.' });
   return parseJsonBody(await readBytes(request));
 }
 
 export function parseJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): unknown {
+  if (bytes.byteLength > smallBodyBytes) refuseTooManyValues(new Uint8Array(bytes));
   const text = decode(bytes);
   const body = parse(text);
   if (typeof body !== 'object' || body === null || Array.isArray(body))
@@ -25,6 +33,29 @@ export function parseJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): unk
   if (keys !== countKeys(text)) throw duplicateRefusal(text);
   return body;
 }
+
+/** Counts what separates values, outside of strings, before anything is made of them. */
+function refuseTooManyValues(bytes: Uint8Array): void {
+  let separators = 0;
+  for (let place = 0; place < bytes.length; place++) {
+    const byte = bytes[place];
+    if (byte === quote) place = endOfString(bytes, place);
+    else if ((byte === comma || byte === colon) && ++separators > mostValues)
+      throw new ApiError('invalid_parameter', { message: `The body holds more than ${mostValues} values.` });
+  }
+}
+
+/** Hops from quote to quote, because a string may be an image of many megabytes. */
+function endOfString(bytes: Uint8Array, start: number): number {
+  for (let end = bytes.indexOf(quote, start + 1); end >= 0; end = bytes.indexOf(quote, end + 1)) {
+    let backslashes = 0;
+    while (bytes[end - 1 - backslashes] === backslash) backslashes += 1;
+    if (backslashes % 2 === 0) return end;
+  }
+  return bytes.length;
+}
+
+const [quote = 0, backslash, comma, colon] = Buffer.from('"\\,:');
 
 function decode(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): string {
   try {

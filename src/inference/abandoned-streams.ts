@@ -15,7 +15,8 @@ export const abandonLimits: AbandonLimits = { longestMs: 60_000, mostAtOnce: 1_0
 
 export class AbandonedStreams {
   readonly #limits: AbandonLimits;
-  #count = 0;
+  readonly #giveUps = new Set<() => void>();
+  #isGivenUp = false;
 
   constructor(limits: AbandonLimits = abandonLimits) {
     this.#limits = limits;
@@ -23,22 +24,28 @@ export class AbandonedStreams {
 
   /** Null when as many as allowed are being read on already. */
   begin(): Abandoned | null {
-    if (this.#count >= this.#limits.mostAtOnce) return null;
-    this.#count += 1;
-    const endsAtMs = performance.now() + this.#limits.longestMs;
+    if (this.#isGivenUp || this.#giveUps.size >= this.#limits.mostAtOnce) return null;
+    const { promise: over, resolve } = Promise.withResolvers<null>();
+    let isOver = false;
+    const giveUp = () => {
+      isOver = true;
+      resolve(null);
+    };
+    const timer = setTimeout(giveUp, this.#limits.longestMs);
+    this.#giveUps.add(giveUp);
     return {
-      isOver: () => performance.now() >= endsAtMs,
-      within: (promise) => orNull(promise, endsAtMs - performance.now()),
+      isOver: () => isOver,
+      within: (promise) => Promise.race([promise, over]),
       end: () => {
-        this.#count -= 1;
+        clearTimeout(timer);
+        this.#giveUps.delete(giveUp);
       },
     };
   }
-}
 
-function orNull<Result>(promise: Promise<Result>, withinMs: number): Promise<Result | null> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(null), Math.max(0, withinMs));
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
+  /** Ends all of them now, and begins no more: the process is about to stop. */
+  giveUp(): void {
+    this.#isGivenUp = true;
+    for (const giveUp of this.#giveUps) giveUp();
+  }
 }

@@ -24,8 +24,11 @@ export type Admitted = Readonly<{ generation: OpenGeneration; rate: RateLimit }>
 export class Admitter {
   readonly #ledger: Ledger;
   readonly #nodeId: string;
-  /** Keys that were told to wait, and until when: a flood of one key costs the database nothing. */
-  readonly #waiting = new Map<string, { untilMs: number; rate: RateLimit }>();
+  /**
+   * Keys that were told to wait, and until when: a flood of one key costs the database nothing. What is known of a key
+   * is read anew every few seconds and whenever it changes, and what was told to it goes with it.
+   */
+  readonly #waiting = new WeakMap<ApiKey, { untilMs: number; rate: RateLimit }>();
 
   constructor(ledger: Ledger, nodeId: string) {
     this.#ledger = ledger;
@@ -33,7 +36,7 @@ export class Admitter {
   }
 
   async admit(admission: Admission): Promise<Admitted> {
-    this.#refuseWhoMustWait(admission.key.id);
+    this.#refuseWhoMustWait(admission.key);
     const createdAtMs = Date.now();
     const facts = {
       id: admission.id,
@@ -47,7 +50,7 @@ export class Admitter {
     };
     const attempt = openAttempt(1, admission.provider, createdAtMs);
     const result = await this.#hold(facts, attempt, admission);
-    if (result.outcome === 'refused') throw this.#refusal(admission.key.id, result);
+    if (result.outcome === 'refused') throw this.#refusal(admission.key, result);
     return { generation: new OpenGeneration(facts, attempt, this.#ledger), rate: result.rate };
   }
 
@@ -70,21 +73,17 @@ export class Admitter {
     }
   }
 
-  #refuseWhoMustWait(keyId: string): void {
-    const waiting = this.#waiting.get(keyId);
+  #refuseWhoMustWait(key: ApiKey): void {
+    const waiting = this.#waiting.get(key);
     if (!waiting) return;
     const leftMs = waiting.untilMs - performance.now();
     if (leftMs > 0) throw rateLimited(leftMs, waiting.rate);
-    this.#waiting.delete(keyId);
   }
 
-  #refusal(
-    keyId: string,
-    { code, rate, retryAfterMs }: Extract<HoldResult, { outcome: 'refused' }>,
-  ): ApiError {
+  #refusal(key: ApiKey, { code, rate, retryAfterMs }: Extract<HoldResult, { outcome: 'refused' }>): ApiError {
     if (code !== 'rate_limit_exceeded' || retryAfterMs === null || rate === null)
       return new ApiError(code, { rate });
-    this.#waiting.set(keyId, { untilMs: performance.now() + retryAfterMs, rate });
+    this.#waiting.set(key, { untilMs: performance.now() + retryAfterMs, rate });
     return rateLimited(retryAfterMs, rate);
   }
 }

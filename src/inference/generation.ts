@@ -63,6 +63,12 @@ export class OpenGeneration {
     return this.#ledger.settle(this.#settlement(ending), () => this.#settlement(whenLate));
   }
 
+  /** For a client that left before anything was asked of a provider: it is not charged. */
+  async abandon(): Promise<void> {
+    this.endAttempt('cancelled', null, null);
+    await this.settle({ ...failure('internal_error'), status: 'cancelled', errorCode: null });
+  }
+
   #settlement(ending: Ending): Settlement {
     const completedAtMs = Date.now();
     const { createdAtMs } = this.facts;

@@ -66,11 +66,12 @@ async function asProviderError(generation: OpenGeneration, thrown: unknown): Pro
   throw thrown;
 }
 
+/** A provider that answered with success has most likely charged for what could not be used. */
 async function settleFailure(generation: OpenGeneration, problem: ProviderError): Promise<ApiError> {
-  await generation.settle(failure(problem.code));
-  return new ApiError(problem.code, {
-    ...(problem.retryAfterSeconds === null ? {} : { retryAfterSeconds: problem.retryAfterSeconds }),
-  });
+  const { code, upstreamStatus, retryAfterSeconds } = problem;
+  const wasAnswered = upstreamStatus !== null && upstreamStatus >= 200 && upstreamStatus < 300;
+  await generation.settle(failure(code, wasAnswered ? 'usage_missing' : null));
+  return new ApiError(code, retryAfterSeconds === null ? {} : { retryAfterSeconds });
 }
 
 async function settleFailed(generation: OpenGeneration, code: ErrorCode, cause?: unknown): Promise<ApiError> {

@@ -75,13 +75,10 @@ const invariants: readonly Invariant[] = [
             from open_generations join generations on generations.id = open_generations.id`,
   },
   {
-    says: 'what each key spent this month equals its usage records of the month',
+    says: 'what each key spent in its month equals its usage records of that month',
     query: `select count(*) as checked, count(*) filter (where month_spent <> coalesce(total, 0)) as violations
-            from api_key_meters left join (
-              select key_id, date_trunc('month', billed_at at time zone 'UTC')::date as billed_month, sum(cost) as total
-              from usage_records where billed_at >= date_trunc('month', now() at time zone 'UTC') at time zone 'UTC' group by 1, 2
-            ) as used on used.key_id = api_key_meters.key_id and billed_month = month
-            where month = date_trunc('month', now() at time zone 'UTC')::date`,
+            from api_key_meters left join (select key_id, month, sum(cost) as total from usage_records group by 1, 2) as used
+            using (key_id, month)`,
   },
   {
     says: 'every entry, hold, usage record and write-off belongs to an account that exists',

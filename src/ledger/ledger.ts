@@ -17,15 +17,17 @@ export type Ledger = Readonly<{
    * settled, for as long as it takes.
    */
   settle: (settlement: Settlement, whenLate?: () => Settlement) => Promise<SettlementResult | 'late'>;
-  /** Resolves when everything that was held is settled, or after a while: others then give up what is still open. */
-  whenSettled: () => Promise<void>;
+  /** Settles what belongs to another node: tried once, because whoever asks looks again later. */
+  settleOnce: (settlement: Settlement) => Promise<SettlementResult>;
+  /** Whether this process has anything held that is not settled yet. */
+  isBusy: () => boolean;
+  /** Keeps what is still unsettled in the spool and ends. */
   close: () => Promise<void>;
 }>;
 
 const patienceMs = 5_000;
 const shortestPauseMs = 20;
 const longestPauseMs = 1_000;
-const farewellMs = 30_000;
 const silenceMs = 10_000;
 const deadlines = new Deadlines();
 
@@ -46,12 +48,13 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
   const unsettled = new Set<Promise<unknown>>();
   let writer = openWriter();
   let connection: ReservedSQL | null = null;
+  let isClosed = false;
 
   /** One connection for the whole transaction: a lost one must fail the batch, not run the rest of it elsewhere. */
   async function commit(batch: readonly Operation[]): Promise<OperationResult[]> {
-    connection ??= await reserveForLedger(writer);
     const silence = deadlines.start(silenceMs, hangUp);
     try {
+      connection ??= await reserveForLedger(writer);
       return await commitBatch(connection, batch);
     } catch (error) {
       const broken = connection;
@@ -116,7 +119,7 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
       const settled = settleUntilDone(settlement, () => {
         const late = whenLate();
         // In the file before anyone is told: from now on this is what happened.
-        spool.keep(late);
+        keepInSpool(late);
         resolve('late');
         return late;
       });
@@ -140,7 +143,8 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
         spool.forget(settlement);
         return result;
       } catch (error) {
-        spool.keep(settlement);
+        keepInSpool(settlement);
+        if (isClosed) throw error;
         log.error('not settled yet, trying again', { generationId: settlement.generation.id, error });
         if (!isLate && performance.now() >= lateAtMs) {
           isLate = true;
@@ -148,6 +152,15 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
         }
         await Bun.sleep(pauseMs);
       }
+    }
+  }
+
+  /** A disk that is full or broken must not end a settlement that may still succeed. */
+  function keepInSpool(settlement: Settlement): void {
+    try {
+      spool.keep(settlement);
+    } catch (error) {
+      log.error('not kept in the spool', { generationId: settlement.generation.id, error });
     }
   }
 
@@ -159,16 +172,22 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
   return {
     hold,
     settle,
-    whenSettled: async () => {
-      const deadline = performance.now() + farewellMs;
-      while (held.size + unsettled.size > 0 && performance.now() < deadline) await Bun.sleep(shortestPauseMs);
-    },
+    settleOnce: (settlement) => submit<SettlementResult>(settlement),
+    isBusy: () => held.size + unsettled.size > 0,
     close: async () => {
+      isClosed = true;
       await connection?.release();
       await writer.close({ timeout: 5 });
     },
   };
 }
+
+/** A node that freezes in the middle of a transaction must not keep the others from their accounts. */
+const sessionSettings = `
+  set plan_cache_mode = force_generic_plan;
+  set enable_seqscan = off;
+  set idle_in_transaction_session_timeout = '5s';
+  set lock_timeout = '5s'`;
 
 /**
  * The plans of the ledger's functions are made once and go by the indexes: what is sought are single rows by their IDs,
@@ -176,7 +195,7 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
  */
 async function reserveForLedger(writer: SQL): Promise<ReservedSQL> {
   const connection = await writer.reserve();
-  await connection.unsafe('set plan_cache_mode = force_generic_plan; set enable_seqscan = off');
+  await connection.unsafe(sessionSettings);
   return connection;
 }
 

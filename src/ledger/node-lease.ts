@@ -9,50 +9,86 @@ import { findOrphans } from './orphans.ts';
 
 export type NodeLease = Readonly<{ stop: () => Promise<void> }>;
 
-const heartbeatMs = 2_000;
+const beatMs = 2_000;
+const patienceMs = 4_000;
 const leaseSeconds = 10;
 
+/** `openConnection` opens a client for the lease alone: a heartbeat must not wait for anyone else's queries. */
 export async function takeLease(
-  sql: SQL,
+  openConnection: () => SQL,
   ledger: Ledger,
   node: { id: string; name: string },
   log: Log,
 ): Promise<NodeLease> {
-  await sql`insert into nodes (id, name) values (${node.id}, ${node.name})`;
+  let sql = openConnection();
   let steadySinceMs = performance.now();
-  let isBeating = false;
-  const timer = setInterval(beat, heartbeatMs);
+  await renew();
+  const beating = repeat(beatMs, async () => {
+    try {
+      await within(patienceMs, renew());
+    } catch (error) {
+      steadySinceMs = performance.now();
+      log.warn('heartbeat failed', { nodeId: node.id, error });
+      // A connection that does not answer may never do so again.
+      sql.close({ timeout: 0 }).catch(() => undefined);
+      sql = openConnection();
+    }
+  });
+  const reaping = repeat(beatMs, async () => {
+    try {
+      await reap();
+    } catch (error) {
+      log.warn('orphans not closed yet', { nodeId: node.id, error });
+    }
+  });
 
-  function beat(): void {
-    if (isBeating) return;
-    isBeating = true;
-    renewAndReap()
-      .catch((error: unknown) => {
-        steadySinceMs = performance.now();
-        log.warn('heartbeat failed', { nodeId: node.id, error });
-      })
-      .finally(() => {
-        isBeating = false;
-      });
-  }
-
-  async function renewAndReap(): Promise<void> {
+  async function renew(): Promise<void> {
     await sql`
       insert into nodes (id, name) values (${node.id}, ${node.name})
       on conflict (id) do update set heartbeat_at = now()`;
+  }
+
+  async function reap(): Promise<void> {
     // After the database was away every lease looks expired. Whoever lives has renewed it by the time a whole lease has
     // passed without trouble; only then is silence a sign of death.
     if (performance.now() - steadySinceMs < leaseSeconds * 1000) return;
     const orphans = await findOrphans(sql, leaseSeconds);
     if (orphans.length === 0) return;
     log.warn('closing what a dead node left open', { count: orphans.length });
-    await Promise.all(orphans.map((orphan) => ledger.settle(orphan)));
+    await Promise.all(orphans.map((orphan) => ledger.settleOnce(orphan)));
   }
 
   return {
     stop: async () => {
-      clearInterval(timer);
+      beating.stop();
+      reaping.stop();
       await sql`update nodes set stopped_at = now() where id = ${node.id}`;
+      await sql`delete from nodes where heartbeat_at < now() - interval '7 days'`;
+      await sql.close({ timeout: 1 });
     },
   };
+}
+
+/** Runs again and again, a pause apart, never twice at once. */
+function repeat(pauseMs: number, run: () => Promise<void>): { stop: () => void } {
+  let isRunning = false;
+  const timer = setInterval(() => {
+    if (isRunning) return;
+    isRunning = true;
+    const ended = () => {
+      isRunning = false;
+    };
+    run().then(ended, ended);
+  }, pauseMs);
+  return { stop: () => clearInterval(timer) };
+}
+
+async function within(durationMs: number, promise: Promise<void>): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('The database does not answer.')), durationMs);
+  try {
+    await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

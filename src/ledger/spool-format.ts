@@ -10,10 +10,14 @@ export function serializeSettlement(settlement: Settlement): string {
 /** Null for a line that a crash cut short. The file is this program's own, so its shape is not checked further. */
 export function parseSettlement(line: string): Settlement | null {
   try {
-    return JSON.parse(line, (_name, value: unknown) =>
-      typeof value === 'string' && /^-?\d+n$/.test(value) ? BigInt(value.slice(0, -1)) : value,
+    return JSON.parse(line, (name, value: unknown) =>
+      isAmount(name) && typeof value === 'string' ? BigInt(value.slice(0, -1)) : value,
     ) as Settlement;
   } catch {
     return null;
   }
+}
+
+function isAmount(name: string): boolean {
+  return name === 'input' || name === 'output' || name === 'total';
 }

@@ -33,16 +33,20 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
   let foreignFiles: string[] = [];
 
   function keep(settlement: Settlement): void {
-    if (kept.get(settlement.generation.id) === settlement) return;
+    const { id } = settlement.generation;
+    if (kept.get(id) === settlement) return;
+    // A release that is lost with this process is made up for by the other nodes.
+    if (settlement.cost === null && !kept.has(id)) return;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const file = openSync(ownFile, 'a', 0o600);
     try {
-      writeSync(file, `${serializeSettlement(settlement)}\n`);
+      // Begun on a line of its own: what a crash left unfinished before it must not spoil this one.
+      writeSync(file, `\n${serializeSettlement(settlement)}\n`);
       fsyncSync(file);
     } finally {
       closeSync(file);
     }
-    kept.set(settlement.generation.id, settlement);
+    kept.set(id, settlement);
   }
 
   function forget(settlement: Settlement): void {

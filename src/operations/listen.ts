@@ -9,11 +9,14 @@ export type Listening = Readonly<{
   address: string;
   /** An address that a browser on this machine can open, also when the gateway listens on all interfaces. */
   localOrigin: string;
-  /** Accepts nothing new and finishes what is under way; cuts off what takes too long. */
-  drain: () => Promise<void>;
+  /** Accepts nothing new and lets what is under way finish, within bounds. `isBusy` tells of work without a client. */
+  drain: (isBusy: () => boolean) => Promise<void>;
+  /** Cuts off what is left, and waits a moment for what that leads to. */
+  end: (isBusy: () => boolean) => Promise<void>;
 }>;
 
-const drainMs = 30_000;
+const drainMs = 26_000;
+const farewellMs = 3_000;
 const drainPollMs = 20;
 
 /** Far above what any endpoint takes, so that a body is refused by our own code and not by the server's bare 413. */
@@ -21,16 +24,19 @@ const largestBodyBytes = 1024 ** 3;
 
 export function listen({ host, port }: Pick<Config, 'host' | 'port'>, { routes, fetch }: Routes): Listening {
   const server = bind();
+  let stopped: Promise<void> = Promise.resolve();
   const isWildcard = ['0.0.0.0', '[::]'].includes(server.url.hostname);
   return {
     address: server.url.origin,
     localOrigin: isWildcard ? `http://127.0.0.1:${server.port}` : server.url.origin,
-    drain: async () => {
-      const stopped = server.stop();
-      const deadline = Date.now() + drainMs;
-      while (server.pendingRequests > 0 && Date.now() < deadline) await Bun.sleep(drainPollMs);
+    drain: async (isBusy) => {
+      stopped = server.stop();
+      await waitWhile(() => server.pendingRequests > 0 || isBusy(), drainMs);
+    },
+    end: async (isBusy) => {
       await server.stop(true);
       await stopped;
+      await waitWhile(isBusy, farewellMs);
     },
   };
 
@@ -55,4 +61,9 @@ export function listen({ host, port }: Pick<Config, 'host' | 'port'>, { routes, 
       throw new OperatorError(`Cannot listen on ${host} port ${port}: ${reason}. Check HOST and PORT.`);
     }
   }
+}
+
+async function waitWhile(isBusy: () => boolean, longestMs: number): Promise<void> {
+  const deadline = performance.now() + longestMs;
+  while (isBusy() && performance.now() < deadline) await Bun.sleep(drainPollMs);
 }

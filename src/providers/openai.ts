@@ -25,6 +25,8 @@ function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): Upstr
     url: `${upstream.baseUrl}/chat/completions`,
     headers: {
       'content-type': 'application/json',
+      // What is compressed cannot be bounded by the length it announces.
+      'accept-encoding': 'identity',
       'x-client-request-id': upstream.generationId,
       ...(upstream.apiKey === null ? {} : { authorization: `Bearer ${upstream.apiKey}` }),
     },
@@ -163,19 +165,22 @@ function readChoice(choice: Fields, known: Set<number>, events: ChatEvent[]): vo
   if (reason !== null) events.push({ type: 'finish', reason });
 }
 
+const mostToolIndex = 1_000;
+
 /** Only the first piece of a call carries its ID and name. */
 function readToolDelta(item: unknown, known: Set<number>, events: ChatEvent[]): void {
   const call = objectAt(item, 'function');
-  const index = isObject(item) && typeof item.index === 'number' ? item.index : 0;
+  const index = isObject(item) ? (item.index ?? 0) : 0;
+  if (!isCount(index) || index > mostToolIndex) throw new ProviderError('malformed_stream_chunk');
   if (isObject(item) && !known.has(index)) {
     if (typeof item.id !== 'string' || typeof call?.name !== 'string')
       throw new ProviderError('malformed_stream_chunk');
     known.add(index);
     events.push({ type: 'tool_call', index, id: item.id, name: call.name });
   }
-  if (typeof call?.arguments === 'string' && call.arguments !== '') {
-    events.push({ type: 'tool_arguments', index, text: call.arguments });
-  }
+  const text = call?.arguments ?? '';
+  if (typeof text !== 'string') throw new ProviderError('malformed_stream_chunk');
+  if (text !== '') events.push({ type: 'tool_arguments', index, text });
 }
 
 function parseChunk(data: string): Fields {
@@ -227,6 +232,8 @@ function arrayAt(value: Fields, name: string): unknown[] {
 }
 
 function firstChoice(body: unknown): Fields | null {
-  const choice: unknown = isObject(body) ? arrayAt(body, 'choices')[0] : null;
+  const choices = isObject(body) ? arrayAt(body, 'choices') : [];
+  // One choice is asked for; whatever else a provider sends is not part of the answer.
+  const choice = choices.find((one) => isObject(one) && (one.index ?? 0) === 0);
   return isObject(choice) ? choice : null;
 }

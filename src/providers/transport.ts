@@ -88,6 +88,8 @@ async function send({ url, headers, body }: UpstreamRequest, call: Call): Promis
       headers,
       body,
       redirect: 'manual',
+      // What is compressed would escape the bounds on what is read; it was not asked for.
+      decompress: false,
       signal: call.controller.signal,
     });
   } catch (error) {
@@ -130,11 +132,14 @@ function transportFailure(error: unknown, call: Call, status: number | null): Pr
   return new ProviderError(unreachable.has(code) ? 'provider_unavailable' : 'provider_unknown_error', status);
 }
 
+/** What is beyond a day, or no time at all, is no advice. */
+const longestRetryAfterSeconds = 86_400;
+
 function retryAfterSeconds(response: Response): number | null {
   const text = response.headers.get('retry-after') ?? '';
-  if (/^\d{1,6}$/.test(text)) return Number(text);
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - Date.now()) / 1000));
+  const at = /^\d{1,9}$/.test(text) ? Date.now() + Number(text) * 1000 : Date.parse(text);
+  const seconds = Math.max(0, Math.ceil((at - Date.now()) / 1000));
+  return seconds <= longestRetryAfterSeconds ? seconds : null;
 }
 
 async function readText(response: Response, call: Call): Promise<string> {

@@ -33,7 +33,8 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
       settled.push(settlement);
       return Promise.resolve('settled' as const);
     },
-    whenSettled: () => Promise.resolve(),
+    settleOnce: () => Promise.reject(new Error('not asked')),
+    isBusy: () => false,
     close: () => Promise.resolve(),
   };
   let count = 0;

@@ -300,7 +300,6 @@ describe('in-band errors', () => {
     ['[[error-event 2]] a b c d', 'provider_stream_error', 'provider_error', 2],
     ['[[malformed 2]] a b c d', 'malformed_stream_chunk', 'provider_error', 2],
     ['[[malformed 0]] a', 'malformed_stream_chunk', 'provider_error', 0],
-    ['[[repeat 200]]', 'repeated_streaming_chunk_limit', 'provider_error', 100],
     ['[[empty]]', 'empty_provider_stream', 'provider_error', 0],
     ['[[no-usage]] hi', 'usage_missing', 'billing_error', null],
     ['[[bad-usage negative]] hi', 'usage_missing', 'billing_error', null],
@@ -321,6 +320,22 @@ describe('in-band errors', () => {
       cost: null,
       error: { code, type },
     } as Body);
+  });
+
+  test('repeated_streaming_chunk_limit: nothing more is passed on, but what was used is paid for', async () => {
+    const response = await send(ask('[[repeat 200]]', { stream: true }));
+    const { chunks, error, isDone } = await readStream(response);
+    expect(error).toMatchObject({ code: 'repeated_streaming_chunk_limit', type: 'provider_error' });
+    expect(isDone).toBe(true);
+    expect(chunks.filter((chunk) => chunk.choices[0]?.delta.content)).toHaveLength(100);
+    const generation = await look(response);
+    expect(generation).toMatchObject({
+      status: 'failed',
+      usage: { output_tokens: 200 },
+      attempts: [{ status: 'failed', error: 'repeated_streaming_chunk_limit' }],
+      error: { code: 'repeated_streaming_chunk_limit' },
+    } as Body);
+    expect(Number(generation.cost?.total)).toBeGreaterThan(0);
   });
 
   test('insufficient_balance when the answer cost more than is there: what is there is taken, the rest written off', async () => {
@@ -480,6 +495,15 @@ describe('400, 404, 503 before a Generation exists', () => {
       'invalid_request',
     );
     await expectError(await send(JSON.stringify(ask('x'.repeat(21_000_000)))), 400, 'invalid_request');
+
+    expect(
+      (await send(`{${Array.from({ length: 1_500_000 }, (_, index) => `"k${index}":1`).join()}}`)).status,
+    ).toBe(400);
+    await expectError(
+      await send(ask('x'), { headers: { 'content-encoding': 'gzip' } }),
+      400,
+      'invalid_request',
+    );
     expect(
       (await send(`{"model":"full","messages":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)).status,
     ).toBe(400);
