@@ -171,6 +171,9 @@ test('what a node that has stopped left open is given back, once, and the late n
     await database.sql`select status, error_code from generations where id = ${orphan.generation.id}`;
   expect(row).toEqual({ status: 'failed', error_code: 'gateway_interrupted' });
   expect(await ledger.settle(settlement(orphan, 30n))).toBe('interrupted');
+  const [loss] =
+    await database.sql`select reason, amount from write_offs where generation_id = ${orphan.generation.id}`;
+  expect(loss).toEqual({ reason: 'interrupted', amount: '0.000000000030' });
   expect(await money(owner)).toEqual({ balance: '100', held: '0' });
   await lease.stop();
   await expectSound();
@@ -297,7 +300,19 @@ const action = fc.record({
   whenShort: fc.constantFrom('withhold' as const, 'write_off' as const),
 });
 
-test('after any sequence of batches, sent once, twice or cut off before their commit, the ledger is sound', async () => {
+/** Sends a batch while its connection is being cut, then again until its outcome is known. */
+async function commitThroughCut(batch: Operation[], cutAfterMs: number): Promise<void> {
+  const writer = new SQL(database.url, { max: 1, bigint: true });
+  const connection = await writer.reserve();
+  const [{ pid }] = await connection<[{ pid: number }]>`select pg_backend_pid() as pid`;
+  const cut = Bun.sleep(cutAfterMs).then(() => database.sql`select pg_terminate_backend(${pid})`);
+  const outcome = await commitBatch(connection, batch).catch(() => 'unknown');
+  await cut;
+  await writer.close({ timeout: 0 });
+  if (outcome === 'unknown') await commitThroughCut(batch, cutAfterMs + 5);
+}
+
+test('after any sequence of batches, sent once, twice or cut off at any moment, the ledger is sound', async () => {
   const connection = new SQL(database.url, { max: 1, bigint: true });
   await fc.assert(
     fc.asyncProperty(
@@ -330,8 +345,9 @@ test('after any sequence of batches, sent once, twice or cut off before their co
           const batch = unique.filter(
             ({ kind, generation }) => kind === 'hold' || !heldHere.has(generation.id),
           );
-          if (batch.length > 0 && !actions.some(({ kind }) => kind === 'crash'))
-            await commitBatch(connection, batch);
+          const crash = actions.find(({ kind }) => kind === 'crash');
+          if (batch.length > 0 && crash) await commitThroughCut(batch, (crash.pick % 8) / 2);
+          else if (batch.length > 0) await commitBatch(connection, batch);
           previous = batch;
         }
         await expectSound();

@@ -32,6 +32,7 @@ export async function commitBatch(connection: SQL, batch: readonly Operation[]):
         ? applyHold(operation, rows, effects)
         : applySettlement(operation, rows, effects),
     );
+    await effects.writeLateLosses(connection);
     await Promise.all([
       effects.write(connection, rows.accounts, rows.meters, rows.month),
       connection.unsafe('commit'),
@@ -67,7 +68,8 @@ function applySettlement(settlement: Settlement, rows: Rows, effects: Effects): 
   const account = rows.accounts.get(accountId);
   const meter = rows.meters.get(keyId);
   const hold = rows.openHolds.get(id);
-  if (hold === undefined || !account || !meter) return rows.ended.get(id) ?? 'interrupted';
+  if (hold === undefined || !account || !meter)
+    return effects.tooLate(settlement, rows.ended.get(id) ?? 'interrupted');
   const decision = decideSettlement(account, meter, hold, settlement);
   rows.accounts.set(accountId, decision.account);
   rows.meters.set(keyId, decision.meter);

@@ -1,7 +1,8 @@
 /** Collects what a batch of decisions changes, as rows, and hands all of it to the database in one statement. */
 import type { SQL } from 'bun';
+import type { Money } from '../lib/money.ts';
 import type { AccountState, MeterState, SettlementDecision } from './decide.ts';
-import type { Attempt, Hold, Settlement } from './operations.ts';
+import type { Attempt, Hold, Settlement, SettlementResult } from './operations.ts';
 
 export class Effects {
   readonly #accountIds = new Set<string>();
@@ -11,6 +12,7 @@ export class Effects {
   readonly #attempts: object[] = [];
   readonly #charges: object[] = [];
   readonly #writeOffs: object[] = [];
+  readonly #lateLosses: { id: string; total: Money }[] = [];
 
   hold({ generation, nodeId, provider, amount, attempts }: Hold): void {
     this.#touch(generation);
@@ -74,6 +76,23 @@ export class Effects {
     }
   }
 
+  /** What was used by a Generation that had been given up is known now, though it can no longer be charged. */
+  tooLate({ generation, cost }: Settlement, result: SettlementResult): SettlementResult {
+    if (result === 'interrupted' && cost !== null)
+      this.#lateLosses.push({ id: generation.id, total: cost.total });
+    return result;
+  }
+
+  /** Rare, and so a statement for each. */
+  async writeLateLosses(connection: SQL): Promise<void> {
+    for (const { id, total } of this.#lateLosses) {
+      await connection`
+        update write_offs set amount = ${`${total}`}::text::numeric * 0.000000000001
+        where generation_id = ${id} and amount is null and ${`${total}`}::text::numeric > 0`;
+    }
+  }
+
+  /** One statement, sent at once: the commit follows it on the same connection without waiting. */
   async write(
     connection: SQL,
     accounts: ReadonlyMap<string, AccountState>,

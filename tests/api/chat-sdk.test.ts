@@ -1,7 +1,7 @@
 /** The clients that customers have, as they come: the OpenAI SDK, the AI SDK and curl. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { dynamicTool, generateText, jsonSchema, streamText } from 'ai';
+import { dynamicTool, generateText, jsonSchema, Output, streamText } from 'ai';
 import OpenAI from 'openai';
 import { type ChatFixture, finishedGeneration, openChatFixture } from '../support/chat-fixture.ts';
 
@@ -165,6 +165,13 @@ describe('the OpenAI SDK', () => {
 });
 
 describe('the AI SDK', () => {
+  const structured = () =>
+    createOpenAICompatible({
+      name: 'tollgate',
+      baseURL: `${fixture.gateway.origin}/v1`,
+      apiKey: key,
+      supportsStructuredOutputs: true,
+    })('full');
   const model = () =>
     createOpenAICompatible({
       name: 'tollgate',
@@ -191,6 +198,28 @@ describe('the AI SDK', () => {
     expect(whole.toolCalls.map((call) => call.toolName)).toEqual(['weather', 'traffic']);
     const streamed = streamText({ model: model(), prompt: '[[tools 2]] go', tools: made });
     expect((await streamed.toolCalls).map((call) => call.toolName)).toEqual(['weather', 'traffic']);
+  });
+
+  test('sends an image and gets JSON by schema', async () => {
+    const seen = await generateText({
+      model: model(),
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Look' },
+            { type: 'file', data: Buffer.from('iVBORw0KGgo=', 'base64'), mediaType: 'image/png' },
+          ],
+        },
+      ],
+    });
+    expect(seen.text).toContain('1 image');
+    const { output } = await generateText({
+      model: structured(),
+      prompt: 'Where?',
+      output: Output.object({ schema: jsonSchema<{ city: string }>(parameters as never) }),
+    });
+    expect(Object.keys(output)).toEqual(['city']);
   });
 
   test('aborts, and reads errors', async () => {
@@ -225,6 +254,26 @@ describe('curl', () => {
     expect(await curl({ model: 'full', messages: [] }, '-i')).toMatch(
       /^HTTP\/1.1 400 [\s\S]*x-service-request-id: req_[\s\S]*"param":"messages"/i,
     );
+  });
+
+  test('calls tools in both modes, sends an image and gets JSON by schema', async () => {
+    const asked = { model: 'full', messages: [user('[[tools 2]] go')], tools };
+    expect(await curl(asked)).toMatch(/"finish_reason":"tool_calls".*"name":"weather".*"name":"traffic"/);
+    expect(await curl({ ...asked, stream: true })).toMatch(
+      /"name":"weather"[\s\S]*"finish_reason":"tool_calls"/,
+    );
+    const looking = {
+      model: 'full',
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'Look' }, image] }],
+    };
+    expect(await curl(looking)).toContain('1 image');
+    const schema = { name: 'place', schema: parameters };
+    const where = {
+      model: 'full',
+      messages: [user('Where?')],
+      response_format: { type: 'json_schema', json_schema: schema },
+    };
+    expect(await curl(where)).toContain('{\\"city\\":');
   });
 
   test('cut off by a time limit, is settled as cancelled', async () => {
