@@ -131,8 +131,9 @@ async function relay(
     return { failure: progress.missing(), wasCut: false };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    // A finished answer with its usage is whole, even if the connection broke before the last marker.
-    return { failure: progress.missing() === null ? null : error.code, wasCut: false };
+    // A finished answer with its usage is whole, even if the connection broke before the last marker. A failure that the
+    // client has been told of stays what it was.
+    return { failure: progress.missing() === null ? null : (progress.failure ?? error.code), wasCut: false };
   } finally {
     reading?.end();
   }

@@ -338,6 +338,14 @@ describe('in-band errors', () => {
     expect(Number(generation.cost?.total)).toBeGreaterThan(0);
   });
 
+  test('a provider that repeats itself and then breaks off is one failure, told once, and not charged', async () => {
+    const response = await send(ask('[[repeat 200]] [[cut 150]]', { stream: true }));
+    const text = await response.clone().text();
+    expect(text.match(/"error":/g)).toHaveLength(1);
+    expect((await readStream(response)).error).toMatchObject({ code: 'repeated_streaming_chunk_limit' });
+    expect(await look(response)).toMatchObject({ status: 'failed', usage: null, cost: null } as Body);
+  });
+
   test('insufficient_balance when the answer cost more than is there: what is there is taken, the rest written off', async () => {
     const { key: own, account } = await fixture.customer('0.001');
     const response = await send(ask('[[usage 1 900]] hi', { stream: true, max_tokens: 10 }), { key: own });
