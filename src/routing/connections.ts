@@ -1,9 +1,10 @@
 import type { Catalog, Provider } from '../models/model.ts';
+import { chatAdapter } from '../providers/chat-call.ts';
 
 /** Where a provider is reached and with what. The key never leaves the headers of a call to that provider. */
 export type ProviderConnection = Readonly<{ provider: Provider; baseUrl: string; apiKey: string | null }>;
 
-/** The providers that can be called: those whose key is in the environment, or that need none. */
+/** The providers that can be called: whose format is spoken, and whose key is in the environment or not needed. */
 export function connectProviders(
   catalog: Catalog,
   secret: (name: string) => string | null,
@@ -18,8 +19,12 @@ export function connectProviders(
         : provider.apiKeyEnv === null
           ? null
           : secret(provider.apiKeyEnv);
-    const isConfigured = apiKey !== null || provider.apiKeyEnv === null;
+    const isConfigured = isSpoken(provider.adapter) && (apiKey !== null || provider.apiKeyEnv === null);
     if (baseUrl !== null && isConfigured) connections.set(provider.id, { provider, baseUrl, apiKey });
   }
   return connections;
+}
+
+function isSpoken(adapter: Provider['adapter']): boolean {
+  return chatAdapter(adapter) !== null;
 }
