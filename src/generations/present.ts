@@ -5,15 +5,15 @@ import { requestIdFromUuid } from '../lib/ids.ts';
 import type { GenerationRecord } from './generation-store.ts';
 
 export function presentGeneration(record: GenerationRecord) {
-  const isFallback = record.attempts.length > 1;
+  const summary = presentSummary(record);
   return {
-    ...presentSummary(record),
+    ...summary,
     streaming: record.streaming,
     time_to_first_token_ms: record.timeToFirstTokenMs,
     tokens_per_second: tokensPerSecond(record),
     routing: {
       selected_provider: record.provider,
-      fallback: isFallback,
+      fallback: summary.fallback,
       attempt_count: record.attempts.length,
     },
     attempts: record.attempts.map(presentAttempt),

@@ -9,29 +9,23 @@ export type Abandoned = Readonly<{
   end: () => void;
 }>;
 
-export type AbandonLimits = Readonly<{ longestMs: number; mostAtOnce: number }>;
-
-export const abandonLimits: AbandonLimits = { longestMs: 60_000, mostAtOnce: 1_000 };
+const longestMs = 60_000;
+const mostAtOnce = 1_000;
 
 export class AbandonedStreams {
-  readonly #limits: AbandonLimits;
   readonly #giveUps = new Set<() => void>();
   #isGivenUp = false;
 
-  constructor(limits: AbandonLimits = abandonLimits) {
-    this.#limits = limits;
-  }
-
   /** Null when as many as allowed are being read on already. */
   begin(): Abandoned | null {
-    if (this.#isGivenUp || this.#giveUps.size >= this.#limits.mostAtOnce) return null;
+    if (this.#isGivenUp || this.#giveUps.size >= mostAtOnce) return null;
     const { promise: over, resolve } = Promise.withResolvers<null>();
     let isOver = false;
     const giveUp = () => {
       isOver = true;
       resolve(null);
     };
-    const timer = setTimeout(giveUp, this.#limits.longestMs);
+    const timer = setTimeout(giveUp, longestMs);
     this.#giveUps.add(giveUp);
     return {
       isOver: () => isOver,

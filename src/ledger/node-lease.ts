@@ -4,6 +4,7 @@
  */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
+import { within } from '../lib/within.ts';
 import type { Ledger } from './ledger.ts';
 import { findOrphans } from './orphans.ts';
 
@@ -81,14 +82,4 @@ function repeat(pauseMs: number, run: () => Promise<void>): { stop: () => void }
     run().then(ended, ended);
   }, pauseMs);
   return { stop: () => clearInterval(timer) };
-}
-
-async function within(durationMs: number, promise: Promise<void>): Promise<void> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('The database does not answer.')), durationMs);
-  try {
-    await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,4 +1,5 @@
 import type { Log } from '../lib/log.ts';
+import { LateError, within } from '../lib/within.ts';
 
 /** Embedded PostgreSQL writes everything out when it stops, which takes the longest. */
 const patienceMs = 20_000;
@@ -14,24 +15,12 @@ export class Closers {
   async closeAll(log: Log): Promise<void> {
     for (const { what, close } of this.#closers.splice(0).toReversed()) {
       try {
-        await withinPatience(close);
+        await within(patienceMs, Promise.resolve(close()));
       } catch (error) {
         log.warn(`not closed: ${what}`, { error });
+        // Whatever hangs there must not keep a process alive that is done with everything else.
+        if (error instanceof LateError) setTimeout(() => process.exit(), patienceMs).unref();
       }
     }
-  }
-}
-
-async function withinPatience(close: () => unknown): Promise<void> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    reject(new Error('It took too long.'));
-    // Whatever hangs there must not keep a process alive that is done with everything else.
-    setTimeout(() => process.exit(), patienceMs).unref();
-  }, patienceMs);
-  try {
-    await Promise.race([close(), late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
