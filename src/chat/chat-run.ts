@@ -2,8 +2,10 @@ import { ApiError } from '../errors.ts';
 import type { Ending, OpenGeneration } from '../inference/generation.ts';
 import { costOfTokens } from '../pricing/cost.ts';
 import type { TokenPrice } from '../pricing/price.ts';
-import type { ChatAdapter, TokenUsage, Upstream } from '../providers/chat.ts';
+import type { ChatAdapter, TokenUsage } from '../providers/chat.ts';
 import { chatAdapter } from '../providers/chat-call.ts';
+import { usualDialect } from '../providers/dialect.ts';
+import type { Upstream } from '../providers/upstream.ts';
 import type { Candidate } from '../routing/candidates.ts';
 import type { ChatRequest } from './parse.ts';
 
@@ -31,6 +33,8 @@ export function upstreamOf({ connection, upstreamModel }: Candidate, { requestId
     baseUrl: connection.baseUrl,
     apiKey: connection.apiKey,
     model: upstreamModel,
+    maxOutputTokens: null,
+    dialect: usualDialect,
     generationId: requestId,
   };
 }

@@ -8,8 +8,9 @@ import type { Abandoned, AbandonedStreams } from '../inference/abandoned-streams
 import { type Ending, failure } from '../inference/generation.ts';
 import { attemptInTurn, type NoteAttempts, settleAfterDelivery } from '../inference/run.ts';
 import type { Log } from '../lib/log.ts';
-import { type ChatEvent, ProviderError } from '../providers/chat.ts';
+import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
+import { ProviderError } from '../providers/upstream.ts';
 import { billed, type ChatCandidate, type ChatRun, upstreamOf } from './chat-run.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';

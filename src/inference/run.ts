@@ -4,7 +4,7 @@
  */
 import { ApiError, type ErrorCode } from '../errors.ts';
 import type { SettlementResult } from '../ledger/operations.ts';
-import { ProviderError } from '../providers/chat.ts';
+import { ProviderError } from '../providers/upstream.ts';
 import type { Candidate } from '../routing/candidates.ts';
 import { type Ending, failure, type OpenGeneration } from './generation.ts';
 

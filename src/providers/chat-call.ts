@@ -1,5 +1,5 @@
 /** Makes one call to one chat provider, whichever format it speaks. */
-import type { ChatAdapter, ChatAnswer, ChatCall, ChatEvent, Upstream } from './chat.ts';
+import type { ChatAdapter, ChatAnswer, ChatCall, ChatEvent } from './chat.ts';
 import { openai } from './openai.ts';
 import {
   type CallDeadlines,
@@ -8,6 +8,7 @@ import {
   type UpstreamStream,
   withStatus,
 } from './transport.ts';
+import type { Upstream } from './upstream.ts';
 
 const adapters: ReadonlyMap<string, ChatAdapter> = new Map([
   ['openai', openai],
@@ -26,7 +27,7 @@ export async function completeChat(
 ): Promise<{ status: number; answer: ChatAnswer }> {
   const { status, body } = await postForJson(adapter.chatRequest(call, upstream, false), limits);
   try {
-    return { status, answer: adapter.readAnswer(body) };
+    return { status, answer: adapter.readAnswer(body, upstream) };
   } catch (error) {
     throw withStatus(error, status);
   }
@@ -40,5 +41,5 @@ export function streamChat(
   upstream: Upstream,
   limits: CallDeadlines,
 ): Promise<ChatEventStream> {
-  return postForStream(adapter.chatRequest(call, upstream, true), limits, adapter.openReader());
+  return postForStream(adapter.chatRequest(call, upstream, true), limits, adapter.openReader(upstream));
 }

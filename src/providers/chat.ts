@@ -2,7 +2,8 @@
  * What the gateway asks of a chat provider and what it gets back, in its own words. An adapter translates both ways and
  * does nothing else: it is pure, and never sees the database, prices, keys of customers or the response.
  */
-import type { ErrorCode } from '../errors.ts';
+import type { Dialect } from './dialect.ts';
+import type { Refusal, Upstream, UpstreamRequest } from './upstream.ts';
 
 export type TextPart = Readonly<{ type: 'text'; text: string }>;
 export type ImagePart = Readonly<{ type: 'image'; url: string; detail: 'auto' | 'low' | 'high' | null }>;
@@ -67,39 +68,13 @@ export type ChatEvent =
   | Readonly<{ type: 'usage'; usage: TokenUsage }>
   | Readonly<{ type: 'end' }>;
 
-/** Where a call goes. */
-export type Upstream = Readonly<{
-  baseUrl: string;
-  apiKey: string | null;
-  model: string;
-  generationId: string;
-}>;
-
-export type UpstreamRequest = Readonly<{ url: string; headers: Record<string, string>; body: string }>;
-
+/** A wire format, both ways. */
 export type ChatAdapter = Readonly<{
+  /** What of this call the format cannot carry; null when it can carry all of it. Nothing is ever left out silently. */
+  refusal: (call: ChatCall, dialect: Dialect) => Refusal | null;
   chatRequest: (call: ChatCall, upstream: Upstream, stream: boolean) => UpstreamRequest;
   /** Reads the JSON body of a whole answer; throws a ProviderError when it is not one. */
-  readAnswer: (body: unknown) => ChatAnswer;
+  readAnswer: (body: unknown, upstream: Upstream) => ChatAnswer;
   /** Makes a reader for one stream: it gets the data of each event in turn and says what it means. */
-  openReader: () => (data: string) => readonly ChatEvent[];
+  openReader: (upstream: Upstream) => (data: string) => readonly ChatEvent[];
 }>;
-
-/** A failure of a provider, in the codes of the catalogue. Its own words and addresses are never part of it. */
-export class ProviderError extends Error {
-  readonly code: ErrorCode;
-  readonly upstreamStatus: number | null;
-  readonly retryAfterSeconds: number | null;
-
-  constructor(
-    code: ErrorCode,
-    upstreamStatus: number | null = null,
-    retryAfterSeconds: number | null = null,
-  ) {
-    super(`The provider failed: ${code}.`);
-    this.name = 'ProviderError';
-    this.code = code;
-    this.upstreamStatus = upstreamStatus;
-    this.retryAfterSeconds = retryAfterSeconds;
-  }
-}

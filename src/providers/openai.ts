@@ -2,23 +2,26 @@
  * The wire format of OpenAI's chat completions, which most other vendors speak as well.
  * Documented at platform.openai.com/docs/api-reference/chat.
  */
-import {
-  type ChatAdapter,
-  type ChatAnswer,
-  type ChatCall,
-  type ChatEvent,
-  type ChatMessage,
-  type FinishReason,
-  ProviderError,
-  type ResponseFormat,
-  type TokenUsage,
-  type ToolCall,
-  type ToolChoice,
-  type Upstream,
-  type UpstreamRequest,
+import type {
+  ChatAdapter,
+  ChatAnswer,
+  ChatCall,
+  ChatEvent,
+  ChatMessage,
+  FinishReason,
+  ResponseFormat,
+  TokenUsage,
+  ToolCall,
+  ToolChoice,
 } from './chat.ts';
+import { ProviderError, type Upstream, type UpstreamRequest } from './upstream.ts';
+import { arrayAt, type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
-export const openai: ChatAdapter = { chatRequest, readAnswer, openReader };
+export const openai: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
+
+function refusal(): null {
+  return null;
+}
 
 function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
   return {
@@ -140,7 +143,8 @@ function openReader(): (data: string) => readonly ChatEvent[] {
   const known = new Set<number>();
   return (data) => {
     if (data === '[DONE]') return [{ type: 'end' }];
-    const chunk = parseChunk(data);
+    const chunk = parseObject(data);
+    if (chunk === null) throw new ProviderError('malformed_stream_chunk');
     if (chunk.error !== undefined && chunk.error !== null) throw new ProviderError('provider_stream_error');
     const events: ChatEvent[] = [];
     const choice = firstChoice(chunk);
@@ -183,16 +187,6 @@ function readToolDelta(item: unknown, known: Set<number>, events: ChatEvent[]): 
   if (text !== '') events.push({ type: 'tool_arguments', index, text });
 }
 
-function parseChunk(data: string): Fields {
-  try {
-    const chunk: unknown = JSON.parse(data);
-    if (isObject(chunk)) return chunk;
-  } catch {
-    // Told apart from other failures below.
-  }
-  throw new ProviderError('malformed_stream_chunk');
-}
-
 /** Reasoning tokens are part of completion_tokens and cached ones of prompt_tokens, so each is counted once. */
 function readUsage(usage: Fields | null): TokenUsage | null {
   const input = usage?.prompt_tokens;
@@ -215,24 +209,8 @@ function readFinishReason(reason: unknown): FinishReason | null {
   }
 }
 
-type Fields = Record<string, unknown>;
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
-
-function objectAt(value: unknown, name: string): Fields | null {
-  const inner = isObject(value) ? value[name] : null;
-  return isObject(inner) ? inner : null;
-}
-
-function arrayAt(value: Fields, name: string): unknown[] {
-  const inner = value[name];
-  return Array.isArray(inner) ? inner : [];
-}
-
 function firstChoice(body: unknown): Fields | null {
-  const choices = isObject(body) ? arrayAt(body, 'choices') : [];
+  const choices = arrayAt(body, 'choices');
   // One choice is asked for; whatever else a provider sends is not part of the answer.
   const choice = choices.find((one) => isObject(one) && (one.index ?? 0) === 0);
   return isObject(choice) ? choice : null;

@@ -5,7 +5,7 @@
 import type { ErrorCode } from '../errors.ts';
 import { type Deadline, Deadlines } from '../lib/deadlines.ts';
 import { SseParser } from '../lib/sse.ts';
-import { ProviderError, type UpstreamRequest } from './chat.ts';
+import { ProviderError, type UpstreamRequest } from './upstream.ts';
 
 export type CallDeadlines = Readonly<{ firstByteMs: number; idleMs: number; totalMs: number }>;
 

@@ -38,8 +38,8 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
     close: () => Promise.resolve(),
   };
   let count = 0;
-  const openReader = () => {
-    const read = openai.openReader();
+  const openReader: typeof openai.openReader = (upstream) => {
+    const read = openai.openReader(upstream);
     return (data: string) => {
       count += 1;
       if (count > 4) throw new TypeError('defect-canary');
