@@ -1,40 +1,58 @@
 /** What the sandbox answers to a chat request: a pure function of the request and its directives. */
 
 import { type ChatRequest, countImages, type Tool, textOf } from './chat-request.ts';
+import { privateThought } from './errors.ts';
 import { sample } from './sample.ts';
 import type { Reading } from './scenario.ts';
 
-export type ToolCall = { readonly name: string; readonly argumentPieces: readonly string[] };
+export type ToolCall = Readonly<{ name: string; argumentPieces: readonly string[] }>;
 
-export type Answer = {
+export type Answer = Readonly<{
+  /** What was thought before, for formats that show it; empty when nothing was. */
+  thoughtPieces: readonly string[];
   /** One piece is one token and one streamed chunk. Empty when tools are called. */
-  readonly pieces: readonly string[];
-  readonly toolCalls: readonly ToolCall[];
-  readonly finishReason: string;
-  readonly tokens: number;
-};
+  pieces: readonly string[];
+  toolCalls: readonly ToolCall[];
+  /** In OpenAI's words, or in those of the directive. */
+  finishReason: string;
+  /** Which of the words that end an answer ended this one. */
+  stopSequence: string | null;
+  tokens: number;
+}>;
 
 const echoedCharacters = 200;
+const thoughtPieces = ['Let me think: ', `${privateThought}.`];
+const nothing: readonly string[] = [];
 const filler = 'The quick brown fox jumps over the lazy dog.'.match(/\s*\S+/g) ?? [];
 
 export function answerChat(request: ChatRequest, reading: Reading): Answer {
-  const { scenario } = reading;
+  const { finish, reasoning } = reading.scenario;
+  const thought = reasoning ? thoughtPieces : nothing;
   const toolCalls = chooseToolCalls(request, reading);
   if (toolCalls.length > 0) {
     const tokens = toolCalls.reduce((sum, call) => sum + 1 + call.argumentPieces.length, 0);
-    return { pieces: [], toolCalls, finishReason: scenario.finish ?? 'tool_calls', tokens };
+    const finishReason = finish ?? 'tool_calls';
+    return { thoughtPieces: thought, pieces: nothing, toolCalls, finishReason, stopSequence: null, tokens };
   }
-  const allPieces = cutAtStop(reply(request, reading), request.stop);
-  const pieces = allPieces.slice(0, request.max_tokens ?? allPieces.length);
-  const finishReason = scenario.finish ?? (pieces.length < allPieces.length ? 'length' : 'stop');
-  return { pieces, toolCalls: [], finishReason, tokens: pieces.length };
+  const { pieces: allPieces, stopSequence } = cutAtStop(reply(request, reading), request.stop);
+  const mostTokens = request.max_completion_tokens ?? request.max_tokens ?? allPieces.length;
+  const pieces = allPieces.slice(0, mostTokens);
+  const isCut = pieces.length < allPieces.length;
+  return {
+    thoughtPieces: thought,
+    pieces,
+    toolCalls: [],
+    finishReason: finish ?? (isCut ? 'length' : 'stop'),
+    stopSequence: isCut ? null : stopSequence,
+    tokens: pieces.length,
+  };
 }
 
 function chooseToolCalls(request: ChatRequest, { scenario }: Reading): ToolCall[] {
   const tools = request.tools ?? [];
   const lastRole = request.messages.at(-1)?.role;
   if (tools.length === 0 || request.tool_choice === 'none' || lastRole !== 'user') return [];
-  const forced = typeof request.tool_choice === 'object' ? request.tool_choice?.function.name : undefined;
+  const forced = forcedTool(request.tool_choice, tools);
   const name = scenario.tool ?? forced;
   const first = name === undefined ? 0 : tools.findIndex((tool) => tool.function.name === name);
   // A name that was never declared is called all the same: models do that, and clients must cope.
@@ -42,6 +60,11 @@ function chooseToolCalls(request: ChatRequest, { scenario }: Reading): ToolCall[
   const wanted = scenario.tools ?? (name === undefined ? 0 : 1);
   const count = request.parallel_tool_calls === false ? Math.min(wanted, 1) : wanted;
   return Array.from({ length: count }, (_, index) => callTool(tools[(first + index) % tools.length]));
+}
+
+function forcedTool(choice: ChatRequest['tool_choice'], tools: readonly Tool[]): string | undefined {
+  if (choice === 'required') return tools[0]?.function.name;
+  return typeof choice === 'object' ? choice?.function.name : undefined;
 }
 
 function callTool(tool: Tool | undefined): ToolCall {
@@ -75,12 +98,23 @@ function formatted({ response_format }: ChatRequest, text: string): string {
   return text;
 }
 
-function cutAtStop(pieces: readonly string[], stop: ChatRequest['stop']): readonly string[] {
-  if (stop == null || stop.length === 0) return pieces;
+function cutAtStop(
+  pieces: readonly string[],
+  stop: ChatRequest['stop'],
+): Pick<Answer, 'pieces' | 'stopSequence'> {
+  if (stop == null || stop.length === 0) return { pieces, stopSequence: null };
   const text = pieces.join('');
-  const positions = [stop].flat().map((word) => text.indexOf(word));
-  const end = Math.min(...positions.filter((position) => position !== -1), text.length);
-  return end === text.length ? pieces : split(text.slice(0, end));
+  let end = text.length;
+  let stopSequence: string | null = null;
+  for (const word of typeof stop === 'string' ? [stop] : stop) {
+    const position = text.indexOf(word);
+    if (position === -1 || position >= end) continue;
+    end = position;
+    stopSequence = word;
+  }
+  return stopSequence === null
+    ? { pieces, stopSequence }
+    : { pieces: split(text.slice(0, end)), stopSequence };
 }
 
 /** Words with the space before them, as tokenizers do; long words come in parts. */

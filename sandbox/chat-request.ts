@@ -1,51 +1,46 @@
-/** The part of a chat request that the sandbox looks at. It trusts what it does not look at. */
+/**
+ * A chat request, whichever format it came in. The shape is OpenAI's, so a request in that format is used as it is, and
+ * the rule by which tokens are counted is the same for all.
+ */
 
 import { BadRequest } from './errors.ts';
 
-export type ContentPart = { type: string; text?: string };
+export type ContentPart = Readonly<{ type: string; text?: string }>;
 
-export type Message = {
+export type RequestedCall = Readonly<{
+  /** Google's format has calls without one. */
+  id?: string | undefined;
+  type: 'function';
+  function: Readonly<{ name: string; arguments: string }>;
+}>;
+
+export type Message = Readonly<{
   role: string;
-  content?: string | ContentPart[] | null;
-  tool_calls?: unknown[];
-  tool_call_id?: string;
-};
+  content?: string | readonly ContentPart[] | null;
+  tool_calls?: readonly RequestedCall[] | undefined;
+  tool_call_id?: string | undefined;
+}>;
 
-export type Tool = { type: 'function'; function: { name: string; parameters?: unknown } };
+export type Tool = Readonly<{
+  type: 'function';
+  function: Readonly<{ name: string; description?: string | undefined; parameters?: unknown }>;
+}>;
 
-export type ChatRequest = {
+export type ToolChoice = string | Readonly<{ type: 'function'; function: Readonly<{ name: string }> }>;
+
+export type ChatRequest = Readonly<{
   model: string;
-  messages: Message[];
+  messages: readonly Message[];
   stream?: boolean | null;
-  stream_options?: { include_usage?: boolean } | null;
+  stream_options?: Readonly<{ include_usage?: boolean }> | null;
   max_tokens?: number | null;
-  stop?: string | string[] | null;
-  tools?: Tool[] | null;
-  tool_choice?: string | { function: { name: string } } | null;
+  max_completion_tokens?: number | null;
+  stop?: string | readonly string[] | null;
+  tools?: readonly Tool[] | null;
+  tool_choice?: ToolChoice | null;
   parallel_tool_calls?: boolean | null;
-  response_format?: { type: string; json_schema?: { schema?: unknown } } | null;
-};
-
-export function readChatRequest(body: unknown): ChatRequest {
-  if (!isObject(body)) throw new BadRequest('The body must be a JSON object.', null);
-  if (typeof body.model !== 'string' || body.model === '') throw new BadRequest('Name a model.', 'model');
-  if (!Array.isArray(body.messages) || body.messages.length === 0 || !body.messages.every(isMessage)) {
-    throw new BadRequest('Give at least one message; each has a role and text or parts.', 'messages');
-  }
-  return body as ChatRequest;
-}
-
-function isMessage(message: unknown): message is Message {
-  if (!isObject(message) || typeof message.role !== 'string') return false;
-  const { content } = message;
-  return (
-    typeof content === 'string' || content == null || (Array.isArray(content) && content.every(isObject))
-  );
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+  response_format?: Readonly<{ type: string; json_schema?: Readonly<{ schema?: unknown }> }> | null;
+}>;
 
 /** The text of a message, its parts joined. */
 export function textOf({ content }: Message): string {
@@ -65,4 +60,29 @@ export function countImages(messages: readonly Message[]): number {
     for (const part of content) if (part.type === 'image_url') count += 1;
   }
   return count;
+}
+
+const nothing: readonly RequestedCall[] = [];
+
+/** Each call must be answered by the tool messages right after it, and each of those must answer one of the calls. */
+export function checkToolResults(messages: readonly Message[]): void {
+  let calls = nothing;
+  let answered = nothing;
+  for (const { role, tool_calls, tool_call_id } of messages) {
+    if (role === 'tool') {
+      const call = calls.find(({ id }) => id === tool_call_id);
+      if (!call) throw new BadRequest('A tool message must answer a call of the message before.', 'messages');
+      answered = [...answered, call];
+      continue;
+    }
+    refuseUnanswered(calls, answered);
+    calls = tool_calls ?? nothing;
+    answered = nothing;
+  }
+  refuseUnanswered(calls, answered);
+}
+
+function refuseUnanswered(calls: readonly RequestedCall[], answered: readonly RequestedCall[]): void {
+  if (calls.every((call) => answered.includes(call))) return;
+  throw new BadRequest('Each tool call must be answered right after the message that makes it.', 'messages');
 }

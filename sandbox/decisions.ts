@@ -1,9 +1,10 @@
 /** POST /v1/decisions: typed questions about a state, answered from a hash, so the same each time. */
 
-import { isObject } from './chat-request.ts';
 import type { Call, Endpoint } from './endpoint.ts';
 import { BadRequest } from './errors.ts';
+import { isObject } from './fields.ts';
 import { sendJson } from './json-answer.ts';
+import { openai } from './openai-wire.ts';
 import type { Scenario } from './scenario.ts';
 import { countTokens } from './usage.ts';
 
@@ -24,6 +25,7 @@ const modelVersion = 'sandbox-decision-2026-11-01';
 const tokensPerAnswer = 8;
 
 export const decisions: Endpoint<DecisionRequest> = {
+  format: openai,
   read: readRequest,
   userText: ({ questions }) =>
     Object.values(questions)

@@ -1,7 +1,13 @@
-/** Error bodies in the shape OpenAI gives them. */
+/** What a refusal is, and the marks by which a test sees whether a gateway lets private things through. */
 
-/** Text that the sandbox puts into every error, so that a test can see whether a gateway lets it through. */
+/** Is in every error body. */
 export const privateDetail = 'sandbox-private-detail';
+
+/** Is on every answer. */
+export const privateHeaders = { 'x-sandbox-private': 'sandbox-private-header' } as const;
+
+/** Is in whatever a model is said to have thought. */
+export const privateThought = 'sandbox-private-thought';
 
 export class BadRequest extends Error {
   constructor(
@@ -12,18 +18,12 @@ export class BadRequest extends Error {
   }
 }
 
-export type ErrorDetail = { type: string; code: string | null; param?: string | null };
-
-export function errorBody(message: string, { type, code, param = null }: ErrorDetail): string {
-  return JSON.stringify({ error: { message: `${message} (${privateDetail})`, type, param, code } });
-}
-
-export function detailOf(status: number): ErrorDetail {
-  if (status === 401) return { type: 'invalid_request_error', code: 'invalid_api_key' };
-  if (status === 403) return { type: 'invalid_request_error', code: 'access_denied' };
-  if (status === 404) return { type: 'invalid_request_error', code: 'not_found' };
-  if (status === 429) return { type: 'requests', code: 'rate_limit_exceeded' };
-  if (status === 529) return { type: 'overloaded_error', code: 'overloaded' };
-  if (status >= 500) return { type: 'server_error', code: null };
-  return { type: 'invalid_request_error', code: null };
-}
+/** An error to be told, before a format has put it into its own shape. */
+export type Failure = Readonly<{
+  status: number;
+  message: string;
+  /** The field at fault, if one is. */
+  param?: string | null;
+  /** What the `retry-after` header says, for formats that say it in the body too. */
+  retryAfter?: string | undefined;
+}>;

@@ -1,7 +1,7 @@
 /** What is answered instead of an answer. */
 
 import { answerHeaders, type Call } from './endpoint.ts';
-import { detailOf, errorBody, privateDetail } from './errors.ts';
+import { privateDetail } from './errors.ts';
 import { transferBody } from './transfer.ts';
 
 /** Statuses that HTTP gives no body. */
@@ -33,7 +33,7 @@ export async function answerFault(call: Call<unknown>, counts: FlakyCounts): Pro
     const page = `<html><head><title>${scenario.html}</title></head><body>${privateDetail}</body></html>`;
     return send(call, scenario.html, 'text/html', page);
   }
-  if (scenario['error-body']) return send(call, 200, 'application/json', bodyOf(500));
+  if (scenario['error-body']) return send(call, 200, 'application/json', bodyOf(call, 500));
   if (scenario['not-json']) return send(call, 200, 'application/json', `Not JSON. ${privateDetail}`);
   if (scenario.redirect) return send(call, 302, 'text/plain', '', { location: '/v1/redirected' });
   return null;
@@ -41,23 +41,20 @@ export async function answerFault(call: Call<unknown>, counts: FlakyCounts): Pro
 
 function sendError(call: Call<unknown>, status: number): Response {
   const retryAfter = call.reading.scenario['retry-after'];
-  return send(
-    call,
-    status,
-    'application/json',
-    bodyOf(status),
-    retryAfter ? { 'retry-after': retryAfter } : {},
-  );
+  const more = retryAfter ? { 'retry-after': retryAfter } : {};
+  return send(call, status, 'application/json', bodyOf(call, status), more);
 }
 
 function send(call: Call<unknown>, status: number, type: string, body: string, more = {}): Response {
   call.record.finish(status, 'complete', null);
-  const headers = { ...answerHeaders(call.number, type), ...more };
-  return new Response(bodiless.has(status) ? null : body, { status, headers });
+  const headers = { ...answerHeaders(call, type), ...more };
+  if (bodiless.has(status)) return new Response(null, { status, headers });
+  return new Response(call.reading.scenario.gzip ? Bun.gzipSync(body) : body, { status, headers });
 }
 
-function bodyOf(status: number): string {
-  return errorBody(`The sandbox was asked to answer ${status}.`, detailOf(status));
+function bodyOf({ format, number, reading }: Call<unknown>, status: number): string {
+  const message = `The sandbox was asked to answer ${status}.`;
+  return format.errorBody({ status, message, retryAfter: reading.scenario['retry-after'] }, number);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

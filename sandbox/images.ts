@@ -1,16 +1,18 @@
 /** POST /v1/images/generations, and the images themselves. */
 
-import { isObject } from './chat-request.ts';
 import type { Call, Endpoint } from './endpoint.ts';
-import { BadRequest } from './errors.ts';
+import { BadRequest, privateHeaders } from './errors.ts';
+import { isObject } from './fields.ts';
 import { sendJson } from './json-answer.ts';
-import { makePng } from './png.ts';
+import { openai } from './openai-wire.ts';
+import { imageSeed, makePng } from './png.ts';
 
 type ImageRequest = { model: string; prompt: string; size: string; count: number };
 
 const largestSide = 4096;
 
 export const images: Endpoint<ImageRequest> = {
+  format: openai,
   read: readRequest,
   userText: (input) => input.prompt,
   answer: answerRequest,
@@ -33,7 +35,7 @@ function answerRequest(call: Call<ImageRequest>): Response {
   const count = Math.max(0, input.count - (reading.scenario.fewer ?? 0));
   // The name holds all that is needed to draw the image, so nothing has to be remembered.
   const data = Array.from({ length: count }, (_, index) => {
-    const seed = Bun.hash.crc32(`${index} ${reading.plainText}`).toString(16).padStart(8, '0');
+    const seed = imageSeed(reading.plainText, index).toString(16).padStart(8, '0');
     return { url: `${baseUrl}/images/${input.size}-${seed}.png` };
   });
   const created = Math.floor(Date.now() / 1000);
@@ -43,9 +45,10 @@ function answerRequest(call: Call<ImageRequest>): Response {
 export function serveImage(name: string): Response {
   const [, sizeText = '', seed = ''] = /^(\d+x\d+)-([0-9a-f]{8})\.png$/.exec(name) ?? [];
   const size = readSize(sizeText);
-  if (size === null) return new Response('No such image.', { status: 404 });
+  if (size === null) return new Response('No such image.', { status: 404, headers: privateHeaders });
   const png = makePng(size.width, size.height, Number.parseInt(seed, 16));
-  return new Response(png, { headers: { 'content-type': 'image/png', 'cache-control': 'max-age=3600' } });
+  const headers = { 'content-type': 'image/png', 'cache-control': 'max-age=3600', ...privateHeaders };
+  return new Response(png, { headers });
 }
 
 function readSize(text: string): { width: number; height: number } | null {

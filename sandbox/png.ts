@@ -4,6 +4,11 @@ import { crc32, deflateSync } from 'node:zlib';
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
+/** The same image for the same prompt, another for each one of a request. */
+export function imageSeed(prompt: string, index: number): number {
+  return Bun.hash.crc32(`${index} ${prompt}`);
+}
+
 /** A gradient from the colour that the seed gives down to black. */
 export function makePng(width: number, height: number, seed: number): Buffer {
   const header = Buffer.alloc(13);

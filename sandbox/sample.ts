@@ -1,6 +1,6 @@
 /** Makes a value that fits a JSON Schema, the same one each time. */
 
-import { isObject } from './chat-request.ts';
+import { isObject } from './fields.ts';
 
 /** Schemas may refer to themselves; below this depth only what is required is filled in, then nothing. */
 const fullDepth = 5;

@@ -34,22 +34,25 @@ export const directives = {
   // What is reported as used.
   usage: twoWhole,
   reasoning: whole,
+  cached: whole,
   'no-usage': flag,
   'zero-usage': flag,
   'bad-usage': oneOf('negative', 'fraction', 'string', 'partial', 'total'),
 
   // How the answer is transferred.
-  cut: whole,
-  end: whole,
-  stall: whole,
-  malformed: whole,
-  'error-event': whole,
+  cut: position,
+  end: position,
+  stall: position,
+  malformed: position,
+  'error-event': position,
   empty: flag,
   'no-done': flag,
   'wrong-type': flag,
   crlf: flag,
   bytes: positive,
   burst: flag,
+  gzip: flag,
+  huge: positive,
 
   // Images and decisions.
   fewer: whole,
@@ -60,13 +63,16 @@ type DirectiveName = keyof typeof directives;
 
 export type Scenario = { readonly [Name in DirectiveName]?: ReturnType<(typeof directives)[Name]> };
 
-export type Reading = {
-  readonly scenario: Scenario;
+export type Reading = Readonly<{
+  scenario: Scenario;
   /** The directives as they were written, without the brackets. */
-  readonly written: readonly string[];
+  written: readonly string[];
   /** What the user wrote besides. */
-  readonly plainText: string;
-};
+  plainText: string;
+}>;
+
+/** A moment in a stream: after so many contents, after the finish reason, or after the usage. */
+export type Position = number | 'finish' | 'usage';
 
 export function readDirectives(userText: string): Reading {
   const scenario: Record<string, unknown> = {};
@@ -91,6 +97,15 @@ export function readDirectives(userText: string): Reading {
   }
   plainText += userText.slice(position);
   return { scenario: scenario as Scenario, written, plainText: plainText.trim() };
+}
+
+/** Directives that hold for every request, and those of one. A directive of the request takes the place of its namesake. */
+export function mergeReadings(standing: Reading, own: Reading): Reading {
+  return {
+    scenario: { ...standing.scenario, ...own.scenario },
+    written: [...standing.written, ...own.written],
+    plainText: own.plainText,
+  };
 }
 
 function isDirectiveName(name: string): name is DirectiveName {
@@ -118,6 +133,10 @@ function whole(value: string): number | undefined {
 
 function positive(value: string): number | undefined {
   return whole(value) || undefined;
+}
+
+function position(value: string): Position | undefined {
+  return value === 'finish' || value === 'usage' ? value : whole(value);
 }
 
 function status(value: string): number | undefined {

@@ -1,23 +1,39 @@
 /** The sandbox provider: its routes, and what happens to every request. */
 
-import { chat } from './chat.ts';
+import { readAnthropicChat } from './anthropic-request.ts';
+import { anthropic } from './anthropic-wire.ts';
+import { chatEndpoint } from './chat.ts';
 import { decisions } from './decisions.ts';
 import type { Endpoint } from './endpoint.ts';
-import { BadRequest, detailOf, errorBody } from './errors.ts';
+import { BadRequest, type Failure, privateHeaders } from './errors.ts';
 import { answerFault, type FlakyCounts } from './faults.ts';
+import type { Format } from './format.ts';
+import { generateContent, predict, streamGenerateContent } from './google.ts';
+import { google } from './google-wire.ts';
 import { images, serveImage } from './images.ts';
 import { type KeptEntry, Log, type LogOptions, RequestRecord } from './log.ts';
-import { readDirectives } from './scenario.ts';
+import { readOpenaiChat } from './openai-request.ts';
+import { openai } from './openai-wire.ts';
+import { mergeReadings, type Reading, readDirectives } from './scenario.ts';
 
-export type SandboxOptions = LogOptions & { port?: number | undefined; host?: string | undefined };
+export type SandboxOptions = LogOptions & {
+  port?: number | undefined;
+  host?: string | undefined;
+  directives?: string | undefined;
+};
 
 export type Sandbox = {
   readonly port: number;
   readonly url: string;
+  /** Directives that hold for every request, as if its user had written them. Those of a request count for more. */
+  directives: string;
   /** The latest requests, oldest first; empty unless `keepEntries` was given. */
   readonly entries: readonly KeptEntry[];
   readonly stop: () => Promise<void>;
 };
+
+const openaiChat = chatEndpoint(openai, readOpenaiChat);
+const anthropicChat = chatEndpoint(anthropic, readAnthropicChat);
 
 const modelList = JSON.stringify({
   object: 'list',
@@ -28,40 +44,74 @@ const modelList = JSON.stringify({
     owned_by: 'sandbox',
   })),
 });
-const jsonHeaders = { 'content-type': 'application/json' };
 
 export function startSandbox(options: SandboxOptions = {}): Sandbox {
   const { port = 0, host = '127.0.0.1' } = options;
   const log = new Log(options);
   const flakyCounts: FlakyCounts = new Map();
   let requestCount = 0;
+  let directives = options.directives ?? '';
+  let standing = readStanding(directives);
 
   async function handle<Input>(endpoint: Endpoint<Input>, request: Request): Promise<Response> {
     requestCount += 1;
     const number = requestCount;
     const record = new RequestRecord(log, request);
+    const { format } = endpoint;
     try {
-      if (!hasValidKey(request)) return refuse(record, 401, 'Incorrect API key provided.', null);
+      const refusal = format.refusal(request.headers);
+      if (refusal !== null) return refuse(format, record, number, refusal);
       record.body = await readJson(request);
-      describe(record);
+      describe(record, endpoint.about);
       const input = endpoint.read(record.body);
-      const reading = readDirectives(endpoint.userText(input));
+      const own = readDirectives(endpoint.userText(input));
+      const reading = standing === null ? own : mergeReadings(standing, own);
       record.directives = reading.written;
-      const call = { number, input, reading, record, baseUrl: url };
+      const call = { format, number, input, reading, record, baseUrl: url };
       // Nearly every request asks for no fault, and should not wait a turn to learn that there is none.
       const fault = reading.written.length > 0 ? await answerFault(call, flakyCounts) : null;
       return fault ?? endpoint.answer(call);
     } catch (error) {
       if (!(error instanceof BadRequest)) throw error;
-      return refuse(record, 400, error.message, error.param);
+      return refuse(format, record, number, { status: 400, message: error.message, param: error.param });
+    }
+  }
+
+  /** The path ends in the model's name, a colon and the method. */
+  function handleGoogle(request: Bun.BunRequest<'/v1beta/models/:action'>): Promise<Response> | Response {
+    const { action } = request.params;
+    const colon = action.lastIndexOf(':');
+    const model = action.slice(0, colon);
+    switch (action.slice(colon + 1)) {
+      case 'generateContent':
+        return handle(generateContent(model), request);
+      case 'streamGenerateContent':
+        return handle(streamGenerateContent(model, new URL(request.url).searchParams.get('alt')), request);
+      case 'predict':
+        return handle(predict(model), request);
+      default:
+        return notFound(request);
     }
   }
 
   function listModels(request: Request): Response {
+    requestCount += 1;
     const record = new RequestRecord(log, request);
-    if (!hasValidKey(request)) return refuse(record, 401, 'Incorrect API key provided.', null);
+    const refusal = openai.refusal(request.headers);
+    if (refusal !== null) return refuse(openai, record, requestCount, refusal);
     record.finish(200, 'complete', null);
-    return new Response(modelList, { headers: jsonHeaders });
+    return new Response(modelList, { headers: openai.headers(requestCount, 'application/json') });
+  }
+
+  function notFound(request: Request): Response {
+    requestCount += 1;
+    const failure = { status: 404, message: 'Unknown request URL.' };
+    return refuse(
+      formatAt(new URL(request.url).pathname),
+      new RequestRecord(log, request),
+      requestCount,
+      failure,
+    );
   }
 
   const server = Bun.serve({
@@ -70,26 +120,45 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
     idleTimeout: 0, // A scenario may be silent for as long as it likes.
     development: false,
     routes: {
-      '/v1/chat/completions': { POST: (request) => handle(chat, request) },
+      '/v1/chat/completions': { POST: (request) => handle(openaiChat, request) },
       '/v1/images/generations': { POST: (request) => handle(images, request) },
+      '/v1/messages': { POST: (request) => handle(anthropicChat, request) },
+      '/v1beta/models/:action': { POST: handleGoogle },
       '/v1/decisions': { POST: (request) => handle(decisions, request) },
       '/v1/models': { GET: listModels },
       '/images/:name': { GET: (request) => serveImage(request.params.name) },
-      '/healthz': () => Response.json({ sandbox: true }),
+      '/healthz': () => Response.json({ sandbox: true }, { headers: privateHeaders }),
     },
-    fetch(request) {
-      return refuse(new RequestRecord(log, request), 404, 'Unknown request URL.', null);
-    },
+    fetch: notFound,
   });
   const boundPort = server.port ?? port;
   const url = `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${boundPort}`;
-  return { port: boundPort, url, entries: log.kept, stop: () => server.stop(true) };
+  return {
+    port: boundPort,
+    url,
+    get directives() {
+      return directives;
+    },
+    set directives(text) {
+      standing = readStanding(text);
+      directives = text;
+    },
+    entries: log.kept,
+    stop: () => server.stop(true),
+  };
 }
 
-/** Any key is good, except one that says it is not. */
-function hasValidKey(request: Request): boolean {
-  const [scheme, key = ''] = (request.headers.get('authorization') ?? '').split(' ');
-  return scheme === 'Bearer' && key !== '' && !key.includes('invalid');
+/** Null when there are none, so that a request without directives has nothing to merge. */
+function readStanding(text: string): Reading | null {
+  const reading = readDirectives(text);
+  // Brackets forgotten would make a fault test into a test of nothing.
+  if (reading.plainText !== '') throw new Error(`The sandbox was given text that is no directive: ${text}`);
+  return reading.written.length === 0 ? null : reading;
+}
+
+function formatAt(path: string): Format {
+  if (path.startsWith('/v1beta/')) return google;
+  return path === '/v1/messages' ? anthropic : openai;
 }
 
 async function readJson(request: Request): Promise<unknown> {
@@ -102,13 +171,14 @@ async function readJson(request: Request): Promise<unknown> {
 }
 
 /** Notes what the request is about before it is checked, so that a refused one is told apart in the log. */
-function describe(record: RequestRecord): void {
-  const { model, stream } = (record.body ?? {}) as { model?: unknown; stream?: unknown };
+function describe(record: RequestRecord, about: Endpoint<unknown>['about']): void {
+  const { model, stream } = about ?? ((record.body ?? {}) as { model?: unknown; stream?: unknown });
   record.model = typeof model === 'string' ? model : null;
   record.stream = stream === true;
 }
 
-function refuse(record: RequestRecord, status: number, message: string, param: string | null): Response {
-  record.finish(status, 'complete', null);
-  return new Response(errorBody(message, { ...detailOf(status), param }), { status, headers: jsonHeaders });
+function refuse(format: Format, record: RequestRecord, number: number, failure: Failure): Response {
+  record.finish(failure.status, 'complete', null);
+  const headers = format.headers(number, 'application/json');
+  return new Response(format.errorBody(failure, number), { status: failure.status, headers });
 }

@@ -1,25 +1,27 @@
 /** Puts an answer on the wire: at the pace asked for, ended in the way asked for, no faster than the client reads. */
 
-import type { RequestRecord } from './log.ts';
+import type { Ended, RequestRecord } from './log.ts';
 import type { ReportedUsage } from './usage.ts';
 
-export type Transfer = {
-  readonly writes: readonly (string | Uint8Array)[];
-  readonly delayMs: number;
+export type Writes = readonly (string | Uint8Array)[];
+
+export type Transfer = Readonly<{
+  writes: Writes;
+  delayMs: number;
   /** After the last write: end as HTTP ends, reset the connection, or keep it open in silence. */
-  readonly ending: 'end' | 'reset' | 'stall';
+  ending: 'end' | 'reset' | 'stall';
   /** Whether a client that gets all of it was given a whole answer. */
-  readonly isWhole: boolean;
+  isWhole: boolean;
   /** The usage told, and the write that tells it. */
-  readonly usage: { readonly reported: ReportedUsage; readonly writeIndex: number } | null;
-};
+  usage: Readonly<{ reported: ReportedUsage; writeIndex: number }> | null;
+}>;
 
 /** A client that is given a reset at once may never see what was sent before it. */
 const beforeResetMs = 20;
 
 export function transferBody(transfer: Transfer, record: RequestRecord): ReadableStream {
   const { writes, delayMs, ending, usage } = transfer;
-  const ended = transfer.isWhole ? 'complete' : 'ended_early';
+  const ended = endOf(transfer);
   const { promise: clientGone, resolve: leave } = Promise.withResolvers<void>();
   let isGone = false;
 
@@ -37,11 +39,11 @@ export function transferBody(transfer: Transfer, record: RequestRecord): Readabl
     }
     if (ending === 'stall') {
       await clientGone;
-      return record.finish(200, 'client_gone', null);
+      return record.finish(200, ended, null);
     }
     if (ending === 'reset') {
       if (writes.length > 0) await Bun.sleep(beforeResetMs);
-      record.finish(200, 'cut', null);
+      record.finish(200, ended, null);
       // Bun resets the connection when a body fails; if nothing was written, no header has left either.
       // It also prints why, so it is given no reason.
       return Promise.reject();
@@ -58,13 +60,29 @@ export function transferBody(transfer: Transfer, record: RequestRecord): Readabl
   return new ReadableStream({ type: 'direct', pull, cancel });
 }
 
+/** How it will have ended if the client does not leave before. */
+function endOf({ ending, isWhole }: Transfer): Ended {
+  if (ending === 'reset') return 'cut';
+  if (ending === 'stall') return 'client_gone';
+  return isWhole ? 'complete' : 'ended_early';
+}
+
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-export function cutBytes(text: string, size: number): readonly Uint8Array[] {
+export function cutBytes(text: string, size: number): Writes {
   const bytes = Buffer.from(text);
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
     bytes.subarray(index * size, (index + 1) * size),
   );
+}
+
+const megabyte = Buffer.alloc(1_000_000, 'x');
+
+/** Puts a field of so many megabytes into the first object of the text. The megabytes are one, written many times. */
+export function padText(text: string, megabytes: number): Writes {
+  const start = text.indexOf('{') + 1;
+  const padding = new Array<Uint8Array>(megabytes).fill(megabyte);
+  return [`${text.slice(0, start)}"padding":"`, ...padding, `",${text.slice(start)}`];
 }

@@ -1,5 +1,6 @@
 /** How the sandbox counts tokens, and what it reports. The rule is a rule, not a tokenizer: anyone can redo it. */
 
+import type { Answer } from './chat-answer.ts';
 import { type ChatRequest, countImages, textOf } from './chat-request.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -7,8 +8,21 @@ const tokensPerMessage = 4;
 const tokensPerImage = 85;
 const bytesPerToken = 4;
 
+/** What is to be reported, before a format puts it into its own fields. */
+export type TokenCounts = Readonly<{
+  /** All of the input, what came from a cache included. */
+  inputTokens: number;
+  /** All of the output, what was only thought included. */
+  outputTokens: number;
+  cachedTokens: number;
+  reasoningTokens: number;
+}>;
+
 /** What is written into an answer and into the log. Wrong on purpose when a directive asks for it. */
 export type ReportedUsage = Readonly<Record<string, unknown>>;
+
+/** What a format calls the numbers that a directive can spoil. */
+export type UsageNames = Readonly<{ input: string; output: string; total: string | null }>;
 
 export function countTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / bytesPerToken);
@@ -25,43 +39,42 @@ export function countPromptTokens({ messages, tools }: ChatRequest): number {
 }
 
 /** The usage to report for a chat answer, or null for none. */
-export function reportUsage(
-  promptTokens: number,
-  answerTokens: number,
-  scenario: Scenario,
-): ReportedUsage | null {
+export function countUsage(request: ChatRequest, answer: Answer, scenario: Scenario): TokenCounts | null {
   if (scenario['no-usage']) return null;
-  if (scenario['zero-usage']) return openaiUsage(0, 0, 0);
-  const reasoningTokens = scenario.reasoning ?? 0;
-  const [prompt, completion] = scenario.usage ?? [promptTokens, answerTokens + reasoningTokens];
-  const usage = openaiUsage(prompt, completion, reasoningTokens);
-  switch (scenario['bad-usage']) {
+  if (scenario['zero-usage']) return { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
+  const { cached = 0, reasoning = 0 } = scenario;
+  const [inputTokens, outputTokens] = scenario.usage ?? [
+    countPromptTokens(request),
+    answer.tokens + reasoning,
+  ];
+  // A part is never more than the whole, also when `[[usage …]]` made the whole small.
+  return {
+    inputTokens,
+    outputTokens,
+    cachedTokens: Math.min(cached, inputTokens),
+    reasoningTokens: Math.min(reasoning, outputTokens),
+  };
+}
+
+/** Makes a usage one that cannot be. */
+export function spoilUsage(
+  usage: ReportedUsage,
+  { input, output, total }: UsageNames,
+  how: Scenario['bad-usage'],
+): ReportedUsage {
+  const count = (name: string) => Number(usage[name] ?? 0);
+  switch (how) {
     case undefined:
       return usage;
     case 'negative':
-      return { ...usage, prompt_tokens: -prompt };
+      return { ...usage, [input]: -count(input) };
     case 'fraction':
-      return { ...usage, completion_tokens: completion + 0.5 };
+      return { ...usage, [output]: count(output) + 0.5 };
     case 'string':
-      return { ...usage, completion_tokens: String(completion) };
+      return { ...usage, [output]: String(count(output)) };
     case 'partial':
-      return { prompt_tokens: prompt };
+      return { [input]: usage[input] };
     case 'total':
-      return { ...usage, total_tokens: prompt + completion + 1 };
+      return total === null ? usage : { ...usage, [total]: count(total) + 1 };
   }
-}
-
-function openaiUsage(prompt: number, completion: number, reasoningTokens: number): ReportedUsage {
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
-    completion_tokens_details: {
-      reasoning_tokens: reasoningTokens,
-      audio_tokens: 0,
-      accepted_prediction_tokens: 0,
-      rejected_prediction_tokens: 0,
-    },
-  };
 }

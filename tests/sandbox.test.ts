@@ -2,11 +2,19 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inflateSync } from 'node:zlib';
+import { constants, gunzipSync, inflateSync } from 'node:zlib';
+import fc from 'fast-check';
 import OpenAI from 'openai';
+import { answerChat } from '../sandbox/chat-answer.ts';
+import { gzipWrites } from '../sandbox/gzip.ts';
+import { readOpenaiChat } from '../sandbox/openai-request.ts';
+import { openai } from '../sandbox/openai-wire.ts';
 import { sample } from '../sandbox/sample.ts';
 import { directives, readDirectives } from '../sandbox/scenario.ts';
 import { startSandbox } from '../sandbox/server.ts';
+import { planStream } from '../sandbox/stream-plan.ts';
+import { padText } from '../sandbox/transfer.ts';
+import { countUsage, spoilUsage } from '../sandbox/usage.ts';
 
 const sandbox = startSandbox({ keepEntries: 1000 });
 afterAll(() => sandbox.stop());
@@ -180,6 +188,7 @@ describe('chat', () => {
       message: { content: 'You said: one' },
     });
     expect(short.usage?.completion_tokens).toBe(3);
+    expect((await answer('one two three', { max_completion_tokens: 3 })).choices).toEqual(short.choices);
     const stopped = await answer('one two three', { stop: ['three', 'two'] });
     expect(stopped.choices[0]).toMatchObject({
       finish_reason: 'stop',
@@ -197,7 +206,11 @@ describe('chat', () => {
       {
         role: 'assistant',
         content: null,
-        tool_calls: [{ id: 'a', type: 'function', function: { name: 'weather', arguments: '{}' } }],
+        tool_calls: ['a', 'b'].map((id) => ({
+          id,
+          type: 'function',
+          function: { name: 'weather', arguments: '{}' },
+        })),
       },
       { role: 'tool', tool_call_id: 'a', content: '21 degrees' },
       { role: 'tool', tool_call_id: 'b', content: 'rain' },
@@ -260,6 +273,7 @@ describe('tools', () => {
     for (const [text, more, name] of [
       ['[[tool weather]]', {}, 'weather'],
       ['Hi', { tool_choice: choice }, 'time'],
+      ['Hi', { tool_choice: 'required' }, 'weather'],
     ] as const) {
       const completion = await answer(text, { tools, ...more });
       expect(completion.choices[0]).toMatchObject({
@@ -368,6 +382,9 @@ describe('instead of an answer', () => {
       '[[hang 1]]',
       '[[bad-usage odd]]',
       '[[bytes 0]]',
+      '[[huge 0]]',
+      '[[cut somewhere]]',
+      '[[chunk-delay finish]]',
     ]) {
       expect((await chat(text)).status).toBe(400);
     }
@@ -635,12 +652,114 @@ describe('directives', () => {
     });
   });
 
+  test('can hold for every request, and then those of a request take their place', async () => {
+    const failing = startSandbox({ directives: '[[status 503]] [[say always]]', keepEntries: 10 });
+    const ask = async (path: string, body: Body) => {
+      const options = { method: 'POST', headers: key, body: JSON.stringify({ model: 'm', ...body }) };
+      const response = await fetch(`${failing.url}${path}`, options);
+      return { status: response.status, text: await response.text() };
+    };
+    const say = (content: string) => ask('/v1/chat/completions', { messages: [{ role: 'user', content }] });
+    try {
+      expect((await say('Hi')).status).toBe(503);
+      expect((await ask('/v1/images/generations', { prompt: 'A tree' })).status).toBe(503);
+      expect((await chat('Hi')).status).toBe(200);
+      expect((await say('[[status 429]]')).status).toBe(429);
+      expect(failing.entries.at(-1)?.directives).toEqual(['status 503', 'say always', 'status 429']);
+      expect(() => {
+        failing.directives = '[status 500]';
+      }).toThrow('no directive');
+      expect(() => {
+        failing.directives = '[[statsu 500]]';
+      }).toThrow();
+      expect(failing.directives).toBe('[[status 503]] [[say always]]');
+
+      failing.directives = '[[say now and then]]';
+      expect((await say('Hi')).text).toContain('"content":"now and then"');
+      expect((await say('[[say this]]')).text).toContain('"content":"this"');
+      failing.directives = '';
+      expect((await say('Hi')).text).toContain('"content":"You said: Hi"');
+    } finally {
+      await failing.stop();
+    }
+  });
+
   test('are read in linear time', () => {
     const started = performance.now();
     readDirectives('[[a '.repeat(500_000));
     readDirectives(']]'.repeat(500_000));
     expect(performance.now() - started).toBeLessThan(1000);
   });
+});
+
+test('a megabyte of padding is kept in memory once', () => {
+  const writes = padText('{"a":1}', 500);
+  expect(writes).toHaveLength(502);
+  expect(new Set(writes).size).toBe(3);
+  const text = padText('data: {"a":1}\n\n', 2).map(String).join('');
+  expect(JSON.parse(text.slice(6))).toEqual({ padding: 'x'.repeat(2_000_000), a: 1 });
+});
+
+test('what is compressed can be read as far as it has arrived', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: 'grapheme' }), { minLength: 1 }), fc.nat(), (texts, cut) => {
+      const writes = gzipWrites(texts, true).map(Buffer.from);
+      expect(gunzipSync(Buffer.concat(writes)).toString()).toBe(texts.join(''));
+      const count = 1 + (cut % texts.length);
+      const begun = gzipWrites(texts.slice(0, count), false).map(Buffer.from);
+      const flush = { finishFlush: constants.Z_SYNC_FLUSH };
+      expect(gunzipSync(Buffer.concat(begun), flush).toString()).toBe(texts.slice(0, count).join(''));
+    }),
+  );
+});
+
+test('of what is reported, a part is never more than the whole', () => {
+  const request = readOpenaiChat({ model: 'm', messages: [{ role: 'user', content: 'x' }] });
+  const counts = (text: string) => {
+    const reading = readDirectives(text);
+    return countUsage(request, answerChat(request, reading), reading.scenario);
+  };
+  expect(counts('[[usage 3 4]] [[cached 9]] [[reasoning 9]]')).toEqual({
+    inputTokens: 3,
+    outputTokens: 4,
+    cachedTokens: 3,
+    reasoningTokens: 4,
+  });
+  const usage = { input_tokens: 1, output_tokens: 2 };
+  expect(spoilUsage(usage, { input: 'input_tokens', output: 'output_tokens', total: null }, 'total')).toBe(
+    usage,
+  );
+});
+
+test.each([
+  ['', 4, 'complete'],
+  ['[[huge 5]]', 10, 'complete'],
+  ['[[malformed 1]]', 5, 'complete'],
+  ['[[malformed usage]]', 4, 'complete'],
+  ['[[no-done]]', 4, 'ended_early'],
+  ['[[burst]]', 0, 'complete'],
+  ['[[bytes 5]]', 0, 'complete'],
+  ['[[cut usage]]', 4, 'cut'],
+  ['[[cut finish]]', null, 'cut'],
+])('the write that tells the usage is known: %s', (text, index, ended) => {
+  const { scenario } = readDirectives(text);
+  const outline = {
+    payloads: ['{"role":1}', '{"a":1}', '{"b":1}', '{"finish":1}', '{"usage":1}'],
+    upToContent: (count: number) => 1 + count,
+    upToFinish: 4,
+    end: '[DONE]',
+  };
+  const { writes, usage, isWhole, ending } = planStream(openai, outline, { tokens: 1 }, scenario, 1);
+  expect(usage?.writeIndex ?? null).toBe(index);
+  if (index) expect(writes[index]).toBe('data: {"usage":1}\n\n');
+  expect(ending === 'reset' ? 'cut' : isWhole ? 'complete' : 'ended_early').toBe(ended);
+  // What is cut off is cut off inside what is compressed, too.
+  const compressed = planStream(openai, outline, null, { ...scenario, gzip: true }, 1).writes.map(
+    Buffer.from,
+  );
+  const unpack = () => gunzipSync(Buffer.concat(compressed));
+  if (ended === 'cut') expect(unpack).toThrow();
+  else expect(unpack().toString()).toBe(writes.map((write) => Buffer.from(write).toString()).join(''));
 });
 
 test('samples fit their schema, also one that refers to itself', () => {

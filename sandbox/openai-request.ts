@@ -1,0 +1,92 @@
+/** Reads a request for a chat completion, as strictly as OpenAI does. Documented at platform.openai.com/docs/api-reference/chat. */
+
+import { type ChatRequest, checkToolResults } from './chat-request.ts';
+import { BadRequest } from './errors.ts';
+import { isObject, readArray, readBody } from './fields.ts';
+
+const knownFields = new Set([
+  'audio',
+  'frequency_penalty',
+  'function_call',
+  'functions',
+  'logit_bias',
+  'logprobs',
+  'max_completion_tokens',
+  'max_tokens',
+  'messages',
+  'metadata',
+  'modalities',
+  'model',
+  'moderation',
+  'n',
+  'parallel_tool_calls',
+  'prediction',
+  'presence_penalty',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  // Mistral speaks this format, and calls the seed by another name.
+  'random_seed',
+  'reasoning_effort',
+  'response_format',
+  'safety_identifier',
+  'seed',
+  'service_tier',
+  'stop',
+  'store',
+  'stream',
+  'stream_options',
+  'temperature',
+  'tool_choice',
+  'tools',
+  'top_logprobs',
+  'top_p',
+  'user',
+  'verbosity',
+  'web_search_options',
+]);
+const roles = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
+
+export function readOpenaiChat(body: unknown): ChatRequest {
+  const fields = readBody(body, knownFields);
+  const { model, messages, tools, tool_choice, stream, stream_options } = fields;
+  if (typeof model !== 'string' || model === '') throw new BadRequest('Name a model.', 'model');
+  if (!Array.isArray(messages) || messages.length === 0 || !messages.every(isMessage)) {
+    throw new BadRequest('Give at least one message; each has a role and text or parts.', 'messages');
+  }
+  if (tools != null && !readArray(tools, 'tools').every(isTool)) {
+    throw new BadRequest('A tool is a function with a name.', 'tools');
+  }
+  if (
+    isObject(tool_choice) &&
+    !(isObject(tool_choice.function) && typeof tool_choice.function.name === 'string')
+  ) {
+    throw new BadRequest('A choice is a word, or a function with a name.', 'tool_choice');
+  }
+  if (stream_options != null && stream !== true) {
+    throw new BadRequest('It is only allowed together with "stream".', 'stream_options');
+  }
+  const request = fields as unknown as ChatRequest;
+  checkToolResults(request.messages);
+  return request;
+}
+
+function isMessage(message: unknown): boolean {
+  if (!isObject(message) || typeof message.role !== 'string' || !roles.has(message.role)) return false;
+  const { content, role, tool_calls: calls } = message;
+  if (calls !== undefined && !(Array.isArray(calls) && calls.length > 0 && calls.every(isCall))) return false;
+  if (content == null) return role === 'assistant';
+  return typeof content === 'string' || (Array.isArray(content) && content.every(isObject));
+}
+
+function isCall(call: unknown): boolean {
+  if (!isObject(call) || call.type !== 'function' || typeof call.id !== 'string') return false;
+  const { function: called } = call;
+  return isObject(called) && typeof called.name === 'string' && typeof called.arguments === 'string';
+}
+
+function isTool(tool: unknown): boolean {
+  if (!isObject(tool) || tool.type !== 'function' || !isObject(tool.function)) return false;
+  const { name } = tool.function;
+  return typeof name === 'string' && /^[a-zA-Z0-9_-]{1,64}$/.test(name);
+}
