@@ -1,15 +1,12 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApiError } from '../src/errors.ts';
-import { formatMoneyShort } from '../src/lib/money.ts';
 import { callableModels, configuredRoutes, type ModelAccess, resolveModel } from '../src/models/access.ts';
 import { parseCatalog, priceListOf } from '../src/models/catalog.ts';
-import { CatalogError, CatalogStore, readCatalogFile } from '../src/models/catalog-store.ts';
 import type { Catalog, Model } from '../src/models/model.ts';
 import { presentModel } from '../src/models/present.ts';
+import { usualDialect } from '../src/providers/dialect.ts';
 
 function good(text: string): Catalog {
   const result = parseCatalog(text, 'catalog.yaml');
@@ -41,7 +38,9 @@ const bands = (changes: string) =>
   );
 
 const modelFields =
-  'name, owned_by, workload, created, enabled, context_window, max_output_tokens, capabilities, sizes, pricing, providers';
+  'name, owned_by, workload, created, enabled, context_window, max_output_tokens, capabilities, unsupported_parameters, sizes, max_images, pricing, providers';
+const parameters =
+  'one of temperature, top_p, stop, presence_penalty, tool_choice, parallel_tool_calls, response_format, seed';
 const address = 'an http or https address without credentials, query or fragment';
 const decimal = 'a decimal in quotes such as "0.15"';
 
@@ -344,7 +343,7 @@ describe('a fault is named with its line, its place and what was expected', () =
       'an unknown adapter and field of a provider',
       withProvider('{ adapter: azure, base_url: https://a.example, key: x }'),
       '3: providers.p.adapter: expected one of openai, anthropic, google, sandbox, got "azure"',
-      '3: providers.p.key: unknown field, expected one of name, adapter, base_url, api_key_env, timeouts, circuit',
+      '3: providers.p.key: unknown field, expected one of name, adapter, base_url, api_key_env, timeouts, circuit, dialect, unsupported_parameters, max_concurrency',
     ],
     [
       'a provider without an address',
@@ -384,6 +383,72 @@ describe('a fault is named with its line, its place and what was expected', () =
       '3: providers.p.timeouts.connect_ms: expected a whole number from 1 to 86400000, got the number 0',
       '3: providers.p.timeouts.idle: unknown field, expected one of connect_ms, first_byte_ms, idle_ms, total_ms',
       '3: providers.p.circuit.failures: expected a whole number from 1 to 1000, got "5"',
+    ],
+    [
+      'a dialect that nobody speaks',
+      withProvider(
+        '{ adapter: openai, base_url: https://a.example, dialect: { max_tokens: max, seed: 1, stream_usage: never, images: url, tools: x } }',
+      ),
+      '3: providers.p.dialect.max_tokens: expected one of max_tokens, max_completion_tokens, got "max"',
+      '3: providers.p.dialect.seed: expected one of seed, random_seed, got the number 1',
+      '3: providers.p.dialect.stream_usage: expected one of asked, always, got "never"',
+      '3: providers.p.dialect.images: expected one of any, data, got "url"',
+      '3: providers.p.dialect.tools: unknown field, expected one of max_tokens, seed, stream_usage, images',
+    ],
+    [
+      'a dialect that is a name',
+      withProvider('{ adapter: openai, base_url: https://a.example, dialect: mistral }'),
+      '3: providers.p.dialect: expected a mapping with the fields max_tokens, seed, stream_usage, images, got "mistral"',
+    ],
+    ...(['anthropic', 'google', 'sandbox'] as const).map(
+      (adapter) =>
+        [
+          `a dialect of the adapter ${adapter}`,
+          withProvider(
+            `{ adapter: ${adapter}, ${adapter === 'sandbox' ? '' : 'base_url: https://a.example, '}dialect: {} }`,
+          ),
+          `3: providers.p.dialect: only the adapter openai has dialects, and the adapter here is ${adapter}`,
+        ] as const,
+    ),
+    [
+      'a parameter that does not exist',
+      withProvider('{ adapter: anthropic, base_url: https://a.example, unsupported_parameters: [seed, n] }'),
+      `3: providers.p.unsupported_parameters[1]: expected ${parameters}, got "n"`,
+    ],
+    [
+      'unsupported parameters that stand twice',
+      withProvider('{ adapter: sandbox, unsupported_parameters: [seed, stop, seed] }'),
+      '3: providers.p.unsupported_parameters[2]: seed is listed twice',
+    ],
+    [
+      'unsupported parameters of a model that are no list or do not exist',
+      withModel('workload: chat', 'unsupported_parameters: temperature') +
+        '  n: { workload: chat, unsupported_parameters: [max_tokens] }\n' +
+        '  o: { workload: chat, unsupported_parameters: [top_p, top_p] }\n',
+      '8: models.m.unsupported_parameters: expected a list of parameters, got "temperature"',
+      `9: models.n.unsupported_parameters[0]: expected ${parameters}, got "max_tokens"`,
+      '10: models.o.unsupported_parameters[1]: top_p is listed twice',
+    ],
+    [
+      'unsupported parameters of a model that takes none',
+      withModel('workload: video', 'unsupported_parameters: [seed]'),
+      '8: models.m.unsupported_parameters: only a chat model has these parameters, and the workload here is video',
+    ],
+    [
+      'calls at once out of range',
+      withProvider('{ adapter: sandbox, max_concurrency: 0 }').replace(
+        'models:',
+        '  q: { adapter: sandbox, max_concurrency: 100001 }\nmodels:',
+      ),
+      '3: providers.p.max_concurrency: expected a whole number from 1 to 100000, got the number 0',
+      '4: providers.q.max_concurrency: expected a whole number from 1 to 100000, got the number 100001',
+    ],
+    [
+      'more images than a request may ask for, and images of a chat model',
+      withModel('workload: image', 'sizes: ["1x1"]', 'max_images: 5') +
+        '  n: { workload: chat, max_images: 1 }\n',
+      '9: models.m.max_images: expected a whole number from 1 to 4, got the number 5',
+      '10: models.n.max_images: only an image model makes images, and the workload here is chat',
     ],
   ];
 
@@ -433,6 +498,9 @@ describe('a good catalogue', () => {
       apiKeyEnv: null,
       timeouts: { connectMs: 5_000, firstByteMs: 60_000, idleMs: 30_000, totalMs: 600_000 },
       circuit: { failures: 5, openMs: 30_000 },
+      dialect: { maxTokens: 'max_tokens', seed: 'seed', streamUsage: 'asked', images: 'any' },
+      unsupportedParameters: new Set(),
+      maxConcurrency: 10_000,
     });
     const image = modelOf(catalog, 'some-image-model');
     expect(image).toMatchObject({
@@ -440,6 +508,8 @@ describe('a good catalogue', () => {
       enabled: true,
       contextWindow: null,
       maxOutputTokens: null,
+      maxImages: 4,
+      unsupportedParameters: new Set(),
     });
     expect(image.createdSeconds).toBe(Date.UTC(2026, 10, 1) / 1000);
     expect(image.sizes).toEqual(
@@ -455,7 +525,9 @@ describe('a good catalogue', () => {
     expect(plain).toMatchObject({
       ownedBy: 'backup',
       price: null,
-      routes: [{ providerId: 'backup', upstreamModel: 'plain', weight: 1 }],
+      routes: [{ providerId: 'backup', upstreamModel: 'plain', weight: null }],
+      maxImages: 0,
+      unsupportedParameters: new Set(),
       capabilities: {
         textInput: true,
         imageInput: false,
@@ -475,26 +547,59 @@ providers:
     base_url: HTTPS://API.example/v1//
     timeouts: { connect_ms: 2000, first_byte_ms: 5000, idle_ms: 3000, total_ms: 60000 }
     circuit: { failures: 3, open_ms: 1000 }
+    unsupported_parameters: [seed, tool_choice]
+    max_concurrency: 100000
 models:
-  a: { workload: chat, created: 2024-07-18T02:00:00+02:00, providers: [{ provider: one, upstream_model: a@1, weight: 3 }] }
-  b: { workload: image, sizes: ["512x512"], capabilities: [] }
+  a: { workload: chat, created: 2024-07-18T02:00:00+02:00, unsupported_parameters: [temperature], providers: [{ provider: one, upstream_model: a@1, weight: 3 }] }
+  b: { workload: image, sizes: ["512x512"], max_images: 1, capabilities: [] }
 `);
     expect(catalog.providers.get('one')).toMatchObject({
       baseUrl: 'https://api.example/v1',
       timeouts: { connectMs: 2000, firstByteMs: 5000, idleMs: 3000, totalMs: 60_000 },
       circuit: { failures: 3, openMs: 1000 },
+      unsupportedParameters: new Set(['seed', 'tool_choice']),
+      maxConcurrency: 100_000,
     });
     expect(modelOf(catalog, 'a')).toMatchObject({
       createdSeconds: Date.UTC(2024, 6, 18) / 1000,
       ownedBy: 'one',
+      unsupportedParameters: new Set(['temperature']),
       routes: [{ providerId: 'one', upstreamModel: 'a@1', weight: 3 }],
     });
     const image = modelOf(catalog, 'b');
     // The label is no month, and there is only one provider to choose from.
     expect(image.createdSeconds).toBe(Date.UTC(2026, 0, 1) / 1000);
-    expect(image.routes).toEqual([{ providerId: 'one', upstreamModel: 'b', weight: 1 }]);
+    expect(image.routes).toEqual([{ providerId: 'one', upstreamModel: 'b', weight: null }]);
+    expect(image.maxImages).toBe(1);
     expect(image.sizes).toEqual(new Map([['512x512', null]]));
     expect(image.capabilities.textInput).toBe(false);
+  });
+
+  test('a dialect says what differs, and the rest is as usual', () => {
+    const dialectOf = (dialect: string) =>
+      good(
+        withProvider(`{ adapter: openai, base_url: https://a.example, dialect: ${dialect} }`),
+      ).providers.get('p')?.dialect;
+    expect(dialectOf('{}')).toEqual(usualDialect);
+    expect(dialectOf('{ seed: random_seed }')).toEqual({ ...usualDialect, seed: 'random_seed' });
+    expect(
+      dialectOf(
+        '{ max_tokens: max_completion_tokens, seed: random_seed, stream_usage: always, images: data }',
+      ),
+    ).toEqual({
+      maxTokens: 'max_completion_tokens',
+      seed: 'random_seed',
+      streamUsage: 'always',
+      images: 'data',
+    });
+  });
+
+  test('weights are told apart from none, because one of them changes how the list is read', () => {
+    const { routes } = modelOf(
+      good(withModel('workload: chat', 'providers: [openai, { provider: backup, weight: 1 }]')),
+      'm',
+    );
+    expect(routes.map((route) => route.weight)).toEqual([null, 1]);
   });
 
   test('the example in the documentation is one', () => {
@@ -548,79 +653,6 @@ models:
     expect(digestOf(`${text}  unpriced: { workload: chat }\n`)).toBe(digest);
     expect(digestOf(text.replace('"0.10"', '"0.11"'))).not.toBe(digest);
     expect(digestOf(text.replace('2026-11', '2026-12'))).not.toBe(digest);
-  });
-});
-
-describe('the shipped catalogue', () => {
-  const text = readFileSync(join(import.meta.dir, '..', 'catalog.yaml'), 'utf8');
-  const catalog = good(text);
-
-  test('has the sandbox first, then 43 models, all callable with their keys', () => {
-    expect(catalog.models.size).toBe(46);
-    expect([...catalog.models.keys()].slice(0, 3)).toEqual([
-      'sandbox-chat',
-      'sandbox-image',
-      'sandbox-video',
-    ]);
-    const callable = (isProviderConfigured: ModelAccess['isProviderConfigured']) =>
-      callableModels(catalog, { allowedModels: null, isProviderConfigured });
-    expect(callable(() => true)).toHaveLength(46);
-    expect(callable((provider) => provider.apiKeyEnv === null).map((model) => model.id)).toEqual([
-      'sandbox-chat',
-      'sandbox-image',
-      'sandbox-video',
-    ]);
-    const listed = [...catalog.models.values()].map((model) => model.routes[0]?.providerId);
-    expect(listed.filter((id, index) => id !== listed[index - 1])).toHaveLength(catalog.providers.size);
-  });
-
-  test.each([
-    ['sandbox-chat', '"input":0.5,"output":1.5,"unit_price":null,"unit":"per_1m_tokens"'],
-    ['gpt-4o-mini', '"input":0.15,"output":0.6,"unit_price":null,"unit":"per_1m_tokens"'],
-    ['doubao-seed-2-0-lite-260215', '"input":0.087,"output":0.52,"unit_price":null'],
-    ['kimi-k2.6', '"input":0.95,"output":4,"unit_price":null'],
-    ['dall-e-3', '"input":null,"output":null,"unit_price":0.04,"unit":"per_image"'],
-    ['imagen-4.0-fast-generate-001', '"input":null,"output":null,"unit_price":0.02,"unit":"per_image"'],
-    ['sora-2', '"input":null,"output":null,"unit_price":0.1,"unit":"per_second"'],
-    [
-      'claude-sonnet-4-5-20250929',
-      '"input_token_tiers":[{"max_input_tokens":200000,"input":3,"output":15},{"max_input_tokens":1000000,"input":6,"output":22.5}]',
-    ],
-    ['deepseek-v4-pro', '"input":0.435,"output":0.87,"unit_price":null'],
-  ])('%s is priced as published', (id, printed) => {
-    expect(JSON.stringify(presentModel(modelOf(catalog, id), catalog.priceVersion).pricing)).toContain(
-      printed,
-    );
-  });
-
-  test('every price prints with the digits it is written with', () => {
-    const written = [...text.matchAll(/"(\d+\.\d+)"/g)].map(([, decimal = '']) =>
-      decimal.replace(/\.?0+$/, ''),
-    );
-    const printed = [...catalog.models.values()]
-      .flatMap(({ price }) => {
-        if (price === null) return [];
-        if (price.billingType !== 'token') return [price.unitPrice, ...(price.tierRates?.values() ?? [])];
-        if (price.form === 'flat') return [price.rates.input, price.rates.output];
-        if (price.form === 'bands')
-          return [price.timeBands.peak, price.timeBands.offPeak].flatMap((r) => [r.input, r.output]);
-        return [...(price.headline ? [price.headline] : []), ...price.inputTokenTiers].flatMap((r) => [
-          r.input,
-          r.output,
-        ]);
-      })
-      .map(formatMoneyShort);
-    expect(printed.toSorted()).toEqual(written.toSorted());
-  });
-
-  test('a model is published in the contract’s form and order', () => {
-    expect(JSON.stringify(presentModel(modelOf(catalog, 'gpt-4o-mini'), catalog.priceVersion))).toBe(
-      '{"id":"gpt-4o-mini","object":"model","created":1721260800,"owned_by":"openai","name":"GPT-4o mini","workload":"chat",' +
-        '"availability":"available","pricing":{"currency":"USD","input":0.15,"output":0.6,"unit_price":null,' +
-        '"unit":"per_1m_tokens","billing_type":"token","price_version":"2026-11"},"capabilities":{"text_input":true,' +
-        '"image_input":true,"text_output":true,"streaming":true,"function_calling":true,"structured_output":true},' +
-        '"context_window":128000,"max_output_tokens":16384}',
-    );
   });
 });
 
@@ -683,186 +715,5 @@ models:
     expect(model.id).toBe('good');
     expect(configuredRoutes(catalog, model, all).map((route) => route.providerId)).toEqual(['ready']);
     expect(resolveModel(catalog, 'picture', 'image', all).price.billingType).toBe('image');
-  });
-});
-
-describe('the store', () => {
-  const closers: (() => unknown)[] = [];
-  afterEach(async () => {
-    for (const close of closers.splice(0).toReversed()) await close();
-  });
-
-  const version = (label: string) => `price_version: "${label}"\nproviders: {}\nmodels: {}\n`;
-
-  /** With a long quiet time only explicit reloads read the file, so that a test knows who did. */
-  async function open(quietMs = 20, take: (catalog: Catalog) => Promise<void> = async () => {}) {
-    const folder = await mkdtemp(join(tmpdir(), 'tollgate-catalog-'));
-    const path = join(folder, 'catalog.yaml');
-    await writeFile(path, version('1'));
-    const events: string[] = [];
-    const store = await CatalogStore.open({
-      path,
-      quietMs,
-      activate: async (catalog) => {
-        if (catalog.priceVersion !== '1') await take(catalog);
-        return catalog;
-      },
-      onReloaded: (catalog) => void events.push(catalog.priceVersion),
-      onRefused: (problems) => void events.push(...problems),
-    });
-    closers.push(
-      () => rm(folder, { recursive: true, force: true }),
-      () => store.close(),
-    );
-    return { store, path, events, folder };
-  }
-
-  async function until(condition: () => boolean): Promise<void> {
-    for (const deadline = Date.now() + 5_000; !condition(); await Bun.sleep(5)) {
-      if (Date.now() > deadline) throw new Error('It did not happen.');
-    }
-  }
-
-  test('a missing or bad file at the start is an error with every problem on its line', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'tollgate-catalog-'));
-    closers.push(() => rm(folder, { recursive: true, force: true }));
-    const path = join(folder, 'models.yaml');
-    const failure = async () => {
-      try {
-        (await CatalogStore.open({ path, activate: async (catalog) => catalog })).close();
-      } catch (error) {
-        return error;
-      }
-      return null;
-    };
-    const missing = await failure();
-    expect(missing).toBeInstanceOf(CatalogError);
-    expect(missing).toMatchObject({
-      message: `The catalogue ${path} does not exist. TOLLGATE_CATALOG names the file to use.`,
-    });
-    await writeFile(path, Buffer.from('price_version: "1"\nproviders: {}\nmodels: {} # \xe9\n', 'latin1'));
-    expect(await failure()).toMatchObject({ message: 'models.yaml: the file is not UTF-8' });
-    await writeFile(path, 'price_version: 1\nproviders: {}\nmodels: 5\n');
-    expect(await failure()).toMatchObject({
-      message:
-        'models.yaml:1: price_version: expected a label in quotes such as "2026-11", got the number 1\n' +
-        'models.yaml:3: models: expected a mapping, got the number 5',
-    });
-    expect((await readCatalogFile(folder)).result).toMatchObject({ ok: false });
-  });
-
-  test('follows a file that is written in place', async () => {
-    const { store, path, events } = await open();
-    expect(store.current.priceVersion).toBe('1');
-    await writeFile(path, version('2'));
-    await until(() => store.current.priceVersion === '2');
-    expect(events).toEqual(['2']);
-  });
-
-  test('follows a file that is replaced, again and again', async () => {
-    const { store, path, events, folder } = await open();
-    for (const label of ['2', '3', '4']) {
-      await writeFile(join(folder, 'new'), version(label));
-      await rename(join(folder, 'new'), path);
-      await until(() => store.current.priceVersion === label);
-    }
-    expect(events).toEqual(['2', '3', '4']);
-  });
-
-  test('keeps the good catalogue when the file turns bad or goes away, and says why', async () => {
-    const { store, path, events } = await open();
-    const { loadedAt } = store.status;
-    await writeFile(path, 'price_version: "2"\n');
-    await until(() => store.status.lastError !== null);
-    expect(store.current.priceVersion).toBe('1');
-    expect(store.status.loadedAt).toEqual(loadedAt);
-    expect(store.status.lastError?.problems).toEqual([
-      'catalog.yaml:1: providers: missing, expected a mapping',
-      'catalog.yaml:1: models: missing, expected a mapping',
-    ]);
-    await rm(path);
-    await until(() => store.status.lastError?.problems[0]?.includes(`${path} does not exist`) === true);
-    expect(store.current.priceVersion).toBe('1');
-    await writeFile(path, version('3'));
-    await until(() => store.status.lastError === null);
-    expect(store.current.priceVersion).toBe('3');
-    expect(events).toHaveLength(4);
-  });
-
-  test('a touch and other files of the folder do nothing', async () => {
-    const { store, path, events, folder } = await open();
-    await utimes(path, new Date(), new Date());
-    await writeFile(path, version('1'));
-    await writeFile(join(folder, 'other.yaml'), version('9'));
-    await Bun.sleep(150);
-    expect(await store.reload()).toBe('unchanged');
-    expect(events).toEqual([]);
-  });
-
-  test('a reload that is forced takes the same content into use again', async () => {
-    const { store, path, events, folder } = await open(60_000);
-    expect(await store.reload({ evenIfUnchanged: true })).toBe('reloaded');
-    // A link whose target changes elsewhere is not seen by watching; asked for, it is read.
-    const target = join(folder, 'target.yaml');
-    await writeFile(target, version('2'));
-    await rm(path);
-    await symlink(target, path);
-    expect(await store.reload({ evenIfUnchanged: true })).toBe('reloaded');
-    await writeFile(target, version('3'));
-    expect(await store.reload({ evenIfUnchanged: true })).toBe('reloaded');
-    expect(events).toEqual(['1', '2', '3']);
-  });
-
-  test('reload answers what became of the file', async () => {
-    const { store, path, events } = await open(60_000);
-    await writeFile(path, version('2'));
-    // Asked twice at once, it still happens once.
-    expect(await Promise.all([store.reload(), store.reload()])).toEqual(['reloaded', 'unchanged']);
-    await writeFile(path, '{');
-    expect(await store.reload()).toBe('refused');
-    expect(await store.reload()).toBe('unchanged');
-    expect(events).toHaveLength(2);
-    expect(store.current.priceVersion).toBe('2');
-  });
-
-  test('a slow reload is not overtaken by a later one', async () => {
-    const { promise: gate, resolve: release } = Promise.withResolvers<void>();
-    const { store, path, events } = await open(60_000, (catalog) =>
-      catalog.priceVersion === '2' ? gate : Promise.resolve(),
-    );
-    await writeFile(path, version('2'));
-    const first = store.reload();
-    await Bun.sleep(30);
-    await writeFile(path, version('3'));
-    const second = store.reload();
-    await Bun.sleep(30);
-    release();
-    expect(await Promise.all([first, second])).toEqual(['reloaded', 'reloaded']);
-    expect(events).toEqual(['2', '3']);
-    expect(store.current.priceVersion).toBe('3');
-  });
-
-  test('a good file that cannot be taken into use is refused, and tried again', async () => {
-    let isBroken = true;
-    const { store, path, events } = await open(60_000, async () => {
-      if (isBroken) throw new Error('The database is away.');
-    });
-    await writeFile(path, version('2'));
-    expect(await store.reload()).toBe('refused');
-    expect(store.current.priceVersion).toBe('1');
-    expect(events).toEqual(['catalog.yaml: could not be taken into use: The database is away.']);
-    isBroken = false;
-    expect(await store.reload()).toBe('reloaded');
-    expect(store.current.priceVersion).toBe('2');
-    expect(store.status.lastError).toBeNull();
-  });
-
-  test('a closed store no longer follows', async () => {
-    const { store, path, events } = await open();
-    store.close();
-    await writeFile(path, version('2'));
-    await Bun.sleep(100);
-    expect(await store.reload()).toBe('unchanged');
-    expect(events).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   keys: ['errors', 'lib'],
   users: ['lib'],
   accounts: ['ledger', 'lib'],
-  models: ['pricing', 'errors', 'lib'],
+  models: ['pricing', 'providers', 'errors', 'lib'],
   routing: ['models', 'pricing', 'providers', 'errors', 'lib'],
   inference: ['ledger', 'routing', 'providers', 'pricing', 'keys', 'errors', 'lib'],
   http: ['inference', 'routing', 'keys', 'errors', 'lib'],

@@ -26,7 +26,7 @@ export function callableModels(catalog: Catalog, access: ModelAccess): CallableM
 
 /**
  * The model for a request, or the first reason against it in this order: unknown, not allowed for the key,
- * disabled or of another workload, without a price, without a configured provider. What the caller can do
+ * disabled or of another workload, without a price, mapped to no provider, without a configured one. What the caller can do
  * something about comes before what only the operator can mend.
  */
 export function resolveModel(
@@ -40,6 +40,7 @@ export function resolveModel(
   if (!isAllowed(id, access)) throw new ApiError('model_not_allowed', { param: 'model' });
   if (!model.enabled || model.workload !== workload) throw new ApiError('invalid_model', { param: 'model' });
   if (!isPriced(model)) throw new ApiError('model_pricing_not_configured', { param: 'model' });
+  if (model.routes.length === 0) throw new ApiError('configuration_error', { param: 'model' });
   if (configuredRoutes(catalog, model, access).length === 0) throw new ApiError('provider_not_configured');
   return model;
 }

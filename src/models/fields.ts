@@ -45,6 +45,16 @@ export function listOf<Item extends z.core.SomeType>(what: string, item: Item) {
   return z.array(item, { error: (issue) => refusal(`a list of ${what}`, issue.input) });
 }
 
+/** A list in which nothing stands twice. */
+export function withoutRepeats<Item extends string>(what: string, item: z.ZodType<Item>) {
+  return listOf(what, item).transform((items, context) => {
+    items.forEach((one, index) => {
+      if (items.indexOf(one) < index) refuse(context, [index], `${one} is listed twice`);
+    });
+    return items;
+  });
+}
+
 export function matching(pattern: RegExp, expected: string) {
   return field((input) =>
     typeof input === 'string' && pattern.test(input) ? { value: input } : { expected },

@@ -17,9 +17,11 @@ import {
   refuse,
   trueOrFalse,
   wholeNumber,
+  withoutRepeats,
 } from './fields.ts';
 import { type Capabilities, type Model, type ModelRoute, type Workload, workloads } from './model.ts';
 import { pricing, tierName } from './pricing-schema.ts';
+import { unsupportedParameters } from './provider-schema.ts';
 
 // No comma, because lists of model IDs are written with commas; no space or control character, because IDs are logged.
 export const modelId = matching(
@@ -93,6 +95,9 @@ const limit = field<number | null>((input) => {
   return tokens.success ? { value: tokens.data } : { expected: 'a whole number of at least 1, or null' };
 });
 
+/** The most that a request for images may ask for. */
+const mostImages = 4;
+
 export type ModelContext = Readonly<{ id: string; providerIds: readonly string[]; priceVersion: string }>;
 
 export function modelSchema({ id, providerIds, priceVersion: version }: ModelContext) {
@@ -105,10 +110,13 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
     context_window: limit.optional(),
     max_output_tokens: limit.optional(),
     capabilities: withoutRepeats('capabilities', capability).optional(),
+    unsupported_parameters: unsupportedParameters.optional(),
     sizes: sizes.optional(),
+    max_images: wholeNumber(1, mostImages).optional(),
     pricing: pricing.optional(),
     providers: routesSchema(id, providerIds).optional(),
   }).transform((wire, context): Model => {
+    checkWorkload(wire, context);
     checkSizesAndPrice(wire, context);
     const routes = wire.providers ?? usualRoutes(id, wire.owned_by, providerIds);
     const has = new Set(wire.capabilities ?? usualCapabilities[wire.workload]);
@@ -129,11 +137,30 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
         functionCalling: has.has('function_calling'),
         structuredOutput: has.has('structured_output'),
       },
+      unsupportedParameters: wire.unsupported_parameters ?? new Set(),
       sizes: wire.sizes ?? new Map(),
+      maxImages: wire.workload === 'image' ? (wire.max_images ?? mostImages) : 0,
       price: wire.pricing ?? null,
       routes,
     };
   });
+}
+
+/** Fields that mean something for one workload only. */
+const fieldsOfWorkload = [
+  { name: 'sizes', workload: 'image', text: 'only an image model has sizes' },
+  { name: 'max_images', workload: 'image', text: 'only an image model makes images' },
+  { name: 'unsupported_parameters', workload: 'chat', text: 'only a chat model has these parameters' },
+] as const;
+
+function checkWorkload(
+  wire: Readonly<{ workload: Workload } & { [Name in (typeof fieldsOfWorkload)[number]['name']]?: unknown }>,
+  context: z.core.$RefinementCtx,
+): void {
+  for (const { name, workload, text } of fieldsOfWorkload) {
+    if (wire[name] !== undefined && wire.workload !== workload)
+      refuse(context, [name], `${text}, and the workload here is ${wire.workload}`);
+  }
 }
 
 type SizesAndPrice = Readonly<{
@@ -150,9 +177,6 @@ function checkSizesAndPrice(wire: SizesAndPrice, context: z.core.$RefinementCtx)
       ['sizes'],
       refusal('the sizes that an image model offers, such as { "1024x1024": 1k }', undefined),
     );
-  }
-  if (workload !== 'image' && given !== undefined) {
-    refuse(context, ['sizes'], `only an image model has sizes, and the workload here is ${workload}`);
   }
   if (price === undefined) return;
   if (price.billingType !== billingTypes[workload]) {
@@ -189,13 +213,13 @@ function routesSchema(model: string, providerIds: readonly string[]) {
     const result = detailed.safeParse(typeof input === 'string' ? { provider: input } : input);
     if (result.success) {
       const { provider, upstream_model, weight } = result.data;
-      return { providerId: provider, upstreamModel: upstream_model ?? model, weight: weight ?? 1 };
+      return { providerId: provider, upstreamModel: upstream_model ?? model, weight: weight ?? null };
     }
     for (const fault of faultsOf(result.error)) {
       // The short form has no field to point at.
       refuse(context, typeof input === 'string' ? [] : fault.path, fault.message);
     }
-    return { providerId: '', upstreamModel: '', weight: 1 };
+    return { providerId: '', upstreamModel: '', weight: null };
   });
   return listOf('providers', route).transform((routes, context) => {
     routes.forEach((one, index) => {
@@ -216,16 +240,7 @@ function usualRoutes(
   const provider =
     providerIds.find((candidate) => candidate === owner) ??
     (providerIds.length === 1 ? providerIds[0] : undefined);
-  return provider === undefined ? [] : [{ providerId: provider, upstreamModel: model, weight: 1 }];
-}
-
-function withoutRepeats<Item extends string>(what: string, item: z.ZodType<Item>) {
-  return listOf(what, item).transform((items, context) => {
-    items.forEach((one, index) => {
-      if (items.indexOf(one) < index) refuse(context, [index], `${one} is listed twice`);
-    });
-    return items;
-  });
+  return provider === undefined ? [] : [{ providerId: provider, upstreamModel: model, weight: null }];
 }
 
 function secondsOfDate(text: string): number | null {

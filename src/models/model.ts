@@ -3,12 +3,26 @@
  * keys: a model called `__proto__` is a model like any other.
  */
 import type { Price } from '../pricing/price.ts';
+import type { Dialect } from '../providers/dialect.ts';
 
 export const workloads = ['chat', 'image', 'video'] as const;
 export type Workload = (typeof workloads)[number];
 
 export const adapters = ['openai', 'anthropic', 'google', 'sandbox'] as const;
 export type Adapter = (typeof adapters)[number];
+
+/** What a request may ask of a chat model besides an answer, and what not every model or provider can honour. */
+export const optionalParameters = [
+  'temperature',
+  'top_p',
+  'stop',
+  'presence_penalty',
+  'tool_choice',
+  'parallel_tool_calls',
+  'response_format',
+  'seed',
+] as const;
+export type OptionalParameter = (typeof optionalParameters)[number];
 
 export type Capabilities = Readonly<{
   textInput: boolean;
@@ -32,10 +46,19 @@ export type Provider = Readonly<{
   apiKeyEnv: string | null;
   timeouts: Timeouts;
   circuit: CircuitSettings;
+  /** How this server's form of OpenAI's format differs from the usual one. It means nothing to other adapters. */
+  dialect: Dialect;
+  /** What it cannot honour, whichever model is called. */
+  unsupportedParameters: ReadonlySet<OptionalParameter>;
+  /** How many calls to it may be under way at once. */
+  maxConcurrency: number;
 }>;
 
-/** One provider that serves a model, and what that provider calls the same version. */
-export type ModelRoute = Readonly<{ providerId: string; upstreamModel: string; weight: number }>;
+/**
+ * One provider that serves a model, and what that provider calls the same version. The weight is null when none is
+ * given: as long as no route of a model has one, their order decides.
+ */
+export type ModelRoute = Readonly<{ providerId: string; upstreamModel: string; weight: number | null }>;
 
 export type Model = Readonly<{
   id: string;
@@ -47,8 +70,12 @@ export type Model = Readonly<{
   contextWindow: number | null;
   maxOutputTokens: number | null;
   capabilities: Capabilities;
+  /** What the model cannot honour, whoever serves it. */
+  unsupportedParameters: ReadonlySet<OptionalParameter>;
   /** Allowed image sizes and the rate tier of each, null for the plain unit price. Empty for other workloads. */
   sizes: ReadonlyMap<string, string | null>;
+  /** How many images one request may ask for. Zero for other workloads. */
+  maxImages: number;
   /** Null means that the model cannot be called or listed. */
   price: Price | null;
   /** In order of preference. */

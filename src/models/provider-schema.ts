@@ -1,8 +1,19 @@
 /**
  * A provider of the catalogue, from the names in the file to the names in the code.
  */
-import { field, fields, matching, oneOf, plainText, refusal, refuse, wholeNumber } from './fields.ts';
-import { adapters, type Provider } from './model.ts';
+import { type Dialect, usualDialect } from '../providers/dialect.ts';
+import {
+  field,
+  fields,
+  matching,
+  oneOf,
+  plainText,
+  refusal,
+  refuse,
+  wholeNumber,
+  withoutRepeats,
+} from './fields.ts';
+import { adapters, optionalParameters, type Provider } from './model.ts';
 
 export const providerId = matching(
   /^[A-Za-z0-9_][\w.-]{0,63}$/,
@@ -27,6 +38,24 @@ const apiKeyEnv = field<string>((input) =>
     : { expected: 'the name of a variable such as OPENAI_API_KEY, not the key itself', isSecret: true },
 );
 
+export const unsupportedParameters = withoutRepeats('parameters', oneOf(...optionalParameters)).transform(
+  (names) => new Set(names),
+);
+
+const dialect = fields({
+  max_tokens: oneOf('max_tokens', 'max_completion_tokens').optional(),
+  seed: oneOf('seed', 'random_seed').optional(),
+  stream_usage: oneOf('asked', 'always').optional(),
+  images: oneOf('any', 'data').optional(),
+}).transform(
+  (wire): Dialect => ({
+    maxTokens: wire.max_tokens ?? usualDialect.maxTokens,
+    seed: wire.seed ?? usualDialect.seed,
+    streamUsage: wire.stream_usage ?? usualDialect.streamUsage,
+    images: wire.images ?? usualDialect.images,
+  }),
+);
+
 const providerFields = fields({
   name: plainText(100).optional(),
   adapter: oneOf(...adapters),
@@ -39,6 +68,9 @@ const providerFields = fields({
     total_ms: milliseconds,
   }).optional(),
   circuit: fields({ failures: wholeNumber(1, 1000).optional(), open_ms: milliseconds }).optional(),
+  dialect: dialect.optional(),
+  unsupported_parameters: unsupportedParameters.optional(),
+  max_concurrency: wholeNumber(1, 100_000).optional(),
 });
 
 export function providerSchema(id: string) {
@@ -51,6 +83,12 @@ export function providerSchema(id: string) {
     } else if (wire.base_url === undefined) {
       refuse(context, ['base_url'], refusal(baseUrlExpectation, undefined));
     }
+    if (wire.adapter !== 'openai' && wire.dialect !== undefined)
+      refuse(
+        context,
+        ['dialect'],
+        `only the adapter openai has dialects, and the adapter here is ${wire.adapter}`,
+      );
     return {
       id,
       name: wire.name ?? id,
@@ -64,6 +102,9 @@ export function providerSchema(id: string) {
         totalMs: wire.timeouts?.total_ms ?? 600_000,
       },
       circuit: { failures: wire.circuit?.failures ?? 5, openMs: wire.circuit?.open_ms ?? 30_000 },
+      dialect: wire.dialect ?? usualDialect,
+      unsupportedParameters: wire.unsupported_parameters ?? new Set(),
+      maxConcurrency: wire.max_concurrency ?? 10_000,
     };
   });
 }

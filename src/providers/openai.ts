@@ -1,217 +1,134 @@
 /**
- * The wire format of OpenAI's chat completions, which most other vendors speak as well.
- * Documented at platform.openai.com/docs/api-reference/chat.
+ * The wire format of OpenAI's chat completions, which most other vendors speak as well, each with an accent of its own.
+ * Documented at platform.openai.com/docs/api-reference/chat and chat-streaming. Reading is lenient wherever a vendor
+ * is known to differ and the meaning is clear.
  */
-import type {
-  ChatAdapter,
-  ChatAnswer,
-  ChatCall,
-  ChatEvent,
-  ChatMessage,
-  FinishReason,
-  ResponseFormat,
-  TokenUsage,
-  ToolCall,
-  ToolChoice,
-} from './chat.ts';
-import { ProviderError, type Upstream, type UpstreamRequest } from './upstream.ts';
+import type { ChatAdapter, ChatAnswer, ChatEvent, FinishReason, TokenUsage } from './chat.ts';
+import { chatRequest, refusal } from './openai-request.ts';
+import { readToolCall, ToolCallReader } from './openai-tool-calls.ts';
+import { ProviderError, type Upstream } from './upstream.ts';
 import { arrayAt, type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
 export const openai: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
 
-function refusal(): null {
-  return null;
-}
-
-function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
-  return {
-    url: `${upstream.baseUrl}/chat/completions`,
-    headers: {
-      'content-type': 'application/json',
-      // What is compressed cannot be bounded by the length it announces.
-      'accept-encoding': 'identity',
-      'x-client-request-id': upstream.generationId,
-      ...(upstream.apiKey === null ? {} : { authorization: `Bearer ${upstream.apiKey}` }),
-    },
-    body: JSON.stringify(requestBody(call, upstream.model, stream)),
-  };
-}
-
-/** What the client left out is left out here too: `undefined` does not become part of the JSON. */
-function requestBody(call: ChatCall, model: string, stream: boolean): object {
-  return {
-    model,
-    messages: call.messages.map(wireMessage),
-    temperature: call.temperature ?? undefined,
-    max_tokens: call.maxTokens ?? undefined,
-    top_p: call.topP ?? undefined,
-    stop: call.stop ?? undefined,
-    presence_penalty: call.presencePenalty ?? undefined,
-    tools: call.tools?.map(({ name, description, parameters }) => ({
-      type: 'function',
-      function: { name, description: description ?? undefined, parameters: parameters ?? undefined },
-    })),
-    tool_choice: call.toolChoice === null ? undefined : wireToolChoice(call.toolChoice),
-    parallel_tool_calls: call.parallelToolCalls ?? undefined,
-    response_format: call.responseFormat === null ? undefined : wireResponseFormat(call.responseFormat),
-    seed: call.seed ?? undefined,
-    stream: stream || undefined,
-    // Usage is always asked for: without it nothing could be charged.
-    stream_options: stream ? { include_usage: true } : undefined,
-  };
-}
-
-function wireMessage(message: ChatMessage): object {
-  switch (message.role) {
-    case 'system':
-      return message;
-    case 'user':
-      return {
-        role: 'user',
-        content: typeof message.content === 'string' ? message.content : message.content.map(wirePart),
-      };
-    case 'assistant':
-      return {
-        role: 'assistant',
-        content: message.content,
-        tool_calls: message.toolCalls.length === 0 ? undefined : message.toolCalls.map(wireToolCall),
-      };
-    case 'tool':
-      return {
-        role: 'tool',
-        tool_call_id: message.toolCallId,
-        content: message.content,
-        name: message.name ?? undefined,
-      };
-  }
-}
-
-function wirePart(part: Exclude<Extract<ChatMessage, { role: 'user' }>['content'], string>[number]): object {
-  if (part.type === 'text') return part;
-  return { type: 'image_url', image_url: { url: part.url, detail: part.detail ?? undefined } };
-}
-
-function wireToolCall({ id, name, arguments: text }: ToolCall): object {
-  return { id, type: 'function', function: { name, arguments: text } };
-}
-
-function wireToolChoice(choice: ToolChoice): unknown {
-  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.functionName } };
-}
-
-function wireResponseFormat(format: ResponseFormat): object {
-  if (format.type !== 'json_schema') return format;
-  const { name, description, schema, strict } = format;
-  return {
-    type: 'json_schema',
-    json_schema: {
-      name,
-      description: description ?? undefined,
-      schema: schema ?? undefined,
-      strict: strict ?? undefined,
-    },
-  };
-}
-
-function readAnswer(body: unknown): ChatAnswer {
+function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
+  // Some servers report a failure with the status of a success.
+  if (isObject(body) && hasError(body)) throw new ProviderError('provider_unknown_error');
   const choice = firstChoice(body);
   const message = objectAt(choice, 'message');
   if (choice === null || message === null) throw new ProviderError('provider_unknown_error');
-  const toolCalls = arrayAt(message, 'tool_calls').map(readToolCall);
+  const toolCalls = arrayAt(message, 'tool_calls').map((item, index) =>
+    readToolCall(item, index, generationId),
+  );
   const content = message.content ?? null;
-  if (content !== null && typeof content !== 'string') throw new ProviderError('provider_unknown_error');
-  const finishReason = readFinishReason(choice.finish_reason);
-  if (finishReason === null) throw new ProviderError('provider_unknown_error');
-  return { content, toolCalls, finishReason, usage: readUsage(objectAt(body, 'usage')) };
-}
-
-function readToolCall(item: unknown): ToolCall {
-  const call = objectAt(item, 'function');
-  const id = isObject(item) ? item.id : null;
-  if (
-    call === null ||
-    typeof id !== 'string' ||
-    typeof call.name !== 'string' ||
-    typeof call.arguments !== 'string'
-  ) {
+  if (content !== null && typeof content !== 'string' && !Array.isArray(content))
     throw new ProviderError('provider_unknown_error');
-  }
-  return { id, name: call.name, arguments: call.arguments };
+  const reason = readFinishReason(choice.finish_reason, toolCalls.length > 0);
+  if (reason === null) throw new ProviderError('provider_unknown_error');
+  if (reason === 'failure') throw new ProviderError('provider_unavailable');
+  return {
+    content: Array.isArray(content) ? textOfParts(content) : content,
+    toolCalls,
+    finishReason: reason,
+    usage: readUsage(objectAt(body, 'usage')),
+  };
 }
 
-function openReader(): (data: string) => readonly ChatEvent[] {
-  const known = new Set<number>();
+function openReader({ generationId }: Upstream): (data: string) => readonly ChatEvent[] {
+  const toolCalls = new ToolCallReader(generationId);
   return (data) => {
     if (data === '[DONE]') return [{ type: 'end' }];
     const chunk = parseObject(data);
     if (chunk === null) throw new ProviderError('malformed_stream_chunk');
-    if (chunk.error !== undefined && chunk.error !== null) throw new ProviderError('provider_stream_error');
+    if (hasError(chunk)) throw new ProviderError('provider_stream_error');
     const events: ChatEvent[] = [];
     const choice = firstChoice(chunk);
-    if (choice !== null) readChoice(choice, known, events);
-    if (isObject(chunk.usage)) {
-      const usage = readUsage(chunk.usage);
-      if (usage !== null) events.push({ type: 'usage', usage });
-    }
+    if (choice !== null) readChoice(choice, toolCalls, events);
+    const usage = usageIn(chunk, choice);
+    if (usage !== null) events.push({ type: 'usage', usage });
     return events;
   };
 }
 
-function readChoice(choice: Fields, known: Set<number>, events: ChatEvent[]): void {
+function readChoice(choice: Fields, toolCalls: ToolCallReader, events: ChatEvent[]): void {
   const delta = choice.delta;
+  // What a model thinks before it answers (`reasoning_content` from DeepSeek, Qwen, Moonshot and others, `reasoning`
+  // from Groq) is not part of the answer, and is passed over.
   if (isObject(delta)) {
-    if (typeof delta.content === 'string' && delta.content !== '')
-      events.push({ type: 'text', text: delta.content });
-    if (Array.isArray(delta.tool_calls))
-      for (const item of delta.tool_calls) readToolDelta(item, known, events);
+    const { content } = delta;
+    const text = Array.isArray(content) ? textOfParts(content) : content;
+    if (typeof text === 'string' && text !== '') events.push({ type: 'text', text });
+    if (Array.isArray(delta.tool_calls)) for (const item of delta.tool_calls) toolCalls.read(item, events);
   }
-  const reason = readFinishReason(choice.finish_reason);
+  const reason = readFinishReason(choice.finish_reason, toolCalls.count > 0);
+  if (reason === 'failure') throw new ProviderError('provider_stream_error');
   if (reason !== null) events.push({ type: 'finish', reason });
 }
 
-const mostToolIndex = 1_000;
-
-/** Only the first piece of a call carries its ID and name. */
-function readToolDelta(item: unknown, known: Set<number>, events: ChatEvent[]): void {
-  const call = objectAt(item, 'function');
-  const index = isObject(item) ? (item.index ?? 0) : 0;
-  if (!isCount(index) || index > mostToolIndex) throw new ProviderError('malformed_stream_chunk');
-  if (isObject(item) && !known.has(index)) {
-    if (typeof item.id !== 'string' || typeof call?.name !== 'string')
-      throw new ProviderError('malformed_stream_chunk');
-    known.add(index);
-    events.push({ type: 'tool_call', index, id: item.id, name: call.name });
+/** Mistral's thinking models write a list of parts: the text is the answer, the thinking is not. */
+function textOfParts(parts: readonly unknown[]): string {
+  let text = '';
+  for (const part of parts) {
+    if (isObject(part) && part.type === 'text' && typeof part.text === 'string') text += part.text;
   }
-  const text = call?.arguments ?? '';
-  if (typeof text !== 'string') throw new ProviderError('malformed_stream_chunk');
-  if (text !== '') events.push({ type: 'tool_arguments', index, text });
+  return text;
 }
 
-/** Reasoning tokens are part of completion_tokens and cached ones of prompt_tokens, so each is counted once. */
+/** Usage stands in the chunk; Moonshot has it in the choice, and Groq in its own field, unasked. */
+function usageIn(chunk: Fields, choice: Fields | null): TokenUsage | null {
+  if (isObject(chunk.usage)) return readUsage(chunk.usage);
+  if (isObject(choice?.usage)) return readUsage(choice.usage);
+  return isObject(chunk.x_groq) ? readUsage(objectAt(chunk.x_groq, 'usage')) : null;
+}
+
+/**
+ * Cached tokens are part of prompt_tokens, and reasoning is part of completion_tokens, except with xAI: there it stands
+ * beside them. The total tells which it is, so that each token is counted once.
+ */
 function readUsage(usage: Fields | null): TokenUsage | null {
   const input = usage?.prompt_tokens;
   const output = usage?.completion_tokens;
-  return isCount(input) && isCount(output) ? { inputTokens: input, outputTokens: output } : null;
+  if (!isCount(input) || !isCount(output)) return null;
+  const reasoning = objectAt(usage, 'completion_tokens_details')?.reasoning_tokens;
+  const total = usage?.total_tokens;
+  const isBeside = isCount(reasoning) && isCount(total) && total === input + output + reasoning;
+  return { inputTokens: input, outputTokens: isBeside ? output + reasoning : output };
 }
 
-function readFinishReason(reason: unknown): FinishReason | null {
+function readFinishReason(reason: unknown, hasToolCalls: boolean): FinishReason | 'failure' | null {
   switch (reason) {
     case 'stop':
+      // vLLM, Ollama and others end like this after calling tools, and so does OpenAI when the tool was prescribed.
+      return hasToolCalls ? 'tool_calls' : 'stop';
     case 'length':
     case 'tool_calls':
     case 'content_filter':
       return reason;
     case 'function_call':
       return 'tool_calls';
+    case 'model_length':
+      // Mistral, when it is the model's limit and not the client's.
+      return 'length';
+    case 'insufficient_system_resource':
+    case 'error':
+      // DeepSeek and Mistral: the answer was broken off.
+      return 'failure';
     default:
       // A reason that is new to us still ends the answer.
-      return typeof reason === 'string' ? 'stop' : null;
+      return typeof reason === 'string' ? (hasToolCalls ? 'tool_calls' : 'stop') : null;
   }
 }
 
+/** Groq says in its own field why it stopped a stream early. */
+function hasError(body: Fields): boolean {
+  if (body.error !== undefined && body.error !== null) return true;
+  return isObject(body.x_groq) && typeof body.x_groq.error === 'string';
+}
+
 function firstChoice(body: unknown): Fields | null {
-  const choices = arrayAt(body, 'choices');
   // One choice is asked for; whatever else a provider sends is not part of the answer.
-  const choice = choices.find((one) => isObject(one) && (one.index ?? 0) === 0);
-  return isObject(choice) ? choice : null;
+  for (const choice of arrayAt(body, 'choices')) {
+    if (isObject(choice) && (choice.index ?? 0) === 0) return choice;
+  }
+  return null;
 }

@@ -1,0 +1,240 @@
+/**
+ * What Anthropic's Messages API cannot carry, and what it answers with an error that would not help the client. Checked
+ * in the order of the contract's parameters. What only some of its models refuse is a matter of the catalogue.
+ */
+import { isBlank, readArguments, sentMediaType } from './anthropic-request.ts';
+import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
+import type { Dialect } from './dialect.ts';
+import type { Refusal } from './upstream.ts';
+import { arrayAt, type Fields, isObject } from './wire.ts';
+
+export function refusal(call: ChatCall, dialect: Dialect): Refusal | null {
+  return (
+    refuse('messages', messagesProblem(call.messages, dialect)) ??
+    refuse('temperature', temperatureProblem(call)) ??
+    refuse('top_p', topPProblem(call)) ??
+    refuse('stop', stopProblem(call)) ??
+    refuse('presence_penalty', presencePenaltyProblem(call)) ??
+    refuse('tools', toolsProblem(call)) ??
+    refuse('response_format', formatProblem(call.responseFormat)) ??
+    refuse('seed', call.seed === null ? null : 'This model does not support seed: leave it out.')
+  );
+}
+
+/** A problem is a sentence for the client. */
+function refuse(param: string, problem: string | null): Refusal | null {
+  return problem === null ? null : { param, message: problem };
+}
+
+function firstProblem<Item>(items: Iterable<Item>, problemOf: (item: Item) => string | null): string | null {
+  for (const item of items) {
+    const problem = problemOf(item);
+    if (problem !== null) return problem;
+  }
+  return null;
+}
+
+function messagesProblem(messages: readonly ChatMessage[], dialect: Dialect): string | null {
+  const turns = messages.filter(({ role }) => role !== 'system');
+  return (
+    firstProblem(messages, (message) => messageProblem(message, dialect)) ??
+    answersProblem(turns) ??
+    endProblem(turns.at(-1))
+  );
+}
+
+const blankText = 'This model takes no empty text: leave the message or part out, or write something in it.';
+
+function messageProblem(message: ChatMessage, dialect: Dialect): string | null {
+  switch (message.role) {
+    case 'system':
+      return isBlank(message.content) ? blankText : null;
+    case 'user':
+      if (typeof message.content === 'string') return isBlank(message.content) ? blankText : null;
+      return firstProblem(message.content, (part) => partProblem(part, dialect));
+    case 'assistant':
+      if (message.toolCalls.length === 0) return isBlank(message.content ?? '') ? blankText : null;
+      return firstProblem(message.toolCalls, toolCallProblem);
+    case 'tool':
+      return null;
+  }
+}
+
+const mediaTypes: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
+
+function partProblem(part: TextPart | ImagePart, { images }: Dialect): string | null {
+  if (part.type === 'text') return isBlank(part.text) ? blankText : null;
+  const mediaType = sentMediaType(part.url);
+  if (mediaType === null && images === 'data')
+    return 'This model fetches no images: send them along as data:image/…;base64,… instead.';
+  if (mediaType !== null && !mediaTypes.has(mediaType))
+    return 'This model takes images of the types image/jpeg, image/png, image/gif and image/webp only.';
+  if (part.detail === 'low')
+    return 'This model has no image detail "low": use "auto" or "high", or send a smaller image.';
+  return null;
+}
+
+const mostLevels = 64;
+
+function toolCallProblem({ name, arguments: text }: ToolCall): string | null {
+  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name))
+    return 'The function name of a tool call must consist of 1 to 64 letters, digits, underscores or dashes.';
+  const input = readArguments(text);
+  return input === null || !isSound(input, 1)
+    ? `The arguments of a tool call must be a JSON object of at most ${mostLevels} levels.`
+    : null;
+}
+
+/** Whether a value can be written again as it was read. */
+function isSound(value: unknown, level: number): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return true;
+  return level <= mostLevels && Object.values(value).every((inner) => isSound(inner, level + 1));
+}
+
+/** Every call is answered once, in the very next turn. */
+function answersProblem(turns: readonly ChatMessage[]): string | null {
+  const open = new Set<string>();
+  const isInOrder = turns.every((message) => {
+    if (message.role === 'tool') return open.delete(message.toolCallId);
+    if (open.size > 0) return false;
+    if (message.role === 'assistant') for (const { id } of message.toolCalls) open.add(id);
+    return true;
+  });
+  return isInOrder && open.size === 0
+    ? null
+    : 'This model needs one tool message for each tool call, right after the assistant message that holds it.';
+}
+
+/** Some models would continue the assistant's own text and the newer ones refuse to; the contract asks for neither. */
+function endProblem(last: ChatMessage | undefined): string | null {
+  return last === undefined || last.role === 'assistant'
+    ? 'This model answers a user or tool message: end the conversation with one.'
+    : null;
+}
+
+function temperatureProblem({ temperature }: ChatCall): string | null {
+  return temperature !== null && temperature > 1 ? 'This model takes a temperature of at most 1.' : null;
+}
+
+function topPProblem({ temperature, topP }: ChatCall): string | null {
+  return temperature !== null && topP !== null
+    ? 'This model takes either temperature or top_p: leave one of them out.'
+    : null;
+}
+
+function stopProblem({ stop }: ChatCall): string | null {
+  return stop?.some(isBlank) === true
+    ? 'This model cannot stop at whitespace: every stop string needs a visible character.'
+    : null;
+}
+
+/** Zero is what happens without it. */
+function presencePenaltyProblem({ presencePenalty }: ChatCall): string | null {
+  return presencePenalty === null || presencePenalty === 0
+    ? null
+    : 'This model does not support presence_penalty: leave it out.';
+}
+
+function toolsProblem({ tools, messages }: ChatCall): string | null {
+  if (tools !== null) return firstProblem(tools, toolProblem);
+  return messages.some((message) => message.role === 'assistant' && message.toolCalls.length > 0)
+    ? 'This conversation holds tool calls: declare its tools, with "tool_choice": "none" if none may be called.'
+    : null;
+}
+
+function toolProblem({ parameters }: Tool): string | null {
+  if (parameters === null) return null;
+  if (parameters.type !== undefined && parameters.type !== 'object')
+    return 'The parameters of a tool must be a JSON Schema of the type "object".';
+  return ['oneOf', 'anyOf', 'allOf'].some((keyword) => Object.hasOwn(parameters, keyword))
+    ? 'This model takes no oneOf, anyOf or allOf at the top of the parameters of a tool: use them inside properties.'
+    : null;
+}
+
+function formatProblem(format: ResponseFormat | null): string | null {
+  if (format === null || format.type === 'text') return null;
+  if (format.type === 'json_object')
+    return 'This model has no response format json_object: use json_schema and give a schema.';
+  return format.schema === null
+    ? 'This model needs the schema of the response format json_schema.'
+    : schemaProblem(format.schema);
+}
+
+/** The subset of JSON Schema is documented at platform.claude.com/docs/en/build-with-claude/structured-outputs. */
+function schemaProblem(root: Fields): string | null {
+  const followed = new Set<string>();
+
+  /** `open` are the references on the way from the root to this schema. */
+  function problemIn(schema: unknown, open: readonly string[]): string | null {
+    if (!isObject(schema)) return null;
+    return (
+      keywordProblem(schema) ??
+      referenceProblem(schema.$ref, open) ??
+      firstProblem(innerSchemas(schema), (inner) => problemIn(inner, open))
+    );
+  }
+
+  function referenceProblem(reference: unknown, open: readonly string[]): string | null {
+    if (typeof reference !== 'string') return null;
+    if (!reference.startsWith('#')) return 'This model takes no schema that refers to another document.';
+    if (open.includes(reference)) return 'This model takes no schema that refers to itself.';
+    // What is referred to in a longer chain than anyone writes is left to the provider.
+    if (followed.has(reference) || open.length > mostLevels) return null;
+    followed.add(reference);
+    return problemIn(schemaAt(root, reference), [...open, reference]);
+  }
+
+  return problemIn(root, ['#']);
+}
+
+const unsupportedKeywords: readonly string[] = [
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+  'maxItems',
+  'uniqueItems',
+];
+
+function keywordProblem(schema: Fields): string | null {
+  const keyword = unsupportedKeywords.find((name) => Object.hasOwn(schema, name));
+  if (keyword !== undefined) return `This model takes no ${keyword} in a schema: leave it out.`;
+  const { minItems } = schema;
+  if (minItems !== undefined && minItems !== 0 && minItems !== 1)
+    return 'This model takes only 0 and 1 as minItems in a schema.';
+  if ([schema.type].flat().includes('object') && schema.additionalProperties !== false)
+    return 'This model needs "additionalProperties": false in every object of a schema.';
+  if (arrayAt(schema, 'enum').some((value) => typeof value === 'object' && value !== null))
+    return 'This model takes only plain values in an enum of a schema.';
+  if (arrayAt(schema, 'allOf').some((inner) => isObject(inner) && inner.$ref !== undefined))
+    return 'This model takes no $ref inside allOf in a schema.';
+  return null;
+}
+
+/** What stands under names of the client's is a schema; what stands in enum, const or default is not. */
+function* innerSchemas(schema: Fields): Iterable<unknown> {
+  yield schema.items;
+  for (const name of ['anyOf', 'allOf', 'oneOf', 'prefixItems']) yield* arrayAt(schema, name);
+  for (const name of ['properties', '$defs', 'definitions']) {
+    const named = schema[name];
+    if (isObject(named)) yield* Object.values(named);
+  }
+}
+
+/** Where a reference within the document leads; undefined when it is none that this gateway follows. */
+function schemaAt(root: Fields, reference: string): unknown {
+  if (reference !== '#' && !reference.startsWith('#/')) return undefined;
+  let place: unknown = root;
+  for (const step of reference.split('/').slice(1)) {
+    const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    place =
+      typeof place === 'object' && place !== null && Object.hasOwn(place, name)
+        ? (place as Fields)[name]
+        : undefined;
+  }
+  return place;
+}

@@ -1,0 +1,187 @@
+/**
+ * The wire format of Anthropic's Messages API. Answers are documented at platform.claude.com/docs/en/api/messages,
+ * streams at platform.claude.com/docs/en/build-with-claude/streaming.
+ */
+import { refusal } from './anthropic-refusal.ts';
+import { chatRequest } from './anthropic-request.ts';
+import type { ChatAdapter, ChatAnswer, ChatEvent, FinishReason, TokenUsage, ToolCall } from './chat.ts';
+import { ProviderError } from './upstream.ts';
+import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
+
+export const anthropic: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
+
+/** Thoughts, and blocks of kinds that are new to us, are no part of the answer. */
+function readAnswer(body: unknown): ChatAnswer {
+  if (!isObject(body) || body.type === 'error' || !Array.isArray(body.content))
+    throw new ProviderError('provider_unknown_error');
+  let text = '';
+  const toolCalls: ToolCall[] = [];
+  for (const block of body.content as readonly unknown[]) {
+    if (!isObject(block)) throw new ProviderError('provider_unknown_error');
+    if (block.type === 'text') text += textOf(block.text, 'provider_unknown_error');
+    if (block.type === 'tool_use') toolCalls.push(readToolUse(block));
+  }
+  const finishReason = readStopReason(body.stop_reason);
+  if (finishReason === null) throw new ProviderError('provider_unknown_error');
+  return {
+    content: text === '' && toolCalls.length > 0 ? null : text,
+    toolCalls,
+    finishReason,
+    usage: readUsage(objectAt(body, 'usage')),
+  };
+}
+
+function readToolUse({ id, name, input }: Fields): ToolCall {
+  const code = 'provider_unknown_error';
+  return { id: textOf(id, code), name: textOf(name, code), arguments: writeInput(input, code) };
+}
+
+type ReadingError = 'provider_unknown_error' | 'malformed_stream_chunk';
+
+function textOf(value: unknown, code: ReadingError): string {
+  if (typeof value !== 'string') throw new ProviderError(code);
+  return value;
+}
+
+/** The input of a call as the text that arguments are. What is nested too deep to be written is no input. */
+function writeInput(input: unknown, code: ReadingError): string {
+  if (!isObject(input)) throw new ProviderError(code);
+  try {
+    return JSON.stringify(input);
+  } catch {
+    throw new ProviderError(code);
+  }
+}
+
+/** A call whose block is still open. `rest` is what is still to be told when the block ends. */
+type OpenCall = { readonly index: number; rest: string };
+
+/** What a stream has said so far that later events build on. */
+type Progress = {
+  /** By the index of their blocks, which text takes part in. */
+  readonly openCalls: Map<number, OpenCall>;
+  callCount: number;
+  readonly input: Record<(typeof inputFields)[number], unknown>;
+};
+
+const inputFields = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'] as const;
+
+function openReader(): (data: string) => readonly ChatEvent[] {
+  const progress: Progress = {
+    openCalls: new Map(),
+    callCount: 0,
+    input: { input_tokens: null, cache_creation_input_tokens: null, cache_read_input_tokens: null },
+  };
+  return (data) => {
+    const event = parseObject(data);
+    if (event === null) throw new ProviderError('malformed_stream_chunk');
+    return readEvent(event, progress);
+  };
+}
+
+/** Events of types that are new to us mean nothing: the format promises that they may come. */
+function readEvent(event: Fields, progress: Progress): readonly ChatEvent[] {
+  switch (textOf(event.type, 'malformed_stream_chunk')) {
+    case 'message_start':
+      noteInput(objectAt(event.message, 'usage'), progress);
+      return [];
+    case 'content_block_start':
+      return readBlockStart(event, progress);
+    case 'content_block_delta':
+      return readBlockDelta(event, progress);
+    case 'content_block_stop':
+      return readBlockStop(event, progress);
+    case 'message_delta':
+      return readMessageDelta(event, progress);
+    case 'message_stop':
+      return [{ type: 'end' }];
+    case 'error':
+      throw new ProviderError('provider_stream_error');
+    default:
+      return [];
+  }
+}
+
+const mostToolCalls = 1_000;
+
+function readBlockStart({ index, content_block: block }: Fields, progress: Progress): readonly ChatEvent[] {
+  if (!isCount(index) || !isObject(block)) throw new ProviderError('malformed_stream_chunk');
+  if (block.type === 'text') return textEvents(block.text ?? '');
+  if (block.type !== 'tool_use') return [];
+  if (progress.callCount >= mostToolCalls) throw new ProviderError('malformed_stream_chunk');
+  const id = textOf(block.id, 'malformed_stream_chunk');
+  const name = textOf(block.name, 'malformed_stream_chunk');
+  // The input is usually empty here and follows in pieces. Without pieces, what stands here is all of it.
+  const rest = writeInput(block.input ?? {}, 'malformed_stream_chunk');
+  const call: OpenCall = { index: progress.callCount++, rest };
+  progress.openCalls.set(index, call);
+  return [{ type: 'tool_call', index: call.index, id, name }];
+}
+
+function readBlockDelta({ index, delta }: Fields, { openCalls }: Progress): readonly ChatEvent[] {
+  if (!isCount(index) || !isObject(delta)) throw new ProviderError('malformed_stream_chunk');
+  if (delta.type === 'text_delta') return textEvents(delta.text);
+  const call = openCalls.get(index);
+  if (delta.type !== 'input_json_delta' || call === undefined) return [];
+  const text = textOf(delta.partial_json, 'malformed_stream_chunk');
+  if (text === '') return [];
+  call.rest = '';
+  return [{ type: 'tool_arguments', index: call.index, text }];
+}
+
+function readBlockStop({ index }: Fields, { openCalls }: Progress): readonly ChatEvent[] {
+  if (!isCount(index)) throw new ProviderError('malformed_stream_chunk');
+  const call = openCalls.get(index);
+  openCalls.delete(index);
+  return call === undefined || call.rest === ''
+    ? []
+    : [{ type: 'tool_arguments', index: call.index, text: call.rest }];
+}
+
+function textEvents(value: unknown): readonly ChatEvent[] {
+  const text = textOf(value, 'malformed_stream_chunk');
+  return text === '' ? [] : [{ type: 'text', text }];
+}
+
+function readMessageDelta(event: Fields, progress: Progress): readonly ChatEvent[] {
+  const events: ChatEvent[] = [];
+  const reason = readStopReason(objectAt(event, 'delta')?.stop_reason);
+  if (reason !== null) events.push({ type: 'finish', reason });
+  const reported = objectAt(event, 'usage');
+  noteInput(reported, progress);
+  // The output that the beginning of a stream reports is not that of the answer.
+  const usage = readUsage({ ...progress.input, output_tokens: reported?.output_tokens });
+  if (usage !== null) events.push({ type: 'usage', usage });
+  return events;
+}
+
+/** Counts are those of the whole answer so far: what is reported again takes the place of what was known. */
+function noteInput(reported: Fields | null, { input }: Progress): void {
+  for (const field of inputFields) input[field] = reported?.[field] ?? input[field];
+}
+
+/** Tokens that went into a cache or came out of it are not part of input_tokens; thoughts are part of output_tokens. */
+function readUsage(usage: Fields | null): TokenUsage | null {
+  const input = usage?.input_tokens;
+  const written = usage?.cache_creation_input_tokens ?? 0;
+  const cached = usage?.cache_read_input_tokens ?? 0;
+  const output = usage?.output_tokens;
+  if (!isCount(input) || !isCount(written) || !isCount(cached) || !isCount(output)) return null;
+  const inputTokens = input + written + cached;
+  return isCount(inputTokens) ? { inputTokens, outputTokens: output } : null;
+}
+
+function readStopReason(reason: unknown): FinishReason | null {
+  switch (reason) {
+    case 'max_tokens':
+    case 'model_context_window_exceeded':
+      return 'length';
+    case 'tool_use':
+      return 'tool_calls';
+    case 'refusal':
+      return 'content_filter';
+    default:
+      // The model ended its turn, met a stop string, or has a reason that is new to us.
+      return typeof reason === 'string' ? 'stop' : null;
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * What is sent to Google's Gemini API: a call becomes the body of `generateContent`.
+ * Documented at ai.google.dev/api/generate-content and ai.google.dev/gemini-api/docs/generate-content.
+ */
+import type {
+  ChatCall,
+  ChatMessage,
+  ImagePart,
+  JsonObject,
+  ResponseFormat,
+  TextPart,
+  Tool,
+  ToolCall,
+  ToolChoice,
+} from './chat.ts';
+import type { Upstream, UpstreamRequest } from './upstream.ts';
+import { parseObject } from './wire.ts';
+
+export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
+  const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+  return postTo(upstream, method, requestBody(call, upstream.model));
+}
+
+/** The key is a header and never part of the address, which others may log. */
+export function postTo(upstream: Upstream, method: string, body: object): UpstreamRequest {
+  return {
+    url: `${upstream.baseUrl}/models/${encodeURIComponent(upstream.model)}:${method}`,
+    headers: {
+      'content-type': 'application/json',
+      // What is compressed cannot be bounded by the length it announces.
+      'accept-encoding': 'identity',
+      'x-client-request-id': upstream.generationId,
+      ...(upstream.apiKey === null ? {} : { 'x-goog-api-key': upstream.apiKey }),
+    },
+    body: JSON.stringify(body),
+  };
+}
+
+/** What the client left out is left out here too: `undefined` does not become part of the JSON. */
+function requestBody(call: ChatCall, model: string): object {
+  const system = call.messages.flatMap((message) =>
+    message.role === 'system' ? [{ text: message.content }] : [],
+  );
+  return {
+    systemInstruction: system.length === 0 ? undefined : { parts: system },
+    contents: turnsOf(call.messages).map((turn) => wireTurn(turn, model)),
+    tools: call.tools === null ? undefined : [{ functionDeclarations: call.tools.map(wireTool) }],
+    toolConfig:
+      call.toolChoice === null ? undefined : { functionCallingConfig: wireToolChoice(call.toolChoice) },
+    generationConfig: {
+      temperature: call.temperature ?? undefined,
+      topP: call.topP ?? undefined,
+      maxOutputTokens: call.maxTokens ?? undefined,
+      stopSequences: call.stop ?? undefined,
+      presencePenalty: call.presencePenalty ?? undefined,
+      seed: call.seed ?? undefined,
+      ...wireResponseFormat(call.responseFormat),
+    },
+  };
+}
+
+export type MessageOf<Role> = Extract<ChatMessage, { role: Role }>;
+
+/**
+ * The conversation as the format sees it: what the model said in one go is one turn, and the results of its calls are
+ * the next. System messages have a place of their own and part nothing.
+ */
+export type Turn =
+  | Readonly<{ kind: 'user'; message: MessageOf<'user'> }>
+  | Readonly<{ kind: 'model'; messages: MessageOf<'assistant'>[]; calls: ToolCall[] }>
+  | Readonly<{ kind: 'results'; messages: MessageOf<'tool'>[]; calls: readonly ToolCall[] }>;
+
+export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
+  const turns: Turn[] = [];
+  for (const message of messages) {
+    const last = turns.at(-1);
+    if (message.role === 'user') turns.push({ kind: 'user', message });
+    if (message.role === 'assistant') {
+      if (last?.kind !== 'model')
+        turns.push({ kind: 'model', messages: [message], calls: [...message.toolCalls] });
+      else {
+        last.messages.push(message);
+        last.calls.push(...message.toolCalls);
+      }
+    }
+    if (message.role === 'tool') {
+      if (last?.kind === 'results') last.messages.push(message);
+      else
+        turns.push({ kind: 'results', messages: [message], calls: last?.kind === 'model' ? last.calls : [] });
+    }
+  }
+  return turns;
+}
+
+function wireTurn(turn: Turn, model: string): object {
+  switch (turn.kind) {
+    case 'user': {
+      const { content } = turn.message;
+      return {
+        role: 'user',
+        parts: typeof content === 'string' ? [{ text: content }] : content.map(wirePart),
+      };
+    }
+    case 'model':
+      return { role: 'model', parts: modelParts(turn.messages, model) };
+    case 'results':
+      return { role: 'user', parts: resultParts(turn.messages, turn.calls) };
+  }
+}
+
+function wirePart(part: TextPart | ImagePart): object {
+  if (part.type === 'text') return { text: part.text };
+  const head = dataUrlHead(part.url);
+  return { inlineData: { mimeType: head?.mimeType, data: part.url.slice(head?.length) } };
+}
+
+/** Documented for calls that another model made, whose signature nobody has. */
+const signatureThatSkipsTheCheck = 'skip_thought_signature_validator';
+
+/** Gemini 3 refuses a step of calls whose first has no signature; before it, signatures were optional. */
+const needsSignatures = (model: string) => /^gemini-(?![12][.-])/.test(model);
+
+function modelParts(messages: readonly MessageOf<'assistant'>[], model: string): object[] {
+  let missing = needsSignatures(model) ? signatureThatSkipsTheCheck : undefined;
+  return messages.flatMap(({ content, toolCalls }) => {
+    const text = content ?? '';
+    const calls = toolCalls.map(({ id, name, arguments: written }) => {
+      const { signature, upstreamId } = readCallId(id);
+      const part = {
+        functionCall: { id: upstreamId ?? undefined, name, args: argumentsIn(written) ?? {} },
+        thoughtSignature: signature ?? missing,
+      };
+      missing = undefined;
+      return part;
+    });
+    return text !== '' || calls.length === 0 ? [{ text }, ...calls] : calls;
+  });
+}
+
+/** In the order of the calls: where these have no ID of the vendor's, only the order tells which result is whose. */
+function resultParts(results: readonly MessageOf<'tool'>[], calls: readonly ToolCall[]): object[] {
+  return results
+    .map((result) => ({ result, position: calls.findIndex(({ id }) => id === result.toolCallId) }))
+    .toSorted((a, b) => a.position - b.position)
+    .map(({ result: { toolCallId, name, content }, position }) => ({
+      functionResponse: {
+        id: readCallId(toolCallId).upstreamId ?? undefined,
+        name: calls[position]?.name ?? name ?? '',
+        response: objectIn(content) ?? { result: content },
+      },
+    }));
+}
+
+/** `parametersJsonSchema` takes JSON Schema as it is; `parameters` would be another dialect of it. */
+function wireTool({ name, description, parameters }: Tool): object {
+  return {
+    name,
+    description: description ?? undefined,
+    parametersJsonSchema: parameters ?? undefined,
+  };
+}
+
+function wireToolChoice(choice: ToolChoice): object {
+  if (typeof choice === 'string') return { mode: choice === 'auto' ? 'AUTO' : 'NONE' };
+  return { mode: 'ANY', allowedFunctionNames: [choice.functionName] };
+}
+
+function wireResponseFormat(format: ResponseFormat | null): object {
+  if (format === null || format.type === 'text') return {};
+  const responseMimeType = 'application/json';
+  if (format.type === 'json_object' || format.schema === null) return { responseMimeType };
+  const { schema, description } = format;
+  const isDescribed = description === null || Object.hasOwn(schema, 'description');
+  return { responseMimeType, responseJsonSchema: isDescribed ? schema : { ...schema, description } };
+}
+
+/** What of a call of a tool has no place in the public form of it, and travels in its ID. */
+export type Carried = Readonly<{ signature: string | null; upstreamId: string | null }>;
+
+const nothingCarried: Carried = { signature: null, upstreamId: null };
+
+const pack = ({ signature, upstreamId }: Carried) =>
+  Buffer.from(JSON.stringify([signature, upstreamId])).toString('base64url');
+
+/** The client sends the ID back with the conversation, so nothing has to be kept here. */
+export function callId(generationId: string, index: number, carried: Carried): string {
+  const id = `call_${generationId.replaceAll(/[^a-zA-Z0-9]/g, '')}_${index}`;
+  return carried.signature === null && carried.upstreamId === null ? id : `${id}_${pack(carried)}`;
+}
+
+/** Only what `callId` wrote is read: an ID from elsewhere carries nothing, whatever it looks like. */
+export function readCallId(id: string): Carried {
+  const packed = /^call_[a-zA-Z0-9]*_\d+_([a-zA-Z0-9_-]+)$/.exec(id)?.[1];
+  if (packed === undefined) return nothingCarried;
+  try {
+    const [signature, upstreamId]: unknown[] = JSON.parse(Buffer.from(packed, 'base64url').toString());
+    const carried = { signature: textOrNull(signature), upstreamId: textOrNull(upstreamId) };
+    return pack(carried) === packed ? carried : nothingCarried;
+  } catch {
+    return nothingCarried;
+  }
+}
+
+const textOrNull = (value: unknown) => (typeof value === 'string' ? value : null);
+
+/** Deeper than any real argument; what is printed again must not overflow the stack. */
+export const deepestNesting = 64;
+
+export function isNestedWithin(value: unknown, levels = deepestNesting): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return levels > 0 && Object.values(value).every((inner) => isNestedWithin(inner, levels - 1));
+}
+
+function objectIn(text: string): JsonObject | null {
+  const value = parseObject(text);
+  return value !== null && isNestedWithin(value) ? value : null;
+}
+
+/** Models that call a function without parameters may write nothing at all. */
+export const argumentsIn = (text: string) => (text.trim() === '' ? {} : objectIn(text));
+
+export function dataUrlHead(url: string): Readonly<{ mimeType: string; length: number }> | null {
+  const head = /^data:([a-z0-9.+/-]+);base64,/i.exec(url.slice(0, 100));
+  return head === null ? null : { mimeType: (head[1] ?? '').toLowerCase(), length: head[0].length };
+}

@@ -1,0 +1,295 @@
+/**
+ * The wire format of Google's Gemini API, `generateContent` and its stream: what it cannot carry, and what it answers.
+ * Documented at ai.google.dev/api/generate-content.
+ */
+import type {
+  ChatAdapter,
+  ChatAnswer,
+  ChatCall,
+  ChatEvent,
+  ChatMessage,
+  FinishReason,
+  ImagePart,
+  TokenUsage,
+  ToolCall,
+} from './chat.ts';
+import {
+  argumentsIn,
+  type Carried,
+  callId,
+  chatRequest,
+  dataUrlHead,
+  deepestNesting,
+  isNestedWithin,
+  type MessageOf,
+  type Turn,
+  turnsOf,
+} from './google-request.ts';
+import { ProviderError, type Refusal, type Upstream } from './upstream.ts';
+import { arrayAt, type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
+
+export const google: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
+
+/** In the order of the contract's table of parameters. */
+function refusal(call: ChatCall): Refusal | null {
+  const problems: readonly (readonly [string, string | null])[] = [
+    ['messages', messagesProblem(call.messages)],
+    ['presence_penalty', penaltyProblem(call)],
+    ['tools', toolsProblem(call)],
+    ['parallel_tool_calls', parallelProblem(call)],
+    ['response_format', formatProblem(call)],
+  ];
+  for (const [param, message] of problems) if (message !== null) return { param, message };
+  return null;
+}
+
+function messagesProblem(messages: readonly ChatMessage[]): string | null {
+  if (!messages.some(({ role }) => role === 'user')) return 'This model needs at least one user message.';
+  for (const message of messages) {
+    const problem = messageProblem(message);
+    if (problem !== null) return problem;
+  }
+  return turnsProblem(turnsOf(messages));
+}
+
+function messageProblem(message: ChatMessage): string | null {
+  if (message.role === 'user' && typeof message.content !== 'string') {
+    for (const part of message.content) {
+      const problem = part.type === 'image' ? imageProblem(part) : null;
+      if (problem !== null) return problem;
+    }
+  }
+  if (message.role !== 'assistant' || message.toolCalls.every((call) => argumentsIn(call.arguments) !== null))
+    return null;
+  return `This model takes the arguments of a tool call only as a JSON object of at most ${deepestNesting} levels.`;
+}
+
+const imageTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'];
+
+/** An address would have to come with the type of what is behind it, which only whoever fetches it learns. */
+function imageProblem({ url, detail }: ImagePart): string | null {
+  if (detail === 'low')
+    return 'This model has no low detail for single images: set detail to "auto" or "high", or leave it out.';
+  const head = dataUrlHead(url);
+  if (head === null) return 'This model takes images as data: URLs only.';
+  return imageTypes.includes(head.mimeType)
+    ? null
+    : `This model takes images of these types only: ${imageTypes.join(', ')}.`;
+}
+
+/** The format refuses calls that nothing led to, and a turn of calls without as many results right after it. */
+function turnsProblem(turns: readonly Turn[]): string | null {
+  for (const [index, turn] of turns.entries()) {
+    if (turn.kind === 'user') continue;
+    if (index === 0 && turn.calls.length > 0) return 'A tool call must come after a user message.';
+    const next = turn.kind === 'results' ? turn : turns[index + 1];
+    if (!areAnswered(turn.calls, next?.kind === 'results' ? next.messages : []))
+      return 'Each tool call must be answered by exactly one tool message, before any other message follows.';
+  }
+  return null;
+}
+
+function areAnswered(calls: readonly ToolCall[], results: readonly MessageOf<'tool'>[]): boolean {
+  const called = calls.map(({ id }) => id).toSorted();
+  const answered = results.map(({ toolCallId }) => toolCallId).toSorted();
+  return called.length === answered.length && called.every((id, index) => id === answered[index]);
+}
+
+/** The field is in the reference, but each model in service refuses every value that would do something. */
+function penaltyProblem({ presencePenalty }: ChatCall): string | null {
+  return (presencePenalty ?? 0) === 0
+    ? null
+    : 'This model does not support presence_penalty: leave it out or set it to 0.';
+}
+
+function toolsProblem({ tools }: ChatCall): string | null {
+  return (tools ?? []).every(({ name }) => /^[a-zA-Z_]/.test(name))
+    ? null
+    : 'For this model the name of a function must begin with a letter or an underscore.';
+}
+
+/** Without tools nothing can be called, least of all at once. */
+function parallelProblem({ parallelToolCalls, tools }: ChatCall): string | null {
+  return parallelToolCalls !== false || tools === null
+    ? null
+    : 'This model cannot be held to a single tool call: leave parallel_tool_calls out or set it to true.';
+}
+
+/** Tools and JSON together are documented for the newest generation only, which the call alone does not tell. */
+function formatProblem({ responseFormat, tools }: ChatCall): string | null {
+  if (responseFormat === null || responseFormat.type === 'text') return null;
+  if (responseFormat.type === 'json_schema' && responseFormat.schema === null)
+    return 'This model needs a schema for json_schema: add one, or use json_object for JSON of any shape.';
+  return tools === null
+    ? null
+    : `This model cannot combine tools with ${responseFormat.type}: leave out tools or response_format.`;
+}
+
+function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
+  if (!isObject(body) || isError(body)) throw new ProviderError('provider_unknown_error');
+  const usage = readUsage(objectAt(body, 'usageMetadata'));
+  const candidate = firstCandidate(body);
+  if (candidate === null && isBlocked(body))
+    return { content: '', toolCalls: [], finishReason: 'content_filter', usage };
+  const pieces = candidate === null ? null : readPieces(candidate);
+  if (candidate === null || pieces === null) throw new ProviderError('provider_unknown_error');
+  const text = pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join('');
+  const toolCalls = pieces
+    .filter((piece) => piece.type === 'call')
+    .map(({ name, arguments: written, carried }, index) => ({
+      id: callId(generationId, index, carried),
+      name,
+      arguments: written,
+    }));
+  const finishReason = readFinishReason(candidate.finishReason, toolCalls.length > 0);
+  if (finishReason === null || finishReason === 'failure') throw new ProviderError('provider_unknown_error');
+  return { content: text === '' && toolCalls.length > 0 ? null : text, toolCalls, finishReason, usage };
+}
+
+/** Each event is an answer of its own that holds what is new. Nothing marks the end but the end of the connection. */
+function openReader({ generationId }: Upstream): (data: string) => readonly ChatEvent[] {
+  let callCount = 0;
+  let isFinished = false;
+
+  function finish(reason: FinishReason, events: ChatEvent[]): void {
+    if (!isFinished) events.push({ type: 'finish', reason });
+    isFinished = true;
+  }
+
+  function readCandidate(candidate: Fields, events: ChatEvent[]): void {
+    const pieces = readPieces(candidate);
+    if (pieces === null) throw new ProviderError('malformed_stream_chunk');
+    for (const piece of pieces) {
+      if (piece.type === 'text') {
+        events.push(piece);
+        continue;
+      }
+      const index = callCount++;
+      events.push({
+        type: 'tool_call',
+        index,
+        id: callId(generationId, index, piece.carried),
+        name: piece.name,
+      });
+      events.push({ type: 'tool_arguments', index, text: piece.arguments });
+    }
+    const reason = readFinishReason(candidate.finishReason, callCount > 0);
+    if (reason === 'failure') throw new ProviderError('provider_stream_error');
+    if (reason !== null) finish(reason, events);
+  }
+
+  return (data) => {
+    const chunk = parseObject(data);
+    if (chunk === null) throw new ProviderError('malformed_stream_chunk');
+    if (isError(chunk)) throw new ProviderError('provider_stream_error');
+    const events: ChatEvent[] = [];
+    const candidate = firstCandidate(chunk);
+    if (candidate !== null) readCandidate(candidate, events);
+    else if (isBlocked(chunk)) finish('content_filter', events);
+    // Every event carries counts, but only the last ones are those of the whole answer.
+    const usage = isFinished ? readUsage(objectAt(chunk, 'usageMetadata')) : null;
+    if (usage !== null) events.push({ type: 'usage', usage });
+    return events;
+  };
+}
+
+type Piece =
+  | Readonly<{ type: 'text'; text: string }>
+  | Readonly<{ type: 'call'; name: string; arguments: string; carried: Carried }>;
+
+/** What a candidate says and calls, in its order; null when it holds a call that is none. */
+function readPieces(candidate: Fields): readonly Piece[] | null {
+  const pieces: Piece[] = [];
+  for (const part of arrayAt(objectAt(candidate, 'content'), 'parts')) {
+    // Thoughts are not part of the answer.
+    if (!isObject(part) || part.thought === true) continue;
+    if (typeof part.text === 'string' && part.text !== '') pieces.push({ type: 'text', text: part.text });
+    if (part.functionCall === undefined || part.functionCall === null) continue;
+    const call = readCall(part);
+    if (call === null) return null;
+    pieces.push(call);
+  }
+  return pieces;
+}
+
+/** Calls arrive whole. One without arguments may leave `args` out. */
+function readCall(part: Fields): Piece | null {
+  const call = objectAt(part, 'functionCall');
+  const values = call?.args ?? {};
+  if (call === null || !isText(call.name) || !isObject(values) || !isNestedWithin(values)) return null;
+  return {
+    type: 'call',
+    name: call.name,
+    arguments: JSON.stringify(values),
+    carried: {
+      signature: isText(part.thoughtSignature) ? part.thoughtSignature : null,
+      upstreamId: isText(call.id) ? call.id : null,
+    },
+  };
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+
+/** What the answer said was not to be said. */
+const filters = new Set([
+  'SAFETY',
+  'RECITATION',
+  'LANGUAGE',
+  'BLOCKLIST',
+  'PROHIBITED_CONTENT',
+  'SPII',
+  'IMAGE_SAFETY',
+  'IMAGE_PROHIBITED_CONTENT',
+  'IMAGE_RECITATION',
+  'ESCALATION',
+]);
+
+/** There is no answer, for a reason that lies with the model, the vendor or this gateway, and not with the client. */
+const failures = new Set([
+  'MALFORMED_FUNCTION_CALL',
+  'UNEXPECTED_TOOL_CALL',
+  'TOO_MANY_TOOL_CALLS',
+  'MALFORMED_RESPONSE',
+  'MISSING_THOUGHT_SIGNATURE',
+  'PUP_LIMITED_DISABLED',
+]);
+
+/** Null while the model has not stopped. Calls have no reason of their own: an answer that holds some just stops. */
+function readFinishReason(reason: unknown, hasCalls: boolean): FinishReason | 'failure' | null {
+  if (!isText(reason) || reason === 'FINISH_REASON_UNSPECIFIED') return null;
+  if (reason === 'MAX_TOKENS') return 'length';
+  if (filters.has(reason)) return 'content_filter';
+  if (failures.has(reason)) return 'failure';
+  // A reason that is new to us still ends the answer, and so does OTHER, which is documented as unknown.
+  return hasCalls ? 'tool_calls' : 'stop';
+}
+
+/**
+ * Thoughts are not part of the candidates' tokens (the total is documented as prompt, thoughts and candidates) while
+ * cached ones are part of the prompt's, so each is counted once. A count of zero is left out; that no output was counted
+ * is believed only if the total says so too, because a gap is not a zero.
+ */
+function readUsage(usage: Fields | null): TokenUsage | null {
+  if (usage === null) return null;
+  const {
+    promptTokenCount: prompt,
+    toolUsePromptTokenCount: toolUse = 0,
+    thoughtsTokenCount: thoughts = 0,
+  } = usage;
+  if (!isCount(prompt) || !isCount(toolUse) || !isCount(thoughts)) return null;
+  const isNone = usage.totalTokenCount === prompt + toolUse + thoughts;
+  const candidates = usage.candidatesTokenCount ?? (isNone ? 0 : null);
+  if (!isCount(candidates)) return null;
+  const [inputTokens, outputTokens] = [prompt + toolUse, candidates + thoughts];
+  return isCount(inputTokens) && isCount(outputTokens) ? { inputTokens, outputTokens } : null;
+}
+
+const isError = (body: Fields) => body.error !== undefined && body.error !== null;
+
+/** A prompt that is blocked gets no candidate at all. */
+const isBlocked = (body: Fields) => isText(objectAt(body, 'promptFeedback')?.blockReason);
+
+function firstCandidate(body: Fields): Fields | null {
+  const candidate = arrayAt(body, 'candidates')[0];
+  return isObject(candidate) ? candidate : null;
+}

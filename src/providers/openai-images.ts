@@ -1,0 +1,37 @@
+/**
+ * The wire format of OpenAI's image generations. Documented at platform.openai.com/docs/api-reference/images. It does
+ * not ask for a response_format: GPT Image models refuse the field and always send the image along, and DALL·E sends
+ * an address when it is left out.
+ */
+import type { ImageAdapter, ImageAnswer, ImageCall } from './images.ts';
+import { requestHeaders } from './openai-request.ts';
+import { ProviderError, type Upstream, type UpstreamRequest } from './upstream.ts';
+import { arrayAt, isObject } from './wire.ts';
+
+export const openaiImages: ImageAdapter = { refusal: () => null, imageRequest, readImages };
+
+function imageRequest({ prompt, size, count }: ImageCall, upstream: Upstream): UpstreamRequest {
+  return {
+    url: `${upstream.baseUrl}/images/generations`,
+    headers: requestHeaders(upstream),
+    body: JSON.stringify({ model: upstream.model, prompt, n: count, size }),
+  };
+}
+
+function readImages(body: unknown): ImageAnswer {
+  const type = imageType(isObject(body) ? body.output_format : null);
+  const urls = arrayAt(body, 'data').flatMap((item) => {
+    if (!isObject(item)) return [];
+    if (typeof item.url === 'string' && /^(https?:\/\/|data:image\/)/i.test(item.url)) return [item.url];
+    return typeof item.b64_json === 'string' && item.b64_json !== ''
+      ? [`data:${type};base64,${item.b64_json}`]
+      : [];
+  });
+  if (urls.length === 0) throw new ProviderError('provider_error');
+  return { urls };
+}
+
+/** PNG is what comes when nothing is said. */
+function imageType(outputFormat: unknown): string {
+  return outputFormat === 'jpeg' || outputFormat === 'webp' ? `image/${outputFormat}` : 'image/png';
+}

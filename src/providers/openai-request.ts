@@ -1,0 +1,113 @@
+/**
+ * What is sent in OpenAI's format. Documented at platform.openai.com/docs/api-reference/chat; what differs from vendor
+ * to vendor is in the provider's dialect.
+ */
+import type { ChatCall, ChatMessage, ResponseFormat, ToolCall, ToolChoice } from './chat.ts';
+import type { Dialect } from './dialect.ts';
+import type { Refusal, Upstream, UpstreamRequest } from './upstream.ts';
+
+export function refusal(call: ChatCall, { images }: Dialect): Refusal | null {
+  if (images === 'any' || !call.messages.some(namesImage)) return null;
+  return { param: 'messages', message: 'This model takes images as data: URLs only.' };
+}
+
+/** Whether an image is named by its address instead of being sent along. */
+function namesImage(message: ChatMessage): boolean {
+  if (message.role !== 'user' || typeof message.content === 'string') return false;
+  return message.content.some((part) => part.type === 'image' && !/^data:/i.test(part.url));
+}
+
+export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
+  return {
+    url: `${upstream.baseUrl}/chat/completions`,
+    headers: requestHeaders(upstream),
+    body: JSON.stringify(requestBody(call, upstream, stream)),
+  };
+}
+
+/** The same for every endpoint of the format. */
+export function requestHeaders({ apiKey, generationId }: Upstream): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    // What is compressed cannot be bounded by the length it announces.
+    'accept-encoding': 'identity',
+    'x-client-request-id': generationId,
+    ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
+  };
+}
+
+/** What the client left out is left out here too: `undefined` does not become part of the JSON. */
+function requestBody(call: ChatCall, { model, dialect }: Upstream, stream: boolean): object {
+  return {
+    model,
+    messages: call.messages.map(wireMessage),
+    temperature: call.temperature ?? undefined,
+    [dialect.maxTokens]: call.maxTokens ?? undefined,
+    top_p: call.topP ?? undefined,
+    stop: call.stop ?? undefined,
+    presence_penalty: call.presencePenalty ?? undefined,
+    tools: call.tools?.map(({ name, description, parameters }) => ({
+      type: 'function',
+      function: { name, description: description ?? undefined, parameters: parameters ?? undefined },
+    })),
+    tool_choice: call.toolChoice === null ? undefined : wireToolChoice(call.toolChoice),
+    parallel_tool_calls: call.parallelToolCalls ?? undefined,
+    response_format: call.responseFormat === null ? undefined : wireResponseFormat(call.responseFormat),
+    [dialect.seed]: call.seed ?? undefined,
+    stream: stream || undefined,
+    // Without usage nothing could be charged. Who sends it anyway may refuse to be asked, as Mistral does.
+    stream_options: stream && dialect.streamUsage === 'asked' ? { include_usage: true } : undefined,
+  };
+}
+
+function wireMessage(message: ChatMessage): object {
+  switch (message.role) {
+    case 'system':
+      return message;
+    case 'user':
+      return {
+        role: 'user',
+        content: typeof message.content === 'string' ? message.content : message.content.map(wirePart),
+      };
+    case 'assistant':
+      return {
+        role: 'assistant',
+        content: message.content,
+        tool_calls: message.toolCalls.length === 0 ? undefined : message.toolCalls.map(wireToolCall),
+      };
+    case 'tool':
+      return {
+        role: 'tool',
+        tool_call_id: message.toolCallId,
+        content: message.content,
+        name: message.name ?? undefined,
+      };
+  }
+}
+
+function wirePart(part: Exclude<Extract<ChatMessage, { role: 'user' }>['content'], string>[number]): object {
+  if (part.type === 'text') return part;
+  return { type: 'image_url', image_url: { url: part.url, detail: part.detail ?? undefined } };
+}
+
+function wireToolCall({ id, name, arguments: text }: ToolCall): object {
+  return { id, type: 'function', function: { name, arguments: text } };
+}
+
+function wireToolChoice(choice: ToolChoice): unknown {
+  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.functionName } };
+}
+
+function wireResponseFormat(format: ResponseFormat): object {
+  if (format.type !== 'json_schema') return format;
+  const { name, description, schema, strict } = format;
+  return {
+    type: 'json_schema',
+    json_schema: {
+      name,
+      description: description ?? undefined,
+      schema: schema ?? undefined,
+      strict: strict ?? undefined,
+    },
+  };
+}

@@ -1,0 +1,102 @@
+/** Reads calls to tools in OpenAI's format, whole and in pieces, from servers that leave out some of what it promises. */
+import type { ChatEvent, ToolCall } from './chat.ts';
+import { ProviderError } from './upstream.ts';
+import { type Fields, isCount, isObject, objectAt } from './wire.ts';
+
+const mostCalls = 1_000;
+
+/** A call in a whole answer. `index` is its place among the calls of the answer. */
+export function readToolCall(item: unknown, index: number, generationId: string): ToolCall {
+  const call = objectAt(item, 'function');
+  const name = textAt(call, 'name');
+  const text = argumentsText(call?.arguments);
+  if (!isObject(item) || name === null || text === null) throw new ProviderError('provider_unknown_error');
+  return { id: textAt(item, 'id') ?? madeId(generationId, index), name, arguments: text };
+}
+
+/** Puts the pieces of a stream in order: says for each which call it belongs to, and when one begins. */
+export class ToolCallReader {
+  readonly #generationId: string;
+  /** The IDs of the calls so far, by our own numbering: in the order in which they begin. */
+  readonly #ids: string[] = [];
+  readonly #byWireIndex = new Map<number, number>();
+
+  constructor(generationId: string) {
+    this.#generationId = generationId;
+  }
+
+  get count(): number {
+    return this.#ids.length;
+  }
+
+  /** Only the first piece of a call carries its name. */
+  read(item: unknown, events: ChatEvent[]): void {
+    if (!isObject(item)) throw new ProviderError('malformed_stream_chunk');
+    const call = objectAt(item, 'function');
+    const text = argumentsText(call?.arguments);
+    if (text === null) throw new ProviderError('malformed_stream_chunk');
+    const index = this.#known(item, call) ?? this.#begin(item, call, events);
+    if (text !== '') events.push({ type: 'tool_arguments', index, text });
+  }
+
+  /** The call that a piece continues; null when it begins one. */
+  #known(item: Fields, call: Fields | null): number | null {
+    const id = textAt(item, 'id');
+    const name = textAt(call, 'name');
+    const wireIndex = wireIndexOf(item);
+    if (wireIndex !== null) {
+      const known = this.#byWireIndex.get(wireIndex) ?? null;
+      // Servers that send each call whole may give all of them the index 0.
+      const isAnother = known !== null && id !== null && name !== null && this.#ids[known] !== id;
+      return isAnother ? null : known;
+    }
+    // Gemini's compatible endpoint, among others, leaves out the index: then an ID or a name begins a call.
+    if (id !== null) {
+      const known = this.#ids.indexOf(id);
+      return known < 0 ? null : known;
+    }
+    return name !== null || this.#ids.length === 0 ? null : this.#ids.length - 1;
+  }
+
+  #begin(item: Fields, call: Fields | null, events: ChatEvent[]): number {
+    const name = textAt(call, 'name');
+    const index = this.#ids.length;
+    if (name === null || index >= mostCalls) throw new ProviderError('malformed_stream_chunk');
+    const id = textAt(item, 'id') ?? madeId(this.#generationId, index);
+    this.#ids.push(id);
+    const wireIndex = wireIndexOf(item);
+    if (wireIndex !== null) this.#byWireIndex.set(wireIndex, index);
+    events.push({ type: 'tool_call', index, id, name });
+    return index;
+  }
+}
+
+function wireIndexOf({ index }: Fields): number | null {
+  if (index === undefined || index === null) return null;
+  if (!isCount(index)) throw new ProviderError('malformed_stream_chunk');
+  return index;
+}
+
+/** A client cannot answer a call without an ID. This one stays within the 40 characters that OpenAI allows. */
+function madeId(generationId: string, index: number): string {
+  return `call_${generationId.slice(-24)}_${index}`;
+}
+
+/** The arguments are JSON as text; some servers send the object itself, as Ollama's own format has it. */
+function argumentsText(value: unknown): string | null {
+  if (typeof value === 'string') return value;
+  if (value === undefined || value === null) return '';
+  if (!isObject(value)) return null;
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // What is nested too deeply can be read but not written.
+    return null;
+  }
+}
+
+/** Null also for an empty text, which some servers send in place of nothing. */
+function textAt(fields: Fields | null, name: string): string | null {
+  const value = fields?.[name];
+  return typeof value === 'string' && value !== '' ? value : null;
+}
