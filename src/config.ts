@@ -12,6 +12,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export const durabilitySettings = ['fsync', 'full_page_writes', 'synchronous_commit'] as const;
 export type DurabilitySetting = (typeof durabilitySettings)[number];
 
+const proxyVariables = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'];
+
 export type Config = Readonly<{
   port: number;
   host: string;
@@ -23,6 +25,8 @@ export type Config = Readonly<{
   catalogFile: string;
   publicUrl: string | null;
   logLevel: LogLevel;
+  /** Whether the environment names a proxy, which calls to providers then leave through. */
+  isProxied: boolean;
   /** Reads a secret such as a provider key: from NAME, else from the file that NAME_FILE names. */
   secret: (name: string) => string | null;
 }>;
@@ -37,6 +41,7 @@ export function readConfig(environment: Environment = process.env): Config {
     catalogFile: resolve(environment.TOLLGATE_CATALOG || 'catalog.yaml'),
     publicUrl: readPublicUrl(environment),
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),
+    isProxied: proxyVariables.some((name) => environment[name]),
     secret: (name) => readSecret(environment, name),
   };
 }

@@ -47,7 +47,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
   if (applied.length > 0) log.info('database migrated', { count: applied.length });
   closers.add('partitions', keepPartitionsAhead(database.sql, log));
 
-  const catalog = await followCatalog(config.catalogFile, config.secret, database.sql, log);
+  const catalog = await followCatalog(config.catalogFile, config, database.sql, log);
   closers.add('catalogue', catalog.close);
   signals.onReload(catalog.reload);
 

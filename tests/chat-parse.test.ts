@@ -1,47 +1,31 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { defaultOutputTokens, tokenBounds } from '../src/chat/bounds.ts';
-import { checkCapabilities } from '../src/chat/capabilities.ts';
+import { tokenBounds } from '../src/chat/bounds.ts';
 import { type ChatRequest, parseChat } from '../src/chat/parse.ts';
 import { chatRequestSchema } from '../src/chat/schema.ts';
 import { ApiError, errorTable } from '../src/errors.ts';
-import type { Capabilities, Model } from '../src/models/model.ts';
 import type { ChatCall, ChatMessage } from '../src/providers/chat.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const user = { role: 'user', content: 'Hello' };
-const call = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } };
-const asking = { role: 'assistant', content: null, tool_calls: [call] };
-const look = { type: 'function', function: { name: 'look' } };
-const url = 'https://example.com/cat.png';
-
-const basic = { model: 'm', messages: [user] };
-const plus = (fields: Fields): Fields => ({ ...basic, ...fields });
-const talk = (...messages: readonly unknown[]): Fields => ({ model: 'm', messages });
-const parts = (...content: readonly unknown[]): Fields => talk({ role: 'user', content });
-const image = (image_url: unknown): Fields => parts({ type: 'image_url', image_url });
-const tools = (...list: readonly unknown[]): Fields => plus({ tools: list });
-const toolFunction = (fields: unknown): Fields => tools({ type: 'function', function: fields });
-const jsonSchema = (json_schema: unknown): Fields =>
-  plus({ response_format: { type: 'json_schema', json_schema } });
-const without = (body: Fields, name: string): Fields =>
-  Object.fromEntries(Object.entries(body).filter(([key]) => key !== name));
-
-/** Only what is not null. */
-const present = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
-
-function refusalOf(work: () => unknown): ApiError {
-  try {
-    work();
-  } catch (thrown) {
-    if (thrown instanceof ApiError) return thrown;
-    throw thrown;
-  }
-  throw new TypeError('expected a refusal');
-}
+import {
+  asking,
+  basic,
+  call,
+  type Fields,
+  image,
+  jsonSchema,
+  look,
+  parts,
+  plus,
+  present,
+  refusalOf,
+  talk,
+  toolFunction,
+  tools,
+  url,
+  user,
+  without,
+} from './support/chat-bodies.ts';
+import { testModel as model } from './support/provider.ts';
 
 type Row = readonly [param: string | undefined, body: unknown];
 type Rows = readonly Row[];
@@ -773,126 +757,5 @@ describe('for any body', () => {
     expect(published.required).toEqual(['model', 'messages']);
     expect(published.additionalProperties).toBe(false);
     expect(JSON.stringify(published)).toContain('"parameters":{"type":"object"}');
-  });
-});
-
-const capable: Capabilities = {
-  textInput: true,
-  imageInput: true,
-  textOutput: true,
-  streaming: true,
-  functionCalling: true,
-  structuredOutput: true,
-};
-
-function model(fields: Partial<Model> = {}): Model {
-  return {
-    id: 'm',
-    name: 'M',
-    ownedBy: 'o',
-    workload: 'chat',
-    createdSeconds: 0,
-    enabled: true,
-    contextWindow: null,
-    maxOutputTokens: null,
-    capabilities: capable,
-    sizes: new Map(),
-    price: null,
-    routes: [],
-    ...fields,
-  };
-}
-
-describe('checkCapabilities', () => {
-  const rows: readonly (readonly [keyof Capabilities, string, Fields])[] = [
-    ['streaming', 'stream', plus({ stream: true })],
-    ['imageInput', 'messages', image({ url })],
-    ['functionCalling', 'tools', tools(look)],
-    ['structuredOutput', 'response_format', jsonSchema({ name: 'x' })],
-  ];
-  test.each(rows)('without %s, %s is unsupported', (capability, param, body) => {
-    const request = parseChat(body);
-    expect(() => checkCapabilities(request, model())).not.toThrow();
-    const lacking = model({ capabilities: { ...capable, [capability]: false } });
-    expect(refusalOf(() => checkCapabilities(request, lacking))).toMatchObject({
-      code: 'unsupported_parameter',
-      param,
-    });
-    expect(() => checkCapabilities(parseChat(basic), lacking)).not.toThrow();
-  });
-
-  test('json_object and text parts need nothing', () => {
-    const plain = model({ capabilities: { ...capable, structuredOutput: false, imageInput: false } });
-    const body = { ...parts({ type: 'text', text: 'x' }), response_format: { type: 'json_object' } };
-    expect(() => checkCapabilities(parseChat(body), plain)).not.toThrow();
-  });
-
-  test('max_tokens must not exceed what the model writes', () => {
-    const small = model({ maxOutputTokens: 100 });
-    expect(() => checkCapabilities(parseChat(plus({ max_tokens: 100 })), small)).not.toThrow();
-    const refusal = refusalOf(() => checkCapabilities(parseChat(plus({ max_tokens: 101 })), small));
-    expect(refusal).toMatchObject({ code: 'invalid_parameter', param: 'max_tokens' });
-    expect(refusal.message).toContain('at most 100 tokens');
-  });
-});
-
-describe('tokenBounds', () => {
-  const inputOf = (body: Fields) => tokenBounds(parseChat(body), model()).inputTokens;
-
-  const rows: readonly (readonly [string, Fields, number])[] = [
-    ['5 bytes', basic, 3 + 16],
-    ['UTF-8 bytes', talk({ role: 'user', content: 'é😀' }), 3 + 16],
-    ['two messages, rounded once', talk(user, user), 5 + 32],
-    ['text parts', parts({ type: 'text', text: 'abcd' }, { type: 'text', text: 'ef' }), 3 + 16],
-    ['an image', image({ url }), 2_000 + 16],
-    ['an image in detail', image({ url, detail: 'high' }), 2_000 + 16],
-    ['an image of low detail', image({ url, detail: 'low' }), 200 + 16],
-    ['megabytes of an image', image({ url: `data:image/png;base64,${'A'.repeat(3_000_000)}` }), 2_000 + 16],
-    // call_1 + look + {} = 12 bytes, then call_1 + ok + look = 12 bytes.
-    ['a tool call', talk(asking), 6 + 32],
-    [
-      'its result',
-      talk(asking, { role: 'tool', tool_call_id: 'call_1', content: 'ok', name: 'look' }),
-      12 + 48,
-    ],
-    ['a tool', tools(look), Math.ceil((5 + 4) / 2) + 32],
-    [
-      'a tool with a schema',
-      toolFunction({ name: 'look', description: 'ab', parameters: { a: 'é' } }),
-      Math.ceil((5 + 4 + 2 + 10) / 2) + 32,
-    ],
-    [
-      'a format',
-      jsonSchema({ name: 'x', description: 'yz', schema: { a: 1 } }),
-      Math.ceil((5 + 3 + 7) / 2) + 16,
-    ],
-  ];
-  test.each(rows)('%s', (_, body, tokens) => {
-    expect(inputOf(body)).toBe(tokens);
-  });
-
-  test('the input cannot exceed the context of the model', () => {
-    const request = parseChat(talk({ role: 'user', content: 'x'.repeat(1_000) }));
-    expect(tokenBounds(request, model({ contextWindow: 100 })).inputTokens).toBe(100);
-    expect(tokenBounds(request, model({ contextWindow: 1_000 })).inputTokens).toBe(516);
-  });
-
-  test('the output is max_tokens, or the smaller of the default and what the model writes', () => {
-    const outputOf = (fields: Fields, maxOutputTokens: number | null) =>
-      tokenBounds(parseChat(plus(fields)), model({ maxOutputTokens })).outputTokens;
-    expect(outputOf({ max_tokens: 9_000 }, null)).toBe(9_000);
-    expect(outputOf({ max_tokens: 7 }, 100)).toBe(7);
-    expect(outputOf({}, null)).toBe(defaultOutputTokens);
-    expect(outputOf({}, 100)).toBe(100);
-    expect(outputOf({}, 100_000)).toBe(4_096);
-  });
-
-  test('more text never means a lower bound', () => {
-    fc.assert(
-      fc.property(fc.string(), fc.string(), (first, more) => {
-        const bound = (content: string) => inputOf(talk({ role: 'user', content }));
-        expect(bound(first + more)).toBeGreaterThanOrEqual(bound(first));
-      }),
-    );
   });
 });

@@ -1,40 +1,34 @@
-import { ApiError } from '../errors.ts';
 import type { Ending, OpenGeneration } from '../inference/generation.ts';
 import { costOfTokens } from '../pricing/cost.ts';
 import type { TokenPrice } from '../pricing/price.ts';
-import type { ChatAdapter, TokenUsage } from '../providers/chat.ts';
-import { chatAdapter } from '../providers/chat-call.ts';
-import { usualDialect } from '../providers/dialect.ts';
+import type { TokenUsage } from '../providers/chat.ts';
 import type { Upstream } from '../providers/upstream.ts';
-import type { Candidate } from '../routing/candidates.ts';
+import type { Candidate, Turns } from '../routing/candidates.ts';
 import type { ChatRequest } from './parse.ts';
 
 /** An admitted chat request on its way to an answer. */
 export type ChatRun = Readonly<{
   requestId: string;
   chat: ChatRequest;
+  /** The most the model can write; null when unpublished. */
+  maxOutputTokens: number | null;
   price: TokenPrice;
   generation: OpenGeneration;
+  turns: Turns;
   /** Aborted when the client has gone. */
   client: AbortSignal;
 }>;
 
-/** A candidate whose format the gateway speaks. */
-export type ChatCandidate = Candidate & Readonly<{ adapter: ChatAdapter }>;
-
-export function withAdapter(candidate: Candidate): ChatCandidate {
-  const adapter = chatAdapter(candidate.connection.provider.adapter);
-  if (adapter === null) throw new ApiError('configuration_error', { param: 'model' });
-  return { ...candidate, adapter };
-}
-
-export function upstreamOf({ connection, upstreamModel }: Candidate, { requestId }: ChatRun): Upstream {
+export function upstreamOf(
+  { connection, upstreamModel }: Candidate,
+  { requestId, maxOutputTokens }: ChatRun,
+): Upstream {
   return {
     baseUrl: connection.baseUrl,
     apiKey: connection.apiKey,
     model: upstreamModel,
-    maxOutputTokens: null,
-    dialect: usualDialect,
+    maxOutputTokens,
+    dialect: connection.provider.dialect,
     generationId: requestId,
   };
 }

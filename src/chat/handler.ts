@@ -7,10 +7,9 @@ import { setRateLimitHeaders } from '../http/rate-limit-headers.ts';
 import { authenticate } from '../keys/authenticate.ts';
 import { resolveModel } from '../models/access.ts';
 import { costAtRates, dearestTokenRates } from '../pricing/cost.ts';
-import { candidatesFor } from '../routing/candidates.ts';
+import { inOrder, Turns } from '../routing/candidates.ts';
 import { tokenBounds } from './bounds.ts';
-import { checkCapabilities } from './capabilities.ts';
-import { withAdapter } from './chat-run.ts';
+import { ableToServe, checkCapabilities } from './capabilities.ts';
 import { parseChat } from './parse.ts';
 import { answerAsStream } from './stream.ts';
 import { answerWhole } from './whole.ts';
@@ -30,8 +29,10 @@ export async function createChatCompletion(
   checkCapabilities(chat, model);
   const { price } = model;
   if (price.billingType !== 'token') throw new ApiError('model_pricing_not_configured', { param: 'model' });
-  const candidates = candidatesFor(model, active).map(withAdapter);
+  const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat.call);
   const bounds = tokenBounds(chat, model);
+  const hold = costAtRates(dearestTokenRates(price, bounds.inputTokens), bounds).total;
+  const turns = new Turns(inOrder(candidates, Math.random));
   const { generation, rate } = await services.admitter.admit({
     id,
     key,
@@ -40,16 +41,18 @@ export async function createChatCompletion(
     streaming: chat.stream,
     priceListId: active.priceListId,
     provider: candidates[0]?.connection.provider.name ?? '',
-    hold: costAtRates(dearestTokenRates(price, bounds.inputTokens), bounds).total,
+    turn: turns.current,
+    hold,
   });
   if (request.signal.aborted) {
     await generation.abandon();
     return new Response();
   }
-  const run = { requestId, chat, price, generation, client: request.signal };
+  const { maxOutputTokens } = model;
+  const run = { requestId, chat, maxOutputTokens, price, generation, turns, client: request.signal };
   const response = chat.stream
-    ? await answerAsStream(run, candidates, services)
-    : await answerWhole(run, candidates, services.noteAttempts);
+    ? await answerAsStream(run, services)
+    : await answerWhole(run, services.noteAttempts);
   setRateLimitHeaders(response.headers, rate);
   return response;
 }

@@ -51,8 +51,9 @@ export class ChunkWriter {
     this.#head = `data: ${shared.slice(0, -1)},"choices":[`;
   }
 
-  role(): string {
-    return this.#chunk('{"role":"assistant","content":""}', null);
+  /** The first chunk. An answer that begins with a call of a tool has no content. */
+  role(hasContent: boolean): string {
+    return this.#chunk(`{"role":"assistant","content":${hasContent ? '""' : 'null'}}`, null);
   }
 
   text(text: string): string {

@@ -11,7 +11,8 @@ import type { Log } from '../lib/log.ts';
 import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
 import { ProviderError } from '../providers/upstream.ts';
-import { billed, type ChatCandidate, type ChatRun, upstreamOf } from './chat-run.ts';
+import type { Candidate } from '../routing/candidates.ts';
+import { billed, type ChatRun, upstreamOf } from './chat-run.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';
 
@@ -19,23 +20,18 @@ export type StreamServices = Readonly<{ abandoned: AbandonedStreams; log: Log; n
 
 type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEvent[] }>;
 
-export async function answerAsStream(
-  run: ChatRun,
-  candidates: readonly ChatCandidate[],
-  services: StreamServices,
-): Promise<Response> {
+export async function answerAsStream(run: ChatRun, services: StreamServices): Promise<Response> {
+  const { generation, turns, client: signal } = run;
   try {
-    const opened = await attemptInTurn(run.generation, candidates, services.noteAttempts, (candidate) =>
+    const opened = await attemptInTurn(generation, turns, signal, services.noteAttempts, (candidate) =>
       open(run, candidate),
     );
-    run.generation.noteFirstToken();
-    return streamResponse(eventStreamHeaders(), run.client, (client) =>
-      deliver(run, opened, client, services),
-    );
+    generation.noteFirstToken();
+    return streamResponse(eventStreamHeaders(), signal, (client) => deliver(run, opened, client, services));
   } catch (error) {
     // Some failures have no status of their own: they are told inside a stream even when it is otherwise empty.
     if (!(error instanceof ApiError) || errorTable[error.code].status !== null) throw error;
-    return streamResponse(eventStreamHeaders(), run.client, async (client) => {
+    return streamResponse(eventStreamHeaders(), signal, async (client) => {
       await client.write(errorEvent(error) + endOfStream);
     });
   }
@@ -45,9 +41,8 @@ function eventStreamHeaders(): Headers {
   return new Headers({ 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
 }
 
-async function open(run: ChatRun, candidate: ChatCandidate): Promise<OpenedStream> {
-  const { timeouts } = candidate.connection.provider;
-  const stream = await streamChat(candidate.adapter, run.chat.call, upstreamOf(candidate, run), timeouts);
+async function open(run: ChatRun, candidate: Candidate): Promise<OpenedStream> {
+  const stream = await streamChat(candidate.connection, run.chat.call, upstreamOf(candidate, run));
   try {
     for (;;) {
       const first = await stream.next();
@@ -105,7 +100,7 @@ async function relay(
 ): Promise<Outcome> {
   let reading: Abandoned | null = null;
   let events: readonly ChatEvent[] | null = first;
-  let text = chunks.role();
+  let text = chunks.role(first.find(isUsable)?.type !== 'tool_call');
   let isToldOfFailure = false;
   try {
     while (events !== null) {
@@ -149,11 +144,9 @@ async function settle(
 ): Promise<ErrorCode | null> {
   const { generation } = run;
   const isProviderFault = problem !== null && problem !== 'usage_missing' && problem !== 'streaming_error';
-  generation.endAttempt(
-    isProviderFault ? 'failed' : wasCut ? 'cancelled' : 'succeeded',
-    status,
-    isProviderFault ? problem : null,
-  );
+  if (isProviderFault) generation.attemptFailed(problem, status);
+  else if (wasCut) generation.attemptCancelled(status);
+  else generation.attemptSucceeded(status);
   return (await settleAfterDelivery(generation, endingOf(run, progress, problem, isGone))) ?? problem;
 }
 

@@ -3,24 +3,15 @@ import { ApiError } from '../errors.ts';
 import { failure } from '../inference/generation.ts';
 import { attemptInTurn, type NoteAttempts, settleBeforeDelivery } from '../inference/run.ts';
 import { completeChat } from '../providers/chat-call.ts';
-import { billed, type ChatCandidate, type ChatRun, upstreamOf } from './chat-run.ts';
+import { billed, type ChatRun, upstreamOf } from './chat-run.ts';
 import { presentCompletion } from './present.ts';
 
-export async function answerWhole(
-  run: ChatRun,
-  candidates: readonly ChatCandidate[],
-  noteAttempts: NoteAttempts,
-): Promise<Response> {
-  const { generation, chat, requestId } = run;
-  const { status, answer } = await attemptInTurn(generation, candidates, noteAttempts, (candidate) =>
-    completeChat(
-      candidate.adapter,
-      chat.call,
-      upstreamOf(candidate, run),
-      candidate.connection.provider.timeouts,
-    ),
+export async function answerWhole(run: ChatRun, noteAttempts: NoteAttempts): Promise<Response> {
+  const { generation, chat, requestId, turns, client } = run;
+  const { status, answer } = await attemptInTurn(generation, turns, client, noteAttempts, (candidate) =>
+    completeChat(candidate.connection, chat.call, upstreamOf(candidate, run)),
   );
-  generation.endAttempt('succeeded', status, null);
+  generation.attemptSucceeded(status);
   const { usage } = answer;
   if (usage === null) {
     await generation.settle(failure('billing_consistency_error', 'usage_missing'));
@@ -29,7 +20,7 @@ export async function answerWhole(
   // A client that left before its answer still caused the usage; its Generation is closed as cancelled.
   await settleBeforeDelivery(
     generation,
-    billed(run, usage, run.client.aborted ? 'cancelled' : 'completed', 'withhold'),
+    billed(run, usage, client.aborted ? 'cancelled' : 'completed', 'withhold'),
   );
   const createdSeconds = Math.floor(generation.facts.createdAtMs / 1000);
   return Response.json(presentCompletion(requestId, createdSeconds, chat.model, answer, usage));

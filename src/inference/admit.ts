@@ -4,6 +4,7 @@ import type { ApiKey } from '../keys/key-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { HoldResult } from '../ledger/operations.ts';
 import type { Money } from '../lib/money.ts';
+import type { Turn } from '../routing/candidates.ts';
 import { OpenGeneration, openAttempt } from './generation.ts';
 
 export type Admission = Readonly<{
@@ -14,8 +15,9 @@ export type Admission = Readonly<{
   model: string;
   streaming: boolean;
   priceListId: number;
-  /** The provider that will be tried first. */
+  /** The provider that is preferred, and the one that will be tried first; null when none can be. */
   provider: string;
+  turn: Turn | null;
   hold: Money;
 }>;
 
@@ -36,6 +38,15 @@ export class Admitter {
   }
 
   async admit(admission: Admission): Promise<Admitted> {
+    try {
+      return await this.#admit(admission);
+    } catch (error) {
+      admission.turn?.permit.withdrawn();
+      throw error;
+    }
+  }
+
+  async #admit(admission: Admission): Promise<Admitted> {
     this.#refuseWhoMustWait(admission.key);
     const createdAtMs = Date.now();
     const facts = {
@@ -48,25 +59,26 @@ export class Admitter {
       priceListId: admission.priceListId,
       createdAtMs,
     };
-    const attempt = openAttempt(1, admission.provider, createdAtMs);
-    const result = await this.#hold(facts, attempt, admission);
+    const { turn, provider } = admission;
+    const first = turn && {
+      attempt: openAttempt(1, turn.candidate.connection.provider.name, createdAtMs),
+      permit: turn.permit,
+    };
+    const generation = new OpenGeneration(facts, provider, first, this.#ledger);
+    const result = await this.#hold(generation, admission.hold);
     if (result.outcome === 'refused') throw this.#refusal(admission.key, result);
-    return { generation: new OpenGeneration(facts, attempt, this.#ledger), rate: result.rate };
+    return { generation, rate: result.rate };
   }
 
-  async #hold(
-    generation: OpenGeneration['facts'],
-    attempt: OpenGeneration['attempts'][number],
-    { provider, hold }: Admission,
-  ): Promise<HoldResult> {
+  async #hold({ facts, provider, attempts }: OpenGeneration, amount: Money): Promise<HoldResult> {
     try {
       return await this.#ledger.hold({
         kind: 'hold',
-        generation,
+        generation: facts,
         nodeId: this.#nodeId,
         provider,
-        amount: hold,
-        attempts: [attempt],
+        amount,
+        attempts: [...attempts],
       });
     } catch (cause) {
       throw new ApiError('balance_lookup_failed', { cause });

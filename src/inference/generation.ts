@@ -9,6 +9,8 @@ import type {
   Settlement,
   SettlementResult,
 } from '../ledger/operations.ts';
+import type { Turn } from '../routing/candidates.ts';
+import type { Permit } from '../routing/gate.ts';
 
 /** How a Generation ended, before it is known what of it can be paid. */
 export type Ending = Readonly<{
@@ -24,11 +26,22 @@ export class OpenGeneration {
   readonly facts: GenerationFacts;
   readonly #ledger: Ledger;
   readonly #attempts: Attempt[];
+  /** The provider that was to serve it, when none could be tried. */
+  readonly #preferred: string;
+  /** Of the attempt in progress. */
+  #permit: Permit | null;
   #firstTokenAtMs: number | null = null;
 
-  constructor(facts: GenerationFacts, firstAttempt: Attempt, ledger: Ledger) {
+  constructor(
+    facts: GenerationFacts,
+    preferred: string,
+    first: Readonly<{ attempt: Attempt; permit: Permit }> | null,
+    ledger: Ledger,
+  ) {
     this.facts = facts;
-    this.#attempts = [firstAttempt];
+    this.#preferred = preferred;
+    this.#attempts = first === null ? [] : [first.attempt];
+    this.#permit = first?.permit ?? null;
     this.#ledger = ledger;
   }
 
@@ -37,25 +50,35 @@ export class OpenGeneration {
   }
 
   get provider(): string {
-    return this.#attempts.at(-1)?.provider ?? '';
+    return this.#attempts.at(-1)?.provider ?? this.#preferred;
   }
 
-  startAttempt(provider: string): void {
-    this.#attempts.push(openAttempt(this.#attempts.length + 1, provider, Date.now()));
+  startAttempt({ candidate, permit }: Turn): void {
+    const { name } = candidate.connection.provider;
+    this.#attempts.push(openAttempt(this.#attempts.length + 1, name, Date.now()));
+    this.#permit = permit;
   }
 
-  endAttempt(
-    status: 'succeeded' | 'failed' | 'cancelled',
+  attemptSucceeded(upstreamStatus: number): void {
+    this.#endAttempt('succeeded', upstreamStatus, null)?.succeeded();
+  }
+
+  attemptFailed(
+    code: ErrorCode,
     upstreamStatus: number | null,
-    errorCode: ErrorCode | null,
+    retryAfterSeconds: number | null = null,
   ): void {
-    const current = this.#attempts.pop();
-    if (current?.status !== 'in_progress') throw new Error('There is no attempt in progress.');
-    this.#attempts.push({ ...current, status, upstreamStatus, errorCode, completedAtMs: Date.now() });
+    this.#endAttempt('failed', upstreamStatus, code)?.failed(code, retryAfterSeconds);
+  }
+
+  /** It ended for a reason that is not the provider's. */
+  attemptCancelled(upstreamStatus: number | null, code: ErrorCode | null = null): void {
+    this.#endAttempt('cancelled', upstreamStatus, code)?.withdrawn();
   }
 
   noteFirstToken(): void {
     this.#firstTokenAtMs ??= Date.now();
+    this.#permit?.answered();
   }
 
   /** `late` means that the database is away; the settlement goes on, as `whenLate` if that is another ending. */
@@ -65,8 +88,22 @@ export class OpenGeneration {
 
   /** For a client that left before anything was asked of a provider: it is not charged. */
   async abandon(): Promise<void> {
-    this.endAttempt('cancelled', null, null);
+    if (this.#permit !== null) this.attemptCancelled(null);
     await this.settle({ ...failure('internal_error'), status: 'cancelled', errorCode: null });
+  }
+
+  /** Every attempt ends exactly once, and its gate hears of it. */
+  #endAttempt(
+    status: 'succeeded' | 'failed' | 'cancelled',
+    upstreamStatus: number | null,
+    errorCode: ErrorCode | null,
+  ): Permit | null {
+    const current = this.#attempts.pop();
+    if (current?.status !== 'in_progress') throw new Error('There is no attempt in progress.');
+    this.#attempts.push({ ...current, status, upstreamStatus, errorCode, completedAtMs: Date.now() });
+    const permit = this.#permit;
+    this.#permit = null;
+    return permit;
   }
 
   #settlement(ending: Ending): Settlement {

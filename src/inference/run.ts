@@ -5,19 +5,13 @@
 import { ApiError, type ErrorCode } from '../errors.ts';
 import type { SettlementResult } from '../ledger/operations.ts';
 import { ProviderError } from '../providers/upstream.ts';
-import type { Candidate } from '../routing/candidates.ts';
+import type { Candidate, Turn, Turns } from '../routing/candidates.ts';
 import { type Ending, failure, type OpenGeneration } from './generation.ts';
 
-/** Failures that another provider may not share. */
-const fallbackCodes: ReadonlySet<ErrorCode> = new Set([
-  'provider_unavailable',
-  'provider_timeout',
-  'provider_rate_limit',
-  'provider_authentication_error',
-  'provider_stream_error',
-  'provider_unknown_error',
-  'provider_error',
-] satisfies ErrorCode[]);
+/** A request that one provider refuses would be refused by the others too. Whatever else goes wrong, they may not share. */
+function isWorthAnother(code: ErrorCode): boolean {
+  return code !== 'provider_bad_request';
+}
 
 export type NoteAttempts = (generation: OpenGeneration) => Promise<void>;
 
@@ -25,45 +19,56 @@ export type NoteAttempts = (generation: OpenGeneration) => Promise<void>;
  * Tries the candidates in turn until one succeeds. When none does, the Generation is settled as failed and the last
  * failure is thrown. The attempt that succeeded is still in progress; whoever uses its result ends it.
  */
-export async function attemptInTurn<Choice extends Candidate, Result>(
+export async function attemptInTurn<Result>(
   generation: OpenGeneration,
-  candidates: readonly Choice[],
+  turns: Turns,
+  client: AbortSignal,
   noteAttempts: NoteAttempts,
-  attempt: (candidate: Choice) => Promise<Result>,
+  attempt: (candidate: Candidate) => Promise<Result>,
 ): Promise<Result> {
-  for (const [place, candidate] of candidates.entries()) {
-    if (place > 0) await recordNextAttempt(generation, candidate, noteAttempts);
+  let turn = turns.current;
+  if (turn === null) throw await settleUntried(generation, turns.waitSeconds());
+  for (;;) {
     try {
-      return await attempt(candidate);
+      return await attempt(turn.candidate);
     } catch (thrown) {
       const problem = await asProviderError(generation, thrown);
-      generation.endAttempt('failed', problem.upstreamStatus, problem.code);
-      const isLast = place === candidates.length - 1;
-      if (isLast || !fallbackCodes.has(problem.code)) throw await settleFailure(generation, problem);
+      generation.attemptFailed(problem.code, problem.upstreamStatus, problem.retryAfterSeconds);
+      // Nobody waits for another answer once the client has gone.
+      const next = isWorthAnother(problem.code) && !client.aborted ? turns.next() : null;
+      if (next === null) throw await settleFailure(generation, problem);
+      await recordNextAttempt(generation, next, noteAttempts);
+      turn = next;
     }
   }
-  throw await settleFailed(generation, 'all_providers_unavailable');
 }
 
 async function recordNextAttempt(
   generation: OpenGeneration,
-  candidate: Candidate,
+  turn: Turn,
   noteAttempts: NoteAttempts,
 ): Promise<void> {
-  generation.startAttempt(candidate.connection.provider.name);
+  generation.startAttempt(turn);
   try {
     await noteAttempts(generation);
   } catch (cause) {
-    generation.endAttempt('cancelled', null, 'provider_attempt_create_failed');
-    throw await settleFailed(generation, 'provider_attempt_create_failed', cause);
+    generation.attemptCancelled(null, 'provider_attempt_create_failed');
+    await generation.settle(failure('provider_attempt_create_failed'));
+    throw new ApiError('provider_attempt_create_failed', { cause });
   }
 }
 
 /** What escaped an attempt, if it is the provider's. Anything else is a defect of ours: the hold is given back first. */
 async function asProviderError(generation: OpenGeneration, thrown: unknown): Promise<ProviderError> {
   if (thrown instanceof ProviderError) return thrown;
+  generation.attemptCancelled(null, 'internal_error');
   await generation.settle(failure('internal_error', 'interrupted'));
   throw thrown;
+}
+
+async function settleUntried(generation: OpenGeneration, retryAfterSeconds: number): Promise<ApiError> {
+  await generation.settle(failure('all_providers_unavailable'));
+  return new ApiError('all_providers_unavailable', { retryAfterSeconds });
 }
 
 /** A provider that answered with success has most likely charged for what could not be used. */
@@ -72,11 +77,6 @@ async function settleFailure(generation: OpenGeneration, problem: ProviderError)
   const wasAnswered = upstreamStatus !== null && upstreamStatus >= 200 && upstreamStatus < 300;
   await generation.settle(failure(code, wasAnswered ? 'usage_missing' : null));
   return new ApiError(code, retryAfterSeconds === null ? {} : { retryAfterSeconds });
-}
-
-async function settleFailed(generation: OpenGeneration, code: ErrorCode, cause?: unknown): Promise<ApiError> {
-  await generation.settle(failure(code));
-  return new ApiError(code, { cause });
 }
 
 /**

@@ -55,6 +55,7 @@ const allowedFields = new Set<string>([
 export type Log = Readonly<Record<LogLevel, (event: string, fields?: LogFields) => void>>;
 
 const flushMs = 20;
+const longestMessage = 1_000;
 const severities: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
 export function createLog(level: LogLevel, write: (line: string) => void = writeSoon): Log {
@@ -91,9 +92,40 @@ function formatLine(level: LogLevel, event: string, fields: LogFields): string {
   return JSON.stringify(line);
 }
 
-/** An error's own words and those of its causes. Values that caused it are not part of them. */
+/** An error's own words and those of its causes, with its place in the code. */
 function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return { name: typeof error };
-  const { name, message, stack, cause } = error;
-  return { name, message, stack, ...(cause === undefined ? {} : { cause: describe(cause) }) };
+  const { name, stack = '', cause } = error;
+  const code = codeOf(error);
+  return {
+    name,
+    ...(code === null ? {} : { code }),
+    message: (namesThingsOnly.test(code ?? '') ? error.message : withoutValues(error.message)).slice(
+      0,
+      longestMessage,
+    ),
+    // The stack repeats the message; only its places are wanted.
+    stack: stack.split('\n').flatMap((line) => (/^\s+at /.test(line) ? [line.trim()] : [])),
+    ...(cause === undefined ? {} : { cause: describe(cause) }),
+  };
+}
+
+/** PostgreSQL's messages of these classes quote tables, columns and constraints; a value stands in their detail only. */
+const namesThingsOnly = /^(23|42)[0-9A-Z]{3}$/;
+
+/** PostgreSQL's own code where there is one, which says more than the driver's. */
+function codeOf(error: Error): string | null {
+  if ('errno' in error && typeof error.errno === 'string') return error.errno;
+  return 'code' in error && typeof error.code === 'string' ? error.code : null;
+}
+
+/**
+ * Libraries quote in their messages what they stumbled over, and that may be a prompt, an answer or a key. What stands
+ * in quotes is left out, and so is what follows a quote that is never closed. An apostrophe is no quote.
+ */
+function withoutValues(message: string): string {
+  return message.replace(
+    /"(?:[^"\\]|\\.)*(?:"|$)|(?<![A-Za-z])'(?:[^'\\]|\\.)*(?:'|$)|`[^`]*(?:`|$)/gs,
+    '"…"',
+  );
 }

@@ -1,31 +1,26 @@
 /** Makes one call to one chat provider, whichever format it speaks. */
+import { anthropic } from './anthropic.ts';
 import type { ChatAdapter, ChatAnswer, ChatCall, ChatEvent } from './chat.ts';
+import { google } from './google.ts';
 import { openai } from './openai.ts';
-import {
-  type CallDeadlines,
-  postForJson,
-  postForStream,
-  type UpstreamStream,
-  withStatus,
-} from './transport.ts';
+import { type Link, postForJson, postForStream, type UpstreamStream, withStatus } from './transport.ts';
 import type { Upstream } from './upstream.ts';
 
-const adapters: ReadonlyMap<string, ChatAdapter> = new Map([
-  ['openai', openai],
-  ['sandbox', openai],
-]);
+/** One line a wire format, by its name in the catalogue. */
+export const chatAdapters = { openai, anthropic, google, sandbox: openai } satisfies Record<
+  string,
+  ChatAdapter
+>;
 
-export function chatAdapter(name: string): ChatAdapter | null {
-  return adapters.get(name) ?? null;
-}
+/** A provider of chat: how it is reached, and what it speaks. */
+export type ChatProvider = Readonly<{ link: Link; chat: ChatAdapter }>;
 
 export async function completeChat(
-  adapter: ChatAdapter,
+  { chat: adapter, link }: ChatProvider,
   call: ChatCall,
   upstream: Upstream,
-  limits: CallDeadlines,
 ): Promise<{ status: number; answer: ChatAnswer }> {
-  const { status, body } = await postForJson(adapter.chatRequest(call, upstream, false), limits);
+  const { status, body } = await postForJson(adapter.chatRequest(call, upstream, false), link);
   try {
     return { status, answer: adapter.readAnswer(body, upstream) };
   } catch (error) {
@@ -36,10 +31,9 @@ export async function completeChat(
 export type ChatEventStream = UpstreamStream<ChatEvent>;
 
 export function streamChat(
-  adapter: ChatAdapter,
+  { chat: adapter, link }: ChatProvider,
   call: ChatCall,
   upstream: Upstream,
-  limits: CallDeadlines,
 ): Promise<ChatEventStream> {
-  return postForStream(adapter.chatRequest(call, upstream, true), limits, adapter.openReader(upstream));
+  return postForStream(adapter.chatRequest(call, upstream, true), link, adapter.openReader(upstream));
 }

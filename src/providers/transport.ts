@@ -5,26 +5,39 @@
 import type { ErrorCode } from '../errors.ts';
 import { type Deadline, Deadlines } from '../lib/deadlines.ts';
 import { SseParser } from '../lib/sse.ts';
+import type { Line } from './line.ts';
 import { ProviderError, type UpstreamRequest } from './upstream.ts';
 
-export type CallDeadlines = Readonly<{ firstByteMs: number; idleMs: number; totalMs: number }>;
+/**
+ * How long each part of a call may take. They nest: connecting counts towards the first byte, and everything towards
+ * the total. `idleMs` is the time between two pieces of an answer.
+ */
+export type Timeouts = Readonly<{ connectMs: number; firstByteMs: number; idleMs: number; totalMs: number }>;
+
+/** The way to a provider. */
+export type Link = Readonly<{ line: Line; timeouts: Timeouts }>;
 
 const mostAnswerBytes = 33_554_432;
+/** An answer up to this long is read in one go; it is under way already when its length is known. */
+const shortAnswerBytes = 1_048_576;
+const lineFeed = 10;
 const deadlines = new Deadlines();
 
 /** Posts and reads a whole JSON answer. `status` is the provider's, always a success. */
 export async function postForJson(
   request: UpstreamRequest,
-  limits: CallDeadlines,
+  link: Link,
 ): Promise<{ status: number; body: unknown }> {
-  const call = new Call(limits);
+  const call = new Call(link);
   try {
     const response = await send(request, call);
-    call.extend(limits.totalMs);
-    const text = await readText(response, call);
-    return { status: response.status, body: parseJson(text, response.status) };
-  } finally {
+    if (isEncoded(response)) throw new ProviderError('provider_unknown_error', response.status);
+    const body = parseJson(await readText(response, call), response.status);
     call.close();
+    return { status: response.status, body };
+  } catch (error) {
+    call.end();
+    throw error;
   }
 }
 
@@ -39,18 +52,18 @@ export type UpstreamStream<Event> = Readonly<{
 /** Posts and opens a stream of events; `read` says what the data of each one means. */
 export async function postForStream<Event>(
   request: UpstreamRequest,
-  limits: CallDeadlines,
+  link: Link,
   read: (data: string) => readonly Event[],
 ): Promise<UpstreamStream<Event>> {
-  const call = new Call(limits);
+  const call = new Call(link);
   try {
     const response = await send(request, call);
-    if (!isEventStream(response) || response.body === null) {
+    if (!isEventStream(response) || isEncoded(response) || response.body === null) {
       throw new ProviderError('provider_stream_error', response.status);
     }
-    return readEvents(response.status, response.body, limits, call, read);
+    return readEvents(response.status, response.body, call, read);
   } catch (error) {
-    call.close();
+    call.end();
     throw error;
   }
 }
@@ -59,24 +72,51 @@ export async function postForStream<Event>(
 class Call {
   readonly controller = new AbortController();
   isTimedOut = false;
+  readonly #link: Link;
   readonly #deadline: Deadline;
   readonly #endsAtMs: number;
+  #isAnswered = false;
 
-  constructor({ firstByteMs, totalMs }: CallDeadlines) {
+  constructor(link: Link) {
+    const { connectMs, firstByteMs, totalMs } = link.timeouts;
+    this.#link = link;
     this.#endsAtMs = performance.now() + totalMs;
-    this.#deadline = deadlines.start(Math.min(firstByteMs, totalMs), () => {
-      this.isTimedOut = true;
-      this.controller.abort();
+    this.#deadline = deadlines.start(Math.min(firstByteMs, totalMs), () => this.#timeOut());
+    link.line.watch(connectMs, () => {
+      if (!this.#isAnswered) this.#timeOut();
     });
   }
 
-  /** Allows this much more time, within what the whole call may take. */
-  extend(durationMs: number): void {
-    this.#deadline.extend(Math.min(durationMs, this.#endsAtMs - performance.now()));
+  /** The provider has answered, whatever it says. */
+  answered(): void {
+    this.#isAnswered = true;
+    this.#link.line.heard();
+  }
+
+  /** Gives the provider time for the next piece, within what the whole call may take. */
+  awaitPiece(): void {
+    this.#deadline.extend(Math.min(this.#link.timeouts.idleMs, this.#endsAtMs - performance.now()));
+  }
+
+  /** Stops the provider's clock, but for the time of the whole call. */
+  rest(): void {
+    this.#deadline.extend(this.#endsAtMs - performance.now());
   }
 
   close(): void {
+    this.#isAnswered = true;
     this.#deadline.clear();
+  }
+
+  /** Closes the connection too. */
+  end(): void {
+    this.close();
+    this.controller.abort();
+  }
+
+  #timeOut(): void {
+    this.isTimedOut = true;
+    this.controller.abort();
   }
 }
 
@@ -88,13 +128,13 @@ async function send({ url, headers, body }: UpstreamRequest, call: Call): Promis
       headers,
       body,
       redirect: 'manual',
-      // What is compressed would escape the bounds on what is read; it was not asked for.
       decompress: false,
       signal: call.controller.signal,
     });
   } catch (error) {
     throw transportFailure(error, call, null);
   }
+  call.answered();
   if (response.status >= 200 && response.status < 300) return response;
   const failure = new ProviderError(
     codeOfStatus(response.status),
@@ -146,14 +186,14 @@ async function readText(response: Response, call: Call): Promise<string> {
   try {
     // Most answers say how long they are; the others are counted while they are read.
     const length = Number(response.headers.get('content-length') ?? Number.NaN);
-    if (length <= mostAnswerBytes) return await response.text();
-    return await readCounted(response);
+    call.awaitPiece();
+    return length <= shortAnswerBytes ? await response.text() : await readCounted(response, call);
   } catch (error) {
     throw transportFailure(error, call, response.status);
   }
 }
 
-async function readCounted(response: Response): Promise<string> {
+async function readCounted(response: Response, call: Call): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   let count = 0;
@@ -161,6 +201,7 @@ async function readCounted(response: Response): Promise<string> {
     count += bytes.length;
     if (count > mostAnswerBytes) throw new ProviderError('provider_unknown_error', response.status);
     text += decoder.decode(bytes, { stream: true });
+    call.awaitPiece();
   }
   return text + decoder.decode();
 }
@@ -177,10 +218,15 @@ function isEventStream(response: Response): boolean {
   return (response.headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream');
 }
 
+/** What is compressed would escape the bounds on what is read; it was not asked for. */
+function isEncoded(response: Response): boolean {
+  const encoding = response.headers.get('content-encoding');
+  return encoding !== null && encoding.toLowerCase() !== 'identity';
+}
+
 function readEvents<Event>(
   status: number,
   body: ReadableStream<Uint8Array>,
-  limits: CallDeadlines,
   call: Call,
   read: (data: string) => readonly Event[],
 ): UpstreamStream<Event> {
@@ -191,32 +237,42 @@ function readEvents<Event>(
   /** Up to the first bytes the deadline is that of the whole call's first byte. */
   let hasBegun = false;
 
+  /**
+   * The provider's time runs only while it is waited for, not while a slow client keeps us from reading. A piece that
+   * completes no line gives it no more time: a line that drips in byte by byte is as good as silence.
+   */
   async function next(): Promise<readonly Event[] | null> {
     if (failure !== null) throw failure;
-    const { done, value } = await nextBytes();
-    if (done) return null;
+    if (hasBegun) call.awaitPiece();
+    for (;;) {
+      const { done, value } = await nextBytes();
+      hasBegun = true;
+      if (done) return null;
+      const events = take(value);
+      if (events.length === 0 && !value.includes(lineFeed)) continue;
+      call.rest();
+      return events;
+    }
+  }
+
+  async function nextBytes() {
+    try {
+      return await reader.read();
+    } catch {
+      throw new ProviderError(call.isTimedOut ? 'provider_timeout' : 'provider_stream_error', status);
+    }
+  }
+
+  function take(bytes: Uint8Array): readonly Event[] {
     const events: Event[] = [];
     try {
-      for (const data of parse(value)) for (const event of read(data)) events.push(event);
+      for (const data of parse(bytes)) for (const event of read(data)) events.push(event);
     } catch (error) {
       // What came before a failure in the same packet is still passed on; the failure follows.
       failure = withStatus(error, status);
       if (events.length === 0) throw failure;
     }
     return events;
-  }
-
-  /** The provider's time runs only while it is waited for, not while a slow client keeps us from reading. */
-  async function nextBytes() {
-    if (hasBegun) call.extend(limits.idleMs);
-    hasBegun = true;
-    try {
-      const read = await reader.read();
-      call.extend(Number.POSITIVE_INFINITY);
-      return read;
-    } catch {
-      throw new ProviderError(call.isTimedOut ? 'provider_timeout' : 'provider_stream_error', status);
-    }
   }
 
   function parse(bytes: Uint8Array): string[] {
@@ -227,14 +283,7 @@ function readEvents<Event>(
     }
   }
 
-  return {
-    status,
-    next,
-    close: () => {
-      call.close();
-      call.controller.abort();
-    },
-  };
+  return { status, next, close: () => call.end() };
 }
 
 /** An adapter does not know the status that came with what it reads. */

@@ -9,13 +9,17 @@ import { CatalogStore } from '../models/catalog-store.ts';
 import type { Catalog } from '../models/model.ts';
 import { storePriceList } from '../pricing/price-list-store.ts';
 import { type SandboxProcess, startSandbox } from '../providers/sandbox-process.ts';
-import { connectProviders, type ProviderConnection } from './connections.ts';
+import { type Candidate, candidatesByModel } from './candidates.ts';
+import { connectProviders, type ProviderConnection, type Surroundings } from './connections.ts';
+import { Gates } from './gate.ts';
 
 export type ActiveCatalog = Readonly<{
   catalog: Catalog;
   /** The stored price list that Generations are charged by. */
   priceListId: number;
   connections: ReadonlyMap<string, ProviderConnection>;
+  /** Who can serve each model, in the order of the catalogue. */
+  candidates: ReadonlyMap<string, readonly Candidate[]>;
 }>;
 
 export type FollowedCatalog = Readonly<{
@@ -28,17 +32,22 @@ export type FollowedCatalog = Readonly<{
 /** Takes the catalogue of a file into use and follows it: a bad one is refused and the one in force stays. */
 export async function followCatalog(
   file: string,
-  secret: (name: string) => string | null,
+  surroundings: Surroundings,
   sql: SQL,
   log: Log,
 ): Promise<FollowedCatalog> {
+  const gates = new Gates((change, provider, model) => {
+    if (change === 'opened') log.warn('provider keeps failing, left alone', { provider, model });
+    else log.info('provider is back', { provider, model });
+  });
   const sandbox = new SharedSandbox(() => log.warn('sandbox ended, starting it again'));
 
   async function activate(catalog: Catalog): Promise<ActiveCatalog> {
     const usesSandbox = [...catalog.providers.values()].some((provider) => provider.adapter === 'sandbox');
     const sandboxUrl = usesSandbox ? await sandbox.url() : null;
     const priceListId = await storePriceList(sql, priceListOf(catalog));
-    return { catalog, priceListId, connections: connectProviders(catalog, secret, sandboxUrl) };
+    const connections = connectProviders(catalog, surroundings, sandboxUrl);
+    return { catalog, priceListId, connections, candidates: candidatesByModel(catalog, connections, gates) };
   }
 
   const opened = CatalogStore.open({

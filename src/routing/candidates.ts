@@ -1,17 +1,91 @@
-import { ApiError } from '../errors.ts';
-import type { Model } from '../models/model.ts';
-import type { ActiveCatalog } from './active-catalog.ts';
+/** Who can serve a model, and in which order they are asked. */
+import type { Catalog } from '../models/model.ts';
 import type { ProviderConnection } from './connections.ts';
+import type { Gate, Gates, Permit } from './gate.ts';
 
-/** One way to serve a request: a provider that can be called and what it calls the model. */
-export type Candidate = Readonly<{ connection: ProviderConnection; upstreamModel: string }>;
+/** One way to serve a request: a provider that can be called, what it calls the model, and whether it may be called now. */
+export type Candidate = Readonly<{
+  connection: ProviderConnection;
+  upstreamModel: string;
+  weight: number | null;
+  gate: Gate;
+}>;
 
-/** The providers of a model that can be called, at least one, in the order of the catalogue. */
-export function candidatesFor(model: Model, { connections }: ActiveCatalog): readonly Candidate[] {
-  const candidates = model.routes.flatMap(({ providerId, upstreamModel }) => {
-    const connection = connections.get(providerId);
-    return connection ? [{ connection, upstreamModel }] : [];
-  });
-  if (candidates.length === 0) throw new ApiError('provider_not_configured');
+/** The candidates of every model, in the order of the catalogue. A model nobody can serve has none. */
+export function candidatesByModel(
+  catalog: Catalog,
+  connections: ReadonlyMap<string, ProviderConnection>,
+  gates: Gates,
+): ReadonlyMap<string, readonly Candidate[]> {
+  const candidates = new Map<string, readonly Candidate[]>();
+  for (const { id, routes } of catalog.models.values()) {
+    const reachable = routes.flatMap(({ providerId, upstreamModel, weight }) => {
+      const connection = connections.get(providerId);
+      if (connection === undefined) return [];
+      return [{ connection, upstreamModel, weight, gate: gates.at(connection.provider, upstreamModel) }];
+    });
+    candidates.set(id, reachable);
+  }
   return candidates;
+}
+
+/**
+ * The order for one request: that of the catalogue, unless weights are given. Then each place is drawn, with a chance in
+ * proportion to the weight. `random` gives numbers from 0 to below 1.
+ */
+export function inOrder<Choice extends Readonly<{ weight: number | null }>>(
+  candidates: readonly Choice[],
+  random: () => number,
+): readonly Choice[] {
+  if (candidates.length < 2 || candidates.every(({ weight }) => weight === null)) return candidates;
+  const left = [...candidates];
+  const ordered: Choice[] = [];
+  while (left.length > 0) {
+    let point = random() * left.reduce((sum, { weight }) => sum + (weight ?? 1), 0);
+    const drawn = left.findIndex(({ weight }) => {
+      point -= weight ?? 1;
+      return point < 0;
+    });
+    // Rounding may leave the point just past the last weight.
+    ordered.push(...left.splice(drawn < 0 ? left.length - 1 : drawn, 1));
+  }
+  return ordered;
+}
+
+/** A candidate whose turn it is, let through by its gate. */
+export type Turn = Readonly<{ candidate: Candidate; permit: Permit }>;
+
+/** The candidates of one request, one after the other. Those that are to be left alone now are passed over. */
+export class Turns {
+  readonly #candidates: readonly Candidate[];
+  #place = 0;
+  #current: Turn | null;
+
+  constructor(candidates: readonly Candidate[]) {
+    this.#candidates = candidates;
+    this.#current = this.next();
+  }
+
+  /** Null when there is nobody left to call. */
+  get current(): Turn | null {
+    return this.#current;
+  }
+
+  next(): Turn | null {
+    this.#current = null;
+    while (this.#current === null) {
+      const candidate = this.#candidates[this.#place];
+      if (candidate === undefined) return null;
+      this.#place += 1;
+      const permit = candidate.gate.enter();
+      if (permit !== null) this.#current = { candidate, permit };
+    }
+    return this.#current;
+  }
+
+  /** When none could be called: the seconds until one may be. */
+  waitSeconds(): number {
+    const waits = this.#candidates.map(({ gate }) => gate.waitMs());
+    return Math.max(1, Math.ceil(Math.min(...waits) / 1000));
+  }
 }

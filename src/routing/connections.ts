@@ -1,30 +1,41 @@
 import type { Catalog, Provider } from '../models/model.ts';
-import { chatAdapter } from '../providers/chat-call.ts';
+import type { ChatAdapter } from '../providers/chat.ts';
+import { chatAdapters } from '../providers/chat-call.ts';
+import { Line } from '../providers/line.ts';
+import type { Link } from '../providers/transport.ts';
 
 /** Where a provider is reached and with what. The key never leaves the headers of a call to that provider. */
-export type ProviderConnection = Readonly<{ provider: Provider; baseUrl: string; apiKey: string | null }>;
+export type ProviderConnection = Readonly<{
+  provider: Provider;
+  baseUrl: string;
+  apiKey: string | null;
+  link: Link;
+  chat: ChatAdapter;
+}>;
 
-/** The providers that can be called: whose format is spoken, and whose key is in the environment or not needed. */
+/** What the outside has to do with reaching providers. */
+export type Surroundings = Readonly<{
+  secret: (name: string) => string | null;
+  /** Whether calls leave through a proxy that the environment names. */
+  isProxied: boolean;
+}>;
+
+/** The providers that can be called: whose key is in the environment or not needed. */
 export function connectProviders(
   catalog: Catalog,
-  secret: (name: string) => string | null,
+  { secret, isProxied }: Surroundings,
   sandboxUrl: string | null,
 ): ReadonlyMap<string, ProviderConnection> {
   const connections = new Map<string, ProviderConnection>();
   for (const provider of catalog.providers.values()) {
-    const baseUrl = provider.adapter === 'sandbox' ? sandboxUrl : provider.baseUrl;
-    const apiKey =
-      provider.adapter === 'sandbox'
-        ? 'sandbox'
-        : provider.apiKeyEnv === null
-          ? null
-          : secret(provider.apiKeyEnv);
-    const isConfigured = isSpoken(provider.adapter) && (apiKey !== null || provider.apiKeyEnv === null);
-    if (baseUrl !== null && isConfigured) connections.set(provider.id, { provider, baseUrl, apiKey });
+    const isSandbox = provider.adapter === 'sandbox';
+    const baseUrl = isSandbox ? sandboxUrl : provider.baseUrl;
+    const apiKey = isSandbox ? 'sandbox' : provider.apiKeyEnv === null ? null : secret(provider.apiKeyEnv);
+    const isConfigured = apiKey !== null || provider.apiKeyEnv === null;
+    if (baseUrl === null || !isConfigured) continue;
+    const link = { line: new Line(baseUrl, !isProxied), timeouts: provider.timeouts };
+    const chat = chatAdapters[provider.adapter];
+    connections.set(provider.id, { provider, baseUrl, apiKey, link, chat });
   }
   return connections;
-}
-
-function isSpoken(adapter: Provider['adapter']): boolean {
-  return chatAdapter(adapter) !== null;
 }

@@ -91,13 +91,13 @@ test('500 provider_attempt_create_failed when the next attempt cannot be recorde
   });
 }, 30_000);
 
-test('503 provider_not_configured for a model whose provider speaks a format that is not known: it is not listed either', async () => {
-  const response = await chat('hi', { model: 'foreign' });
-  expect(await codeOf(response)).toEqual([503, 'provider_not_configured']);
+test('500 configuration_error for a model that is mapped to no provider: it is not listed either', async () => {
+  const response = await chat('hi', { model: 'unmapped' });
+  expect(await codeOf(response)).toEqual([500, 'configuration_error']);
   const list = await fetch(`${fixture.gateway.origin}/v1/models`, {
     headers: { authorization: `Bearer ${key}` },
   });
-  expect(await list.text()).not.toContain('foreign');
+  expect(await list.text()).not.toContain('unmapped');
   expect(response.headers.get('x-should-retry')).toBe('false');
 });
 

@@ -1,15 +1,19 @@
 /** A defect of our own in the middle of a stream, made on purpose: an adapter that throws what no adapter should. */
 import { afterAll, expect, test } from 'bun:test';
 import { startSandbox } from '../../sandbox/server.ts';
-import type { ChatCandidate, ChatRun } from '../../src/chat/chat-run.ts';
+import type { ChatRun } from '../../src/chat/chat-run.ts';
 import { answerAsStream } from '../../src/chat/stream.ts';
 import { AbandonedStreams } from '../../src/inference/abandoned-streams.ts';
 import { OpenGeneration, openAttempt } from '../../src/inference/generation.ts';
 import type { Settlement } from '../../src/ledger/operations.ts';
 import { newId, newRequestId } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
+import { Line } from '../../src/providers/line.ts';
 import { openai } from '../../src/providers/openai.ts';
+import { Turns } from '../../src/routing/candidates.ts';
+import { Gates } from '../../src/routing/gate.ts';
 import { eventsOf } from '../support/chat-fixture.ts';
+import { testProvider } from '../support/provider.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.stop());
@@ -46,20 +50,14 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
       return read(data);
     };
   };
-  const provider = {
-    id: 's',
-    name: 'S',
-    adapter: 'openai' as const,
-    baseUrl: null,
-    apiKeyEnv: null,
-    timeouts: { connectMs: 1_000, firstByteMs: 5_000, idleMs: 5_000, totalMs: 5_000 },
-    circuit: { failures: 5, openMs: 1_000 },
-  };
-  const candidate: ChatCandidate = {
-    connection: { provider, baseUrl: `${sandbox.url}/v1`, apiKey: 'x' },
-    upstreamModel: 'm',
-    adapter: { ...openai, openReader },
-  };
+  const provider = testProvider();
+  const baseUrl = `${sandbox.url}/v1`;
+  const link = { line: new Line(baseUrl, true), timeouts: provider.timeouts };
+  const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader } };
+  const gate = new Gates().at(provider, 'm');
+  const turns = new Turns([{ connection, upstreamModel: 'm', weight: null, gate }]);
+  const first = turns.current;
+  if (first === null) throw new Error('The gate is open.');
   const server = Bun.serve({
     port: 0,
     fetch: (request) => {
@@ -86,13 +84,20 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
           region: null,
           note: null,
         },
-        generation: new OpenGeneration(facts, openAttempt(1, 'S', Date.now()), ledger),
+        maxOutputTokens: null,
+        generation: new OpenGeneration(
+          facts,
+          provider.name,
+          { attempt: openAttempt(1, provider.name, Date.now()), permit: first.permit },
+          ledger,
+        ),
+        turns,
         client: request.signal,
       };
       const log = createLog('error', (line) => {
         logged += line;
       });
-      return answerAsStream(run, [candidate], {
+      return answerAsStream(run, {
         abandoned: new AbandonedStreams(),
         log,
         noteAttempts: () => Promise.resolve(),

@@ -419,7 +419,7 @@ describe('402, 403, 429', () => {
   });
 
   test('429 provider_rate_limit with the provider’s own Retry-After', async () => {
-    const response = await send(ask('[[status 429]] [[retry-after 7]]'));
+    const response = await send(ask('[[status 429]] [[retry-after 7]]', { model: 'limited' }));
     expect(response.headers.get('retry-after')).toBe('7');
     await expectError(response, 429, 'provider_rate_limit');
   });

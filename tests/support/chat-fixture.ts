@@ -12,15 +12,17 @@ import {
 
 const everything = '[text_input, image_input, text_output, streaming, function_calling, structured_output]';
 
+/** These tests make providers fail on purpose and all the time; circuits have tests of their own. */
+const patient = 'circuit: { failures: 1000 }';
+
 const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
-  main:   { name: Main, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY,
+  main:   { name: Main, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient},
             timeouts: { connect_ms: 500, first_byte_ms: 700, idle_ms: 500, total_ms: 120000 } }
-  backup: { name: Backup, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY }
-  gone:   { name: Gone, adapter: openai, base_url: http://127.0.0.1:9/v1, api_key_env: MAIN_KEY }
-  locked: { name: Locked, adapter: openai, base_url: ${url}/v1, api_key_env: BAD_KEY }
-  strange: { name: Strange, adapter: google, base_url: ${url}/v1, api_key_env: MAIN_KEY }
+  backup: { name: Backup, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient} }
+  gone:   { name: Gone, adapter: openai, base_url: http://127.0.0.1:9/v1, api_key_env: MAIN_KEY, ${patient} }
+  locked: { name: Locked, adapter: openai, base_url: ${url}/v1, api_key_env: BAD_KEY, ${patient} }
   absent: { name: Absent, adapter: openai, base_url: ${url}/v1, api_key_env: NO_KEY }
 models:
   full:     { workload: chat, max_output_tokens: 1000, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [main] }
@@ -29,8 +31,9 @@ models:
               { max_input_tokens: 100, input: "1", output: "2" }, { max_input_tokens: 1000, input: "3", output: "4.000001" } ] } }
   fallback: { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [gone, backup] }
   twofold:  { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [main, backup] }
-  foreign:  { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [strange] }
+  unmapped: { workload: chat, owned_by: nobody, pricing: { billing_type: token, input: "1", output: "2" } }
   renamed:  { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [{ provider: main, upstream_model: vendor/renamed }] }
+  limited:  { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [{ provider: main, upstream_model: limited }] }
   gone:     { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [gone] }
   locked:   { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [locked] }
   absent:   { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [absent] }
@@ -44,6 +47,8 @@ export type ChatFixture = Readonly<{
   database: TestDatabase;
   gateway: Gateway;
   environment: Readonly<Record<string, string>>;
+  /** Strings that must be found neither in the gateway's log nor in its database at the end. Tests may add their own. */
+  canaries: Set<string>;
   /** A new account with this balance in USD and a key for it. */
   customer: (
     credit: string,
@@ -52,13 +57,20 @@ export type ChatFixture = Readonly<{
   close: () => Promise<void>;
 }>;
 
-export async function openChatFixture(): Promise<ChatFixture> {
+/** What no client, log line or table may ever hold, whatever else a suite does. */
+const secrets = ['provider-key-canary', 'sandbox-private', 'sandbox-organization', 'req_sandbox_'];
+
+/** `catalogOf` makes the catalogue from the address of the sandbox. */
+export async function openChatFixture(
+  catalogOf: (sandboxUrl: string) => string = catalog,
+): Promise<ChatFixture> {
   const sandbox = startSandbox({ keepEntries: 10_000 });
+  const canaries = new Set(secrets);
   const database = await createDatabase();
   const environment = {
     DATABASE_URL: database.url,
     TOLLGATE_DATA: temporaryFolder(),
-    TOLLGATE_CATALOG: writeCatalog(catalog(sandbox.url)),
+    TOLLGATE_CATALOG: writeCatalog(catalogOf(sandbox.url)),
     MAIN_KEY: 'provider-key-canary',
     BAD_KEY: 'invalid-provider-key-canary',
   };
@@ -68,6 +80,7 @@ export async function openChatFixture(): Promise<ChatFixture> {
     database,
     gateway,
     environment,
+    canaries,
     customer: async (credit, ...keyOptions) => {
       const account = await tollgateJson<{ id: string }>(
         ['account', 'create', '--name', 'Test', '--credit', credit],
@@ -82,11 +95,29 @@ export async function openChatFixture(): Promise<ChatFixture> {
     close: async () => {
       const audit = await tollgate(['ledger', 'audit'], environment);
       await gateway.stop();
+      const kept = { 'the log': gateway.output(), 'the database': await dumpOf(database) };
       await database.close();
       await sandbox.stop();
       if (audit.exitCode !== 0) throw new Error(`The ledger is broken after these tests:\n${audit.stdout}`);
+      for (const canary of canaries) {
+        for (const [place, text] of Object.entries(kept)) {
+          const at = text.indexOf(canary);
+          if (at >= 0)
+            throw new Error(`${place} holds ${canary}: …${text.slice(Math.max(0, at - 300), at + 100)}…`);
+        }
+      }
     },
   };
+}
+
+/** Every row of every table, as text. */
+export async function dumpOf({ sql }: TestDatabase): Promise<string> {
+  const tables = await sql`select format('%I.%I', schemaname, tablename) as name from pg_tables
+    where schemaname not in ('pg_catalog', 'information_schema')`;
+  const dumps = tables.map(({ name }: { name: string }) =>
+    sql.unsafe(`select row::text from ${name} as row`).values(),
+  );
+  return JSON.stringify(await Promise.all(dumps));
 }
 
 export type ErrorBody = { error: { message: string; type: string; param?: string; code: string } };

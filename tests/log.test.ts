@@ -1,0 +1,65 @@
+/** What a log line may say of an error: its own words, never what it stumbled over. */
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { createLog } from '../src/lib/log.ts';
+
+function logged(error: unknown): string {
+  let text = '';
+  createLog('error', (line) => {
+    text += line;
+  }).error('failed', { error });
+  return text;
+}
+
+function thrownBy(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('Nothing was thrown.');
+}
+
+test.each([
+  ['JSON that cannot be parsed', () => JSON.parse('canary-a')],
+  ['JSON cut off in a string', () => JSON.parse('{"a": "canary-b')],
+  ['an address', () => new URL('canary-c')],
+  [
+    'an argument of the wrong kind',
+    () => Buffer.from({ toString: () => 'canary-d' } as unknown as string, 'canary-d' as 'hex'),
+  ],
+])('an error about %s does not repeat it', (_what, run) => {
+  expect(logged(thrownBy(run))).not.toContain('canary-');
+});
+
+test('nothing in quotes of any kind is logged, in a cause of a cause either', () => {
+  fc.assert(
+    fc.property(fc.constantFrom('"', "'", '`'), fc.stringMatching(/^[a-z ]{0,20}$/), (quote, around) => {
+      const cause = new Error(`${around} ${quote}canary${quote} ${around} ${quote}canary`);
+      expect(logged(new Error('outer', { cause: new TypeError('inner', { cause }) }))).not.toContain(
+        'canary',
+      );
+    }),
+  );
+});
+
+test('the database is quoted where it names things of its own, and nowhere else', () => {
+  const said = (errno: string, message: string) =>
+    logged(Object.assign(new Error(message), { errno, code: 'X' }));
+  expect(said('42P01', 'relation "api_keys" does not exist')).toContain(
+    'relation \\"api_keys\\" does not exist',
+  );
+  expect(said('22P02', 'invalid input syntax for type uuid: "canary"')).not.toContain('canary');
+  expect(said('22P02', 'invalid input syntax for type uuid: "canary"')).toContain('"code":"22P02"');
+});
+
+test('the rest of the message, the code and the places in the code are there, apostrophes included', () => {
+  const error = Object.assign(new Error("The provider's answer was late."), { code: 'ELATE' });
+  const line = JSON.parse(logged(error));
+  expect(line.error).toMatchObject({
+    name: 'Error',
+    code: 'ELATE',
+    message: "The provider's answer was late.",
+  });
+  expect(line.error.stack[0]).toContain('log.test.ts');
+});

@@ -1,0 +1,49 @@
+import type { Capabilities, Model, Provider } from '../../src/models/model.ts';
+import { usualDialect } from '../../src/providers/dialect.ts';
+
+/** A provider as the catalogue would describe it. */
+export function testProvider(changes: Partial<Provider> = {}): Provider {
+  return {
+    id: 'p',
+    name: 'P',
+    adapter: 'openai',
+    baseUrl: 'http://127.0.0.1:9/v1',
+    apiKeyEnv: null,
+    timeouts: { connectMs: 1_000, firstByteMs: 5_000, idleMs: 5_000, totalMs: 5_000 },
+    circuit: { failures: 2, openMs: 60_000 },
+    dialect: usualDialect,
+    unsupportedParameters: new Set(),
+    maxConcurrency: 10,
+    ...changes,
+  };
+}
+
+export const capable: Capabilities = {
+  textInput: true,
+  imageInput: true,
+  textOutput: true,
+  streaming: true,
+  functionCalling: true,
+  structuredOutput: true,
+};
+
+/** A chat model that can do everything. */
+export function testModel(fields: Partial<Model> = {}): Model {
+  return {
+    id: 'm',
+    name: 'M',
+    ownedBy: 'o',
+    workload: 'chat',
+    createdSeconds: 0,
+    enabled: true,
+    contextWindow: null,
+    maxOutputTokens: null,
+    capabilities: capable,
+    unsupportedParameters: new Set(),
+    sizes: new Map(),
+    maxImages: 0,
+    price: null,
+    routes: [],
+    ...fields,
+  };
+}

@@ -1,0 +1,97 @@
+/** The clocks of a call to a provider, against a server that writes piece by piece. */
+import { afterAll, expect, test } from 'bun:test';
+import { createServer } from 'node:net';
+import { Line } from '../src/providers/line.ts';
+import { postForJson, postForStream, type Timeouts } from '../src/providers/transport.ts';
+import { ProviderError } from '../src/providers/upstream.ts';
+
+/** What the server writes, and what it waits between two pieces. */
+let pieces: readonly string[] = [];
+const pieceMs = 50;
+
+const server = createServer((socket) => {
+  socket.on('error', () => undefined);
+  socket.once('data', async () => {
+    for (const piece of pieces) {
+      socket.write(piece);
+      await Bun.sleep(pieceMs);
+    }
+    socket.end();
+  });
+});
+const port = await new Promise<number>((resolve) => {
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address();
+    resolve(typeof address === 'object' ? (address?.port ?? 0) : 0);
+  });
+});
+afterAll(() => {
+  server.close();
+});
+
+const url = `http://127.0.0.1:${port}/`;
+const request = { url, headers: {}, body: '{}' };
+const patient: Timeouts = { connectMs: 5_000, firstByteMs: 5_000, idleMs: 5_000, totalMs: 10_000 };
+
+function link(timeouts: Partial<Timeouts>) {
+  return { line: new Line(url, true), timeouts: { ...patient, ...timeouts } };
+}
+
+const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n';
+const jsonHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
+
+/** The data of all events, or the code of the failure. */
+async function streamed(timeouts: Partial<Timeouts>): Promise<string[] | string> {
+  const events: string[] = [];
+  try {
+    const stream = await postForStream(request, link(timeouts), (data) => [data]);
+    for (let next = await stream.next(); next !== null; next = await stream.next()) events.push(...next);
+    stream.close();
+    return events;
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+async function whole(timeouts: Partial<Timeouts>): Promise<unknown> {
+  return await postForJson(request, link(timeouts)).then(({ body }) => body, codeOf);
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof ProviderError) return error.code;
+  throw error;
+}
+
+test('a line that drips in is as good as silence: no byte of it gives more time', async () => {
+  pieces = [streamHead, 'data: first\n\n', 'data: ', ...'slowly it comes'.split(''), '\n\n'];
+  expect(await streamed({ idleMs: 300 })).toBe('provider_timeout');
+  expect(await streamed({})).toEqual(['first', 'slowly it comes']);
+});
+
+test('comments are a sign of life', async () => {
+  pieces = [streamHead, ...Array.from({ length: 12 }, () => ': wait\n'), 'data: done\n\n'];
+  expect(await streamed({ idleMs: 300 })).toEqual(['done']);
+});
+
+test('the time of the whole call is above all others', async () => {
+  pieces = [streamHead, ...Array.from({ length: 40 }, () => ': wait\n')];
+  expect(await streamed({ idleMs: 300, totalMs: 600 })).toBe('provider_timeout');
+});
+
+test('the first byte has a time of its own, and it ends when the headers are there', async () => {
+  pieces = ['', '', '', '', '', '', '', streamHead, 'data: late\n\n'];
+  expect(await streamed({ firstByteMs: 200 })).toBe('provider_timeout');
+  expect(await streamed({})).toEqual(['late']);
+});
+
+test('a whole answer of unknown length may take its time as long as it comes on', async () => {
+  pieces = [`${jsonHead}\r\n`, ...Array.from({ length: 12 }, () => ' '), '{"a":1}'];
+  expect(await whole({ idleMs: 300 })).toEqual({ a: 1 });
+  expect(await whole({ idleMs: 300, totalMs: 400 })).toBe('provider_timeout');
+});
+
+test('a whole answer of known length is under way when its length is known', async () => {
+  pieces = [`${jsonHead}content-length: 19\r\n\r\n`, ...Array.from({ length: 12 }, () => ' '), '{"a":1}'];
+  expect(await whole({ idleMs: 300 })).toBe('provider_timeout');
+  expect(await whole({})).toEqual({ a: 1 });
+});
