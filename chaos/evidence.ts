@@ -1,25 +1,23 @@
 /** The three logs of a run, side by side under the request ID. */
+import type { NetworkLog } from './bad-network.ts';
 import type { Seen } from './client-call.ts';
 import type { LedgerLog } from './ledger-log.ts';
-import type { ProviderCall, Usage } from './upstream.ts';
+import type { ProviderCall } from './upstream.ts';
 import type { Watched } from './watcher.ts';
 
 export type Evidence = Readonly<{
   seen: readonly Seen[];
   /** What was special about each request, by its token. */
   kinds: ReadonlyMap<string, string>;
+  /** By request ID. Of one request there is a call for each provider that was tried and got it. */
   calls: ReadonlyMap<string, readonly ProviderCall[]>;
   ledger: LedgerLog;
   watched: Watched;
+  network: NetworkLog;
 }>;
 
 export function joinCalls(calls: readonly ProviderCall[]): ReadonlyMap<string, readonly ProviderCall[]> {
   return Map.groupBy(calls, (call) => call.requestId);
-}
-
-/** The usage that the provider says it reported for a request; null when it reported none. */
-export function reportedUsage({ calls }: Evidence, requestId: string): Usage | null {
-  return calls.get(requestId)?.find((call) => call.usage !== null)?.usage ?? null;
 }
 
 /** What was special about a request, also if its client never saw a request ID: the token went through to the provider. */

@@ -3,8 +3,15 @@ import type { SQL } from 'bun';
 import { requestIdFromUuid } from '../src/lib/ids.ts';
 import { moneyFromDatabase } from '../src/lib/money.ts';
 
+export type RecordedAttempt = Readonly<{ provider: string; status: string; errorCode: string | null }>;
+
 export type RecordedGeneration = Readonly<{
   requestId: string;
+  /** The provider that was asked last. */
+  provider: string;
+  isFallback: boolean;
+  /** In their order. */
+  attempts: readonly RecordedAttempt[];
   status: string;
   errorCode: string | null;
   inputTokens: number | null;
@@ -31,11 +38,14 @@ export type LedgerLog = Readonly<{
 
 type GenerationRow = {
   id: string;
+  provider: string;
+  fallback: boolean;
   status: string;
   error_code: string | null;
   input_tokens: bigint | null;
   output_tokens: bigint | null;
 };
+type AttemptRow = { generation_id: string; provider: string; status: string; error_code: string | null };
 type ChargeRow = { generation_id: string; amount: string };
 type SummaryRow = Record<
   'accounts' | 'unequal' | 'open' | 'holders' | 'limited_keys' | 'exceeded_limits',
@@ -44,7 +54,9 @@ type SummaryRow = Record<
 
 export async function readLedger(sql: SQL): Promise<LedgerLog> {
   const rows = await sql<GenerationRow[]>`
-    select id, status, error_code, input_tokens, output_tokens from generations`;
+    select id, provider, fallback, status, error_code, input_tokens, output_tokens from generations`;
+  const attempts = await sql<AttemptRow[]>`
+    select generation_id, provider, status, error_code from attempts order by generation_id, index`;
   const charges = await sql<ChargeRow[]>`
     select generation_id, amount from ledger_entries where kind = 'charge'`;
   const writeOffs = await sql<ChargeRow[]>`
@@ -59,6 +71,7 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
       (select count(*) from api_keys where monthly_limit < coalesce(
         (select sum(cost) from usage_records where key_id = api_keys.id), 0)) as exceeded_limits`;
   if (!summary) throw new Error('The database does not answer.');
+  const tried = Map.groupBy(attempts, (attempt) => attempt.generation_id);
   const charged = Map.groupBy(charges, (charge) => charge.generation_id);
   const lost = new Map(writeOffs.map((row) => [row.generation_id, moneyFromDatabase(row.amount)]));
   const known = new Set(rows.map((row) => row.id));
@@ -68,6 +81,13 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
         requestIdFromUuid(row.id),
         {
           requestId: requestIdFromUuid(row.id),
+          provider: row.provider,
+          isFallback: row.fallback,
+          attempts: (tried.get(row.id) ?? []).map(({ provider, status, error_code }) => ({
+            provider,
+            status,
+            errorCode: error_code,
+          })),
           status: row.status,
           errorCode: row.error_code,
           inputTokens: row.input_tokens === null ? null : Number(row.input_tokens),

@@ -1,5 +1,5 @@
 /** npm run chaos: see docs/chaos.md. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, readOptions, usage } from './options.ts';
 import { type CommandResult, runWithManyConnections } from './program.ts';
@@ -29,7 +29,8 @@ async function main(words: readonly string[]): Promise<number> {
   else console.log(`The logs of this run are in ${result.folder}`);
   if (!command.write) return isGood ? 0 : 1;
   const burst = await admit(writtenRounds, command.chaos.seed);
-  writeFileSync(page, formatPage(result, burst.stdout, commandLine(words), new Date()));
+  const text = readFileSync(page, 'utf8');
+  writeFileSync(page, formatPage(text, result, burst.stdout, commandLine(words), new Date()));
   return isGood ? burst.exitCode : 1;
 }
 

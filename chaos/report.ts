@@ -1,9 +1,12 @@
 /** What a run found, in words and figures. */
 import { cpus, release, totalmem, type } from 'node:os';
 import { formatMoneyShort } from '../src/lib/money.ts';
+import { reasonOf, unbilled } from './billing.ts';
+import { networkProviders } from './catalog.ts';
 import type { Evidence } from './evidence.ts';
+import type { RecordedGeneration } from './ledger-log.ts';
 import type { ChaosResult } from './run.ts';
-import { type Finding, reasonOf, unbilled } from './truths.ts';
+import type { Finding } from './truths.ts';
 
 const readyWithinMs = 5_000;
 const orphansWithinMs = 15_000;
@@ -25,6 +28,7 @@ export const isTrue = ({ wrong }: Finding) => wrong.length === 0;
 
 export function formatReport(result: ChaosResult): string {
   const { kills, evidence, options, findings } = result;
+  const calls = [...evidence.calls.values()].flat();
   const timings = timingsOf(result);
   const truthsHold = findings.every(isTrue);
   const inTime = timings.every(isInTime);
@@ -35,7 +39,9 @@ export function formatReport(result: ChaosResult): string {
     'What the clients saw',
     ...counted(evidence.seen.map(({ outcome, code }) => (code === null ? outcome : `${outcome} ${code}`))),
     '',
-    `What the provider logged: ${evidence.calls.size} requests, ${countUsages(evidence)} with usage`,
+    `What the provider logged: ${calls.length} calls for ${evidence.calls.size} requests, ${calls.filter(({ usage }) => usage !== null).length} of them with usage`,
+    '',
+    ...formatNetwork(evidence),
     '',
     'How the Generations ended',
     ...counted([...evidence.ledger.generations.values()].map(reasonOf)),
@@ -84,8 +90,23 @@ function formatUnbilled(evidence: Evidence): string[] {
   );
 }
 
-function countUsages({ calls }: Evidence): number {
-  return [...calls.values()].flat().filter(({ usage }) => usage !== null).length;
+function formatNetwork({ network, ledger }: Evidence): string[] {
+  const { connections, requestBytes, answerBytes } = network.counters;
+  const fallbacks = [...ledger.generations.values()].filter(({ isFallback }) => isFallback);
+  const fromNetwork = fallbacks.filter(({ attempts }) =>
+    attempts.slice(0, -1).some(({ provider }) => networkProviders.has(provider)),
+  );
+  const saved = ({ status }: RecordedGeneration) => status === 'completed';
+  return [
+    'What the bad network did, by how often it was so',
+    ...ranked(network.played),
+    `${network.struck} open connections struck in the middle; the answers to ${network.harmed.size} requests harmed:`,
+    ...counted([...network.harmed.values()].flatMap((kinds) => [...kinds])),
+    `${connections} connections, ${requestBytes} bytes of requests and ${answerBytes} bytes of answers came through.`,
+    '',
+    `Generations that fell back to another provider: ${fallbacks.length}, ${fallbacks.filter(saved).length} of them completed;`,
+    `from those behind the bad network: ${fromNetwork.length}, ${fromNetwork.filter(saved).length} of them completed.`,
+  ];
 }
 
 function longestSeconds({ seen }: Evidence): string {
@@ -95,34 +116,29 @@ function longestSeconds({ seen }: Evidence): string {
 function counted(names: readonly string[]): string[] {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return ranked(counts);
+}
+
+function ranked(counts: ReadonlyMap<string, number>): string[] {
   return [...counts]
     .toSorted(([, a], [, b]) => b - a)
     .map(([name, count]) => `  ${`${count}`.padStart(7)}  ${name}`);
 }
 
-/** The page that is kept of a run: when, on what, how, and the report. */
-export function formatPage(result: ChaosResult, bursts: string, command: string, date: Date): string {
+const lastRun = '## Last run';
+
+/** The page with what stands under its last heading replaced by this run: when, on what, how, and the report. */
+export function formatPage(
+  page: string,
+  result: ChaosResult,
+  bursts: string,
+  command: string,
+  date: Date,
+): string {
   const machine = `${cpus().length} × ${cpus()[0]?.model ?? process.arch}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()} ${process.arch}`;
-  return `# Chaos
-
-\`npm run chaos\` runs clients against two gateways on one PostgreSQL, with the sandbox as provider, and kills gateways
-and database with \`kill -9\` again and again. Half of the database's kills hit the main process alone, half all of its
-processes at once. Some clients leave early, some ask the provider for a fault, some spend a balance or a monthly limit
-that runs out. Then three logs are joined by request ID: what the clients saw, what the provider says it reported, what
-the ledger says. It exits 0 only if every truth holds and every time is kept.
-
-\`\`\`
-npm run chaos                                               about a minute
-npm run chaos -- --seconds 300                              for five minutes
-npm run chaos -- --gateway-kills 100 --database-kills 20    the long form
-npm run chaos -- --admission 20                             bursts of 1,000 requests on what covers k of them
-\`\`\`
-
-\`--connections N\` sets the number of clients, \`--seed N\` the choices, \`--away MS\` how long every second
-killed database stays away (7 s, longer than a settlement may take before its client is told), and \`--write\` adds the bursts and writes this page. A run that fails keeps its logs and says where. The short
-form is part of \`npm test\`. Times are counted from the kill, or from the next one if that falls before all is ready.
-
-## Last run
+  const before = page.slice(0, page.indexOf(lastRun));
+  if (before === '') throw new Error(`The page has no heading "${lastRun}".`);
+  return `${before}${lastRun}
 
 ${date.toISOString().slice(0, 10)}, ${machine}; Bun ${Bun.version}, PostgreSQL ${result.postgresVersion} with fsync on.
 

@@ -1,5 +1,5 @@
 /** What one client asks for next: a pure choice by chance, the same for the same seed. */
-import { fallbackModel, plainModel } from './catalog.ts';
+import { fallbackModel, networkModel, networkOnlyModel, plainModel, stubbornModel } from './catalog.ts';
 import type { Random } from './random.ts';
 import type { Tenant } from './tenants.ts';
 
@@ -46,7 +46,7 @@ export function planRequest(token: string, random: Random): RequestPlan {
     abortAfterMs: random.happens(0.12) ? random.between(1, random.pick([20, 100, 600])) : null,
     answer,
     body: {
-      model: random.happens(0.1) ? fallbackModel : plainModel,
+      model: chooseModel(random),
       messages: [{ role: 'user', content: `Tell me. [[say ${answer}]] ${directives}` }],
       // Without a limit the hold is far more than the small tenants have.
       ...(tenant !== 'rich' || random.happens(0.5) ? { max_tokens: outputLimit } : {}),
@@ -54,6 +54,15 @@ export function planRequest(token: string, random: Random): RequestPlan {
       ...(streaming && random.happens(0.5) ? { stream_options: { include_usage: true } } : {}),
     },
   };
+}
+
+function chooseModel(random: Random): string {
+  const chance = random.next();
+  if (chance < 0.1) return fallbackModel;
+  if (chance < 0.2) return networkModel;
+  if (chance < 0.3) return networkOnlyModel;
+  if (chance < 0.45) return stubbornModel;
+  return plainModel;
 }
 
 function chooseKind(tenant: Tenant, random: Random): Fault & { words: number } {

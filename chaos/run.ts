@@ -14,7 +14,7 @@ import { type Finding, judge } from './truths.ts';
 import { startWatcher, type Watched } from './watcher.ts';
 import { createWorld, type World } from './world.ts';
 
-/** Load goes on for a while after the last kill, to show that all works again. */
+/** Load goes on for a while after the last kill and the last fault, to show that all works again. */
 const afterLastKillMs = 1_500;
 const restDeadlineMs = 90_000;
 const restPollMs = 50;
@@ -51,7 +51,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     const sql = world.database.open(1);
     const calls = joinCalls(world.upstream.calls());
     const kinds = new Map(seen.map(({ token, kind }) => [token, kind]));
-    const evidence: Evidence = { seen, kinds, calls, ledger: await readLedger(sql), watched };
+    const network = world.network.log();
+    const evidence: Evidence = { seen, kinds, calls, ledger: await readLedger(sql), watched, network };
     const [version] = await sql<{ version: string }[]>`select current_setting('server_version') as version`;
     await sql.close({ timeout: 1 });
     return {
@@ -88,15 +89,18 @@ async function breakUnderLoad(
   let isOver = false;
   const watcher = startWatcher(world.database);
   const load = startLoad(world, tenants, options.connections, random.fork(1));
+  const network = world.network.play(random.fork(3));
   const spending = keepSpending(tenants, world.environment, () => isOver);
   try {
     const kills = await killAgainAndAgain(world, options, random.fork(2));
+    await network.stop();
     await Bun.sleep(afterLastKillMs);
     const seen = await load.stop();
     const orphansMs = await whenAtRest(world, kills.lastKillAtMs);
     return { seen, kills, orphansMs, watched: await watcher.stop() };
   } finally {
     isOver = true;
+    await network.stop();
     await load.stop();
     await spending;
     await watcher.stop();

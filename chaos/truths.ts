@@ -3,10 +3,12 @@
  * named by request ID, so that it can be followed through the logs.
  */
 import { formatMoney } from '../src/lib/money.ts';
+import { excuseOf, isCharged, reasonOf, usageToCharge, usedCalls } from './billing.ts';
 import { priceOf } from './catalog.ts';
 import type { Seen } from './client-call.ts';
-import { type Evidence, kindOf, reportedUsage } from './evidence.ts';
+import type { Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
+import type { ProviderCall } from './upstream.ts';
 
 export type Finding = Readonly<{ says: string; checked: number; wrong: readonly string[] }>;
 
@@ -21,17 +23,6 @@ const notAdmitted = new Set([
 
 /** A stream that was delivered is charged even if the client had to be told that the charge comes later or fell short. */
 const chargedAllTheSame = new Set(['billing_temporarily_unavailable', 'insufficient_balance']);
-
-/** Why usage that a provider reported may remain without a charge. */
-const excuses = new Set([
-  'failed gateway_interrupted',
-  'failed insufficient_balance',
-  'failed billing_consistency_error',
-  'cancelled',
-]);
-
-/** A stream with a broken chunk is given up there; the provider may have reported usage behind it all the same. */
-const brokenStreamExcuse = 'failed malformed_stream_chunk';
 
 export function judge(evidence: Evidence): Finding[] {
   return [
@@ -68,7 +59,6 @@ function judgeMoments({ watched }: Evidence): Finding[] {
 function judgeCharges(evidence: Evidence): Finding[] {
   const all = [...evidence.ledger.generations.values()];
   const charged = all.filter(({ charges }) => charges.length > 0);
-  const used = all.filter(({ requestId }) => reportedUsage(evidence, requestId) !== null);
   return [
     {
       says: 'at most one charge per Generation, and none without one',
@@ -82,23 +72,19 @@ function judgeCharges(evidence: Evidence): Finding[] {
       wrongAmount(evidence, generation),
     ),
     find('no usage, no charge', charged, (generation) =>
-      reportedUsage(evidence, generation.requestId) === null ? describe(generation) : null,
+      usageToCharge(evidence, generation) === null ? describe(generation) : null,
     ),
-    find('usage stays without a charge only for a reason that is allowed', used, (generation) =>
-      generation.charges.length > 0 || isExcused(evidence, generation) ? null : describe(generation),
+    find('usage stays without a charge only for a reason that is allowed', usedCalls(evidence), (used) =>
+      isCharged(used) || excuseOf(evidence, used) !== null
+        ? null
+        : `${describe(used.generation)}, over ${used.call.provider}`,
     ),
   ];
 }
 
-function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean {
-  const reason = reasonOf(generation);
-  if (reason === brokenStreamExcuse) return kindOf(evidence, generation.requestId) === 'malformed';
-  return excuses.has(reason);
-}
-
 /** Where a balance did not suffice, the charge and what was written off make up the price. */
 function wrongAmount(evidence: Evidence, generation: RecordedGeneration): string | null {
-  const usage = reportedUsage(evidence, generation.requestId);
+  const usage = usageToCharge(evidence, generation);
   if (usage === null) return null;
   const price = priceOf(usage);
   const paid = sum(generation.charges) + generation.writtenOff;
@@ -151,6 +137,8 @@ function judgeGenerations({ seen, calls, ledger }: Evidence): Finding[] {
       requestId !== null && !(outcome === 'error' && notAdmitted.has(code ?? '')),
   );
   const called = [...calls.keys()];
+  const made = [...calls.values()].flat();
+  const generations = [...ledger.generations.values()];
   return [
     find('every request that was admitted has a final Generation', admitted, (line) =>
       ledger.generations.has(line.requestId ?? '') ? null : describeSeen(line, undefined),
@@ -158,44 +146,38 @@ function judgeGenerations({ seen, calls, ledger }: Evidence): Finding[] {
     find('no provider was called without a Generation', called, (requestId) =>
       ledger.generations.has(requestId) ? null : requestId,
     ),
-    find('no provider was called twice for one request', called, (requestId) =>
-      calls.get(requestId)?.length === 1 ? null : requestId,
-    ),
+    find('no provider was called without an attempt on record', made, ({ requestId, provider }) => {
+      const attempts = ledger.generations.get(requestId)?.attempts ?? [];
+      return attempts.some((attempt) => attempt.provider === provider) ? null : `${requestId} ${provider}`;
+    }),
+    find('no provider was called twice for one request', called, (requestId) => {
+      const providers = calls.get(requestId)?.map(({ provider }) => provider) ?? [];
+      return new Set(providers).size === providers.length ? null : requestId;
+    }),
+    find('another provider was asked only after one had failed', generations, (generation) => {
+      const earlier = generation.attempts.slice(0, -1);
+      const isRight =
+        generation.isFallback === earlier.length > 0 && earlier.every(({ status }) => status === 'failed');
+      return isRight ? null : describe(generation);
+    }),
     {
       says: 'no request of a client was carried out twice',
-      checked: called.length,
-      wrong: carriedOutTwice(calls),
+      checked: made.length,
+      wrong: carriedOutTwice(made),
     },
   ];
 }
 
-/** The token stands in the message, so a request that was sent again behind the client's back shows as two calls. */
-function carriedOutTwice(calls: Evidence['calls']): string[] {
-  const known = new Set<string>();
-  const twice: string[] = [];
-  for (const { token } of [...calls.values()].flat()) {
+/** The token stands in the message, so a request that was sent again behind the client's back shows under two IDs. */
+function carriedOutTwice(made: readonly ProviderCall[]): string[] {
+  const known = new Map<string, string>();
+  const twice = new Set<string>();
+  for (const { token, requestId } of made) {
     if (token === null) continue;
-    if (known.has(token)) twice.push(token);
-    known.add(token);
+    if ((known.get(token) ?? requestId) !== requestId) twice.add(token);
+    known.set(token, requestId);
   }
-  return twice;
-}
-
-/** Usage without a charge, by reason and kind of request: how many Generations and what they would have cost. */
-export function unbilled(evidence: Evidence): ReadonlyMap<string, { count: number; amount: bigint }> {
-  const reasons = new Map<string, { count: number; amount: bigint }>();
-  for (const generation of evidence.ledger.generations.values()) {
-    const usage = reportedUsage(evidence, generation.requestId);
-    if (usage === null || generation.charges.length > 0) continue;
-    const reason = `${reasonOf(generation)} (${kindOf(evidence, generation.requestId)})`;
-    const so = reasons.get(reason) ?? { count: 0, amount: 0n };
-    reasons.set(reason, { count: so.count + 1, amount: so.amount + priceOf(usage) });
-  }
-  return reasons;
-}
-
-export function reasonOf({ status, errorCode }: RecordedGeneration): string {
-  return errorCode === null ? status : `${status} ${errorCode}`;
+  return [...twice];
 }
 
 function find<Item>(says: string, items: readonly Item[], fault: (item: Item) => string | null): Finding {

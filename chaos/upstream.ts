@@ -12,6 +12,8 @@ export type Usage = Readonly<{ inputTokens: number; outputTokens: number }>;
 /** One call that the provider got, as its log tells it. */
 export type ProviderCall = Readonly<{
   requestId: string;
+  /** The provider of the catalogue by which it came. */
+  provider: string;
   /** The token of the client's request, which travels inside the message. */
   token: string | null;
   usage: Usage | null;
@@ -19,12 +21,13 @@ export type ProviderCall = Readonly<{
 }>;
 
 export class Upstream {
-  readonly baseUrl: string;
+  readonly host = '127.0.0.1';
+  readonly port: number;
   readonly #process: Subprocess;
   readonly #logFile: string;
 
   private constructor(port: number, logFile: string, process: Subprocess) {
-    this.baseUrl = `http://127.0.0.1:${port}/v1`;
+    this.port = port;
     this.#logFile = logFile;
     this.#process = process;
   }
@@ -62,6 +65,7 @@ function callOf(entry: LogEntry): ProviderCall {
   const said = entry.directives.find((directive) => directive.startsWith('say '));
   return {
     requestId: entry.client_request_id ?? '',
+    provider: entry.model ?? '',
     token: said?.split(' ')[1] ?? null,
     usage: usageOf(entry.usage),
     ended: entry.ended,

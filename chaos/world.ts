@@ -1,9 +1,11 @@
-/** Everything that a run needs: one database, two gateways on it, one provider behind both. */
+/** Everything that a run needs: one database, two gateways on it, one provider behind both, and a bad network to it. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type BadNetwork, startBadNetwork } from './bad-network.ts';
 import { catalogText } from './catalog.ts';
 import { ChaosDatabase } from './database.ts';
+import { startDeafPort } from './deaf-port.ts';
 import { GatewayNode } from './gateway-node.ts';
 import { type Environment, freePort } from './program.ts';
 import { Upstream } from './upstream.ts';
@@ -15,6 +17,7 @@ export type World = Readonly<{
   database: ChaosDatabase;
   nodes: readonly GatewayNode[];
   upstream: Upstream;
+  network: BadNetwork;
   /** For the command line. */
   environment: Environment;
   /** Ends every process; what they wrote stays. */
@@ -55,8 +58,18 @@ async function fill(
   closers.push(() => database.stop());
   const upstream = await Upstream.start(folder);
   closers.push(() => upstream.stop());
+  const network = await startBadNetwork(upstream, join(folder, 'network.jsonl'));
+  closers.push(() => network.close());
+  const deaf = await startDeafPort();
+  closers.push(() => deaf.close());
   const catalogFile = join(folder, 'catalog.yaml');
-  writeFileSync(catalogFile, catalogText(upstream.baseUrl, `http://127.0.0.1:${freePort()}/v1`));
+  const addresses = {
+    upstream: baseUrlOf(upstream),
+    network: baseUrlOf(network),
+    absent: baseUrlOf({ host: '127.0.0.1', port: freePort() }),
+    deaf: baseUrlOf(deaf),
+  };
+  writeFileSync(catalogFile, catalogText(addresses));
   const environment = {
     DATABASE_URL: database.url,
     TOLLGATE_CATALOG: catalogFile,
@@ -72,5 +85,9 @@ async function fill(
   });
   closers.push(() => Promise.all(nodes.map((node) => node.stop())));
   await Promise.all(nodes.map((node) => node.whenReady()));
-  return { folder, database, nodes, upstream, environment };
+  return { folder, database, nodes, upstream, network, environment };
+}
+
+function baseUrlOf({ host, port }: Readonly<{ host: string; port: number }>): string {
+  return `http://${host}:${port}/v1`;
 }
