@@ -1,0 +1,311 @@
+/**
+ * What a provider can do wrong, and what a client must get for it. One row a fault; each is played in every format, whole
+ * and streamed, alone and with another provider behind it.
+ */
+import type { Fault } from '../../chaos/fault.ts';
+import type { ErrorCode } from '../../src/errors.ts';
+
+export const formats = ['openai', 'anthropic', 'google'] as const;
+export type Format = (typeof formats)[number];
+
+/** `refused`: an HTTP error, nothing was sent before. `broken`: a stream that ends with this error inside it. */
+export type Outcome =
+  | Readonly<{ kind: 'completed' }>
+  | Readonly<{
+      kind: 'refused' | 'broken';
+      code: ErrorCode;
+      upstreamStatus: number | null;
+      /** Whether the client could be spared it, because another provider can take over. */
+      isAvoidable: boolean;
+    }>;
+
+export type Row = Readonly<{
+  name: string;
+  /** How the provider is made to fail: by what it is told to do, by the network before it, or by fixed bytes. */
+  cause:
+    | Readonly<{ directives: string }>
+    | Readonly<{ network: Fault }>
+    | Readonly<{ bytes: string; thenSilence?: boolean }>;
+  whole: Outcome;
+  stream: Outcome | Readonly<Record<Format, Outcome>>;
+}>;
+
+const completed: Outcome = { kind: 'completed' };
+
+/** The request itself is to blame for a bad request; everything else is worth another try elsewhere. */
+function refused(code: ErrorCode, upstreamStatus: number | null): Outcome {
+  return { kind: 'refused', code, upstreamStatus, isAvoidable: code !== 'provider_bad_request' };
+}
+
+/** The provider has done its work, and it cannot be billed. */
+const withheld: Outcome = {
+  kind: 'refused',
+  code: 'billing_consistency_error',
+  upstreamStatus: 200,
+  isAvoidable: false,
+};
+
+function broken(code: ErrorCode): Outcome {
+  return { kind: 'broken', code, upstreamStatus: 200, isAvoidable: false };
+}
+
+/** Told inside a stream, because the code has no status of its own, though nothing of the answer was sent. */
+function brokenEarly(code: ErrorCode): Outcome {
+  return { kind: 'broken', code, upstreamStatus: 200, isAvoidable: true };
+}
+
+/** The same in both modes. */
+function both(name: string, cause: Row['cause'], outcome: Outcome): Row {
+  return { name, cause, whole: outcome, stream: outcome };
+}
+
+function status(code: number, outcome: ErrorCode): Row {
+  return both(`status ${code}`, { directives: `[[status ${code}]]` }, refused(outcome, code));
+}
+
+/** Where the finish reason and the usage are one event, what comes after them comes too late to do harm. */
+const onlyOpenai = (outcome: Outcome): Row['stream'] => ({
+  openai: outcome,
+  anthropic: completed,
+  google: completed,
+});
+
+/** A position inside a stream; whole answers with the same directive break half way through the body. */
+function midway(directive: string, where: string, whole: Outcome, stream: Row['stream']): Row {
+  return { name: `${directive} ${where}`, cause: { directives: `[[${directive} ${where}]]` }, whole, stream };
+}
+
+const unreadable = refused('provider_unknown_error', 200);
+const unopened = refused('provider_stream_error', 200);
+
+const statuses: readonly Row[] = [
+  status(400, 'provider_bad_request'),
+  status(401, 'provider_authentication_error'),
+  status(402, 'provider_bad_request'),
+  status(403, 'provider_authentication_error'),
+  status(404, 'provider_bad_request'),
+  status(405, 'provider_bad_request'),
+  status(408, 'provider_timeout'),
+  status(409, 'provider_bad_request'),
+  status(413, 'provider_bad_request'),
+  status(415, 'provider_bad_request'),
+  status(422, 'provider_bad_request'),
+  status(429, 'provider_rate_limit'),
+  status(500, 'provider_unavailable'),
+  status(501, 'provider_unavailable'),
+  status(502, 'provider_unavailable'),
+  status(503, 'provider_unavailable'),
+  status(504, 'provider_timeout'),
+  status(520, 'provider_unavailable'),
+  status(529, 'provider_unavailable'),
+  {
+    name: 'status 204, which has no body',
+    cause: { directives: '[[status 204]]' },
+    whole: refused('provider_unknown_error', 204),
+    stream: refused('provider_stream_error', 204),
+  },
+  both(
+    'a redirect, which is not followed',
+    { directives: '[[redirect]]' },
+    refused('provider_unknown_error', 302),
+  ),
+];
+
+const bodies: readonly Row[] = [
+  both('an HTML page with status 502', { directives: '[[html 502]]' }, refused('provider_unavailable', 502)),
+  both(
+    'an HTML page with status 403',
+    { directives: '[[html 403]]' },
+    refused('provider_authentication_error', 403),
+  ),
+  {
+    name: 'an HTML page with status 200',
+    cause: { directives: '[[html 200]]' },
+    whole: unreadable,
+    stream: unopened,
+  },
+  {
+    name: 'status 200 with an error body',
+    cause: { directives: '[[error-body]]' },
+    whole: unreadable,
+    stream: unopened,
+  },
+  {
+    name: 'status 200 without JSON',
+    cause: { directives: '[[not-json]]' },
+    whole: unreadable,
+    stream: unopened,
+  },
+  // What the body is counts for a whole answer, whatever it is called.
+  {
+    name: 'the wrong content type',
+    cause: { directives: '[[wrong-type]]' },
+    whole: completed,
+    stream: unopened,
+  },
+  {
+    name: 'gzip that was not asked for',
+    cause: { directives: '[[gzip]]' },
+    whole: unreadable,
+    stream: unopened,
+  },
+  {
+    name: 'an empty answer',
+    cause: { directives: '[[empty]]' },
+    whole: unreadable,
+    stream: brokenEarly('empty_provider_stream'),
+  },
+  {
+    name: 'more than is ever read',
+    cause: { directives: '[[huge 40]]' },
+    whole: unreadable,
+    stream: brokenEarly('malformed_stream_chunk'),
+  },
+];
+
+const usage: readonly Row[] = [
+  {
+    name: 'no usage',
+    cause: { directives: '[[no-usage]]' },
+    whole: withheld,
+    stream: broken('usage_missing'),
+  },
+  ...['negative', 'fraction', 'string', 'partial'].map((kind) => ({
+    name: `usage that cannot be: ${kind}`,
+    cause: { directives: `[[bad-usage ${kind}]]` },
+    whole: withheld,
+    stream: broken('usage_missing'),
+  })),
+];
+
+const positions: readonly Row[] = [
+  midway('cut', '0', refused('provider_unavailable', 200), unopened),
+  midway('cut', '1', refused('provider_unavailable', 200), broken('provider_stream_error')),
+  midway('cut', '4', refused('provider_unavailable', 200), broken('provider_stream_error')),
+  midway('cut', 'finish', refused('provider_unavailable', 200), onlyOpenai(broken('provider_stream_error'))),
+  midway('cut', 'usage', refused('provider_unavailable', 200), completed),
+  midway('end', '0', unreadable, brokenEarly('empty_provider_stream')),
+  midway('end', '1', unreadable, broken('provider_stream_error')),
+  midway('end', '4', unreadable, broken('provider_stream_error')),
+  midway('end', 'finish', unreadable, onlyOpenai(broken('usage_missing'))),
+  midway('end', 'usage', unreadable, completed),
+  midway('stall', '0', refused('provider_timeout', 200), refused('provider_timeout', 200)),
+  midway('stall', '1', refused('provider_timeout', 200), broken('provider_timeout')),
+  midway('stall', '4', refused('provider_timeout', 200), broken('provider_timeout')),
+  midway('stall', 'finish', refused('provider_timeout', 200), onlyOpenai(broken('provider_timeout'))),
+  midway('stall', 'usage', refused('provider_timeout', 200), completed),
+  midway('malformed', '0', unreadable, brokenEarly('malformed_stream_chunk')),
+  midway('malformed', '1', unreadable, broken('malformed_stream_chunk')),
+  midway('malformed', '4', unreadable, broken('malformed_stream_chunk')),
+  midway('malformed', 'finish', unreadable, onlyOpenai(broken('malformed_stream_chunk'))),
+  midway('malformed', 'usage', unreadable, completed),
+  midway('error-event', '0', completed, unopened),
+  midway('error-event', '1', completed, broken('provider_stream_error')),
+  midway('error-event', '4', completed, broken('provider_stream_error')),
+  midway('error-event', 'finish', completed, onlyOpenai(broken('provider_stream_error'))),
+  {
+    name: 'the same piece again and again',
+    cause: { directives: '[[repeat 200]]' },
+    whole: completed,
+    stream: broken('repeated_streaming_chunk_limit'),
+  },
+  both('no marker at the end', { directives: '[[no-done]]' }, completed),
+  both(
+    'an answer that drips in',
+    { directives: '[[bytes 1]] [[chunk-delay 100]]' },
+    refused('provider_timeout', 200),
+  ),
+  both('one byte at a time', { directives: '[[bytes 1]]' }, completed),
+  both('unusual line ends and comments', { directives: '[[crlf]]' }, completed),
+];
+
+const connections: readonly Row[] = [
+  both('reset before any header', { directives: '[[close]]' }, refused('provider_unavailable', null)),
+  both('silence before any header', { directives: '[[hang]]' }, refused('provider_timeout', null)),
+  both('refused by the network', { network: { kind: 'refuse' } }, refused('provider_unavailable', null)),
+  both(
+    'closed without a byte',
+    { network: { kind: 'cut', afterBytes: 0 } },
+    refused('provider_unavailable', null),
+  ),
+  both(
+    'reset without a byte',
+    { network: { kind: 'reset', afterBytes: 0 } },
+    refused('provider_unavailable', null),
+  ),
+  both('a black hole', { network: { kind: 'black-hole', afterBytes: 0 } }, refused('provider_timeout', null)),
+  both(
+    'closed inside the headers',
+    { network: { kind: 'cut', afterBytes: 30 } },
+    refused('provider_unavailable', null),
+  ),
+  both(
+    'reset inside the headers',
+    { network: { kind: 'reset', afterBytes: 30 } },
+    refused('provider_unavailable', null),
+  ),
+  both(
+    'silence inside the headers',
+    { network: { kind: 'black-hole', afterBytes: 30 } },
+    refused('provider_timeout', null),
+  ),
+  both(
+    'headers that drip in',
+    { network: { kind: 'drip', everyMs: 100 } },
+    refused('provider_timeout', null),
+  ),
+  both(
+    'a second of delay',
+    { network: { kind: 'delay', delayMs: 1_000 } },
+    refused('provider_timeout', null),
+  ),
+];
+
+const jsonHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
+const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n';
+
+const wire: readonly Row[] = [
+  both(
+    'something that is not HTTP',
+    { bytes: 'SSH-2.0-OpenSSH_9.7\r\n\r\n' },
+    refused('provider_unknown_error', null),
+  ),
+  {
+    name: 'less than it announced',
+    cause: { bytes: `${jsonHead}content-length: 500\r\n\r\n{"id":"x",` },
+    whole: refused('provider_unavailable', 200),
+    stream: unopened,
+  },
+  {
+    name: 'a broken chunk size',
+    cause: { bytes: `${streamHead}transfer-encoding: chunked\r\n\r\nzz\r\ndata: {}\r\n` },
+    whole: refused('provider_unknown_error', 200),
+    stream: refused('provider_stream_error', 200),
+  },
+  {
+    name: 'an event whose line never ends',
+    cause: { bytes: `${streamHead}\r\n${'data: '.padEnd(200, 'x')}`, thenSilence: true },
+    whole: refused('provider_timeout', 200),
+    stream: refused('provider_timeout', 200),
+  },
+  {
+    name: 'comments and nothing else, then the end',
+    cause: { bytes: `${streamHead}\r\n${': keep-alive\n\n'.repeat(50)}` },
+    whole: unreadable,
+    stream: brokenEarly('empty_provider_stream'),
+  },
+  {
+    name: 'text that is not UTF-8',
+    cause: { bytes: `${streamHead}\r\ndata: {"choices":[{"index":0,"delta":{"content":"\xff"}}]}\n\n` },
+    whole: unreadable,
+    stream: brokenEarly('malformed_stream_chunk'),
+  },
+  {
+    name: 'JSON of another kind',
+    cause: { bytes: `${jsonHead}content-length: 5\r\n\r\n[1,2]` },
+    whole: unreadable,
+    stream: unopened,
+  },
+];
+
+export const rows: readonly Row[] = [...statuses, ...bodies, ...usage, ...positions, ...connections, ...wire];
