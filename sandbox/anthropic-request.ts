@@ -94,7 +94,6 @@ function readSystem(system: unknown): readonly Message[] {
 
 function readMessages(value: unknown): readonly Message[] {
   const turns = readArray(value, 'messages').map((turn, index) => readObject(turn, `messages.${index}`));
-  if (turns[0]?.role !== 'user') throw new BadRequest('The first message must be of the user.', 'messages');
   const callIds = new Set<string>();
   const messages = turns.flatMap((turn, index) => {
     const path = `messages.${index}`;

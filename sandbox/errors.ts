@@ -22,6 +22,8 @@ export class BadRequest extends Error {
 export type Failure = Readonly<{
   status: number;
   message: string;
+  /** Google's own word for the cause, where it gives one. */
+  reason?: string;
   /** The field at fault, if one is. */
   param?: string | null;
   /** What the `retry-after` header says, for formats that say it in the body too. */

@@ -20,21 +20,33 @@ export const google: ChatFormat = {
 const thoughtSignature = Buffer.from('A signature of the sandbox.').toString('base64');
 
 function refusal(headers: Headers): Failure | null {
-  return isGoodKey(headers.get('x-goog-api-key')) ? null : { status: 401, message: 'API key not valid.' };
+  return isGoodKey(headers.get('x-goog-api-key'))
+    ? null
+    : { status: 400, message: 'API key not valid.', reason: 'API_KEY_INVALID' };
 }
 
 function headers(_: number, contentType: string): Record<string, string> {
   return { 'content-type': contentType, 'server-timing': 'gfet4t7; dur=1', ...privateHeaders };
 }
 
-function errorBody({ status, message, param = null, retryAfter }: Failure): string {
+function errorBody({ status, message, param = null, retryAfter, reason }: Failure): string {
   const text = `${param === null ? '' : `${param}: `}${message} (${privateDetail})`;
   // This vendor says when to come back in the body.
-  const details = /^\d+$/.test(retryAfter ?? '') && [
-    { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${retryAfter}s` },
+  const details = [
+    ...(reason
+      ? [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'googleapis.com' }]
+      : []),
+    ...(/^\d+$/.test(retryAfter ?? '')
+      ? [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${retryAfter}s` }]
+      : []),
   ];
   return JSON.stringify({
-    error: { code: status, message: text, status: statusName(status), ...(details && { details }) },
+    error: {
+      code: status,
+      message: text,
+      status: statusName(status),
+      ...(details.length > 0 && { details }),
+    },
   });
 }
 

@@ -65,7 +65,7 @@ describe('unsupported_parameters of a model', () => {
     ['temperature', { temperature: 1 }, { temperature: null }],
     ['top_p', { top_p: 1 }, { top_p: null }],
     ['stop', { stop: 'x' }, { stop: null }],
-    ['presence_penalty', { presence_penalty: 0 }, { presence_penalty: null }],
+    ['presence_penalty', { presence_penalty: 0.1 }, { presence_penalty: 0 }],
     ['tool_choice', { tools: [look], tool_choice: 'none' }, { tools: [look], tool_choice: 'auto' }],
     [
       'parallel_tool_calls',
@@ -80,7 +80,7 @@ describe('unsupported_parameters of a model', () => {
     expect(refusalOf(() => checkCapabilities(parseChat(plus(asks)), lacking))).toMatchObject({
       code: 'unsupported_parameter',
       param,
-      message: `This model does not support ${param}.`,
+      message: `This model does not support ${param}: leave it out.`,
     });
     expect(() => checkCapabilities(parseChat(plus(asks)), model())).not.toThrow();
     expect(() => checkCapabilities(parseChat(plus(asksNothing)), lacking)).not.toThrow();

@@ -1,6 +1,8 @@
 /** Whose turn it is: the order of the candidates, and the gate before each of them. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
+import type { ErrorCode } from '../src/errors.ts';
+import { ProviderError } from '../src/providers/upstream.ts';
 import { type Candidate, inOrder, Turns } from '../src/routing/candidates.ts';
 import { type Gate, Gates } from '../src/routing/gate.ts';
 import { testProvider as provider } from './support/provider.ts';
@@ -40,6 +42,9 @@ test('with weights the first place is drawn in proportion, and 1 stands for a we
   expect(Object.fromEntries(counts)).toEqual({ a: 600, b: 300, c: 100 });
 });
 
+const failure = (code: ErrorCode, retryAfterSeconds: number | null) =>
+  new ProviderError(code, null, retryAfterSeconds);
+
 function permitOf(gate: Gate) {
   const permit = gate.enter();
   if (permit === null) throw new Error('The gate lets nobody through.');
@@ -64,7 +69,7 @@ test('a provider gets no more calls at once than it takes, over all its models',
 test('a provider that says how long to wait is paused for that long, and not broken', () => {
   const gate = new Gates().at(provider(), 'm');
   for (let count = 0; count < 3; count += 1) permitOf(gate).succeeded();
-  permitOf(gate).failed('provider_rate_limit', 40);
+  permitOf(gate).failed(failure('provider_rate_limit', 40));
   expect(gate.enter()).toBeNull();
   expect(gate.waitMs()).toBeGreaterThan(39_000);
   expect(gate.waitMs()).toBeLessThanOrEqual(40_000);
@@ -72,44 +77,93 @@ test('a provider that says how long to wait is paused for that long, and not bro
 
 test('no provider is paused for longer than an hour', () => {
   const gate = new Gates().at(provider(), 'm');
-  permitOf(gate).failed('provider_rate_limit', 86_400);
+  permitOf(gate).failed(failure('provider_rate_limit', 86_400));
   expect(gate.waitMs()).toBeLessThanOrEqual(3_600_000);
 });
 
 test('what the request was to blame for does not count against the provider', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 2, openMs: 60_000 } }), 'm');
-  for (let count = 0; count < 10; count += 1) permitOf(gate).failed('provider_bad_request', null);
+  for (let count = 0; count < 10; count += 1) permitOf(gate).failed(failure('provider_bad_request', null));
   for (let count = 0; count < 10; count += 1) permitOf(gate).withdrawn();
   expect(gate.enter()).not.toBeNull();
-  permitOf(gate).failed('provider_rate_limit', null);
-  permitOf(gate).failed('provider_unavailable', null);
+  permitOf(gate).failed(failure('provider_rate_limit', null));
+  permitOf(gate).failed(failure('provider_unavailable', null));
   expect(gate.enter()).toBeNull();
 });
 
 test('a probe counts as soon as the provider begins to answer, and its later failure counts too', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 0 } }), 'm');
-  permitOf(gate).failed('provider_timeout', null);
+  permitOf(gate).failed(failure('provider_timeout', null));
   const probe = permitOf(gate);
   expect(gate.enter()).toBeNull();
   probe.answered();
   permitOf(gate).withdrawn();
-  probe.failed('provider_stream_error', null);
+  probe.failed(failure('provider_stream_error', null));
   // Open again, for no time at all: the next call is a probe, and alone.
   expect(gate.enter()).not.toBeNull();
   expect(gate.enter()).toBeNull();
 });
 
-test('whoever watches is told once when a provider is left alone, and once when it is back', () => {
+test('whoever watches is told when a provider is left alone, for how long, and when it is back', () => {
   const changes: string[] = [];
-  const gates = new Gates((change, name, model) => changes.push(`${name} ${model} ${change}`));
-  const gate = gates.at(provider({ name: 'Name', circuit: { failures: 1, openMs: 0 } }), 'm');
+  const gates = new Gates((change, name, model, pauseMs) =>
+    changes.push(`${name} ${model} ${change} ${pauseMs}`),
+  );
+  const gate = gates.at(provider({ name: 'Name', circuit: { failures: 1, openMs: 20 } }), 'm');
   const late = permitOf(gate);
-  permitOf(gate).failed('provider_timeout', null);
-  permitOf(gate).failed('provider_timeout', null);
+  permitOf(gate).failed(failure('provider_timeout', null));
+  Bun.sleepSync(21);
+  permitOf(gate).withdrawn();
+  permitOf(gate).failed(failure('provider_timeout', null));
+  Bun.sleepSync(41);
   permitOf(gate).succeeded();
   permitOf(gate).succeeded();
-  late.failed('provider_timeout', null);
-  expect(changes).toEqual(['Name m opened', 'Name m closed']);
+  late.failed(failure('provider_timeout', null));
+  permitOf(gate).failed(failure('provider_rate_limit', 3));
+  expect(changes).toEqual(['Name m opened 20', 'Name m opened 40', 'Name m closed 0', 'Name m paused 3000']);
+});
+
+test.each([
+  ['a bad request, which only concerns itself', 'provider_bad_request', 3600],
+  ['no time at all', 'provider_rate_limit', 0],
+] as const)('no pause for %s', (_what, code, seconds) => {
+  const gate = new Gates().at(provider({ circuit: { failures: 100, openMs: 60_000 } }), 'm');
+  permitOf(gate).failed(failure(code, seconds));
+  expect(gate.enter()).not.toBeNull();
+});
+
+test('a limit without a time to wait counts as a failure', () => {
+  const gate = new Gates().at(provider({ circuit: { failures: 2, openMs: 60_000 } }), 'm');
+  for (let count = 0; count < 2; count += 1) permitOf(gate).failed(failure('provider_rate_limit', 0));
+  expect(gate.enter()).toBeNull();
+});
+
+test('a probe that is refused as wrong has found the provider at work', () => {
+  const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 0 } }), 'm');
+  permitOf(gate).failed(failure('provider_timeout', null));
+  permitOf(gate).failed(failure('provider_bad_request', null));
+  permitOf(gate);
+  expect(gate.enter()).not.toBeNull();
+});
+
+test('repetition, which a prompt can bring about, shuts nobody out', () => {
+  const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
+  permitOf(gate).failed(failure('repeated_streaming_chunk_limit', null));
+  expect(gate.enter()).not.toBeNull();
+});
+
+test('what a client provoked shuts nobody out', () => {
+  const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
+  permitOf(gate).failed(new ProviderError('provider_error', 200, null, true));
+  expect(gate.enter()).not.toBeNull();
+});
+
+test('with a new key a provider is asked anew', () => {
+  const gates = new Gates();
+  const failing = provider({ circuit: { failures: 1, openMs: 60_000 } });
+  permitOf(gates.at(failing, 'm', 'old')).failed(failure('provider_authentication_error', null));
+  expect(gates.at(failing, 'm', 'old').enter()).toBeNull();
+  expect(gates.at(failing, 'm', 'new').enter()).not.toBeNull();
 });
 
 test('a permit ends once', () => {
@@ -121,7 +175,7 @@ test('a permit ends once', () => {
 test('a gate remembers across catalogues, takes new settings, and is another one at another address', () => {
   const gates = new Gates();
   const gate = gates.at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
-  permitOf(gate).failed('provider_unavailable', null);
+  permitOf(gate).failed(failure('provider_unavailable', null));
   expect(gates.at(provider(), 'm').enter()).toBeNull();
   expect(gates.at(provider({ baseUrl: 'http://127.0.0.1:10/v1' }), 'm').enter()).not.toBeNull();
   expect(gates.at(provider(), 'other').enter()).not.toBeNull();
@@ -130,14 +184,14 @@ test('a gate remembers across catalogues, takes new settings, and is another one
 test('turns pass over those who are to be left alone and tell when to come back', () => {
   const gates = new Gates();
   const candidates = ['a', 'b', 'c'].map((id) => ({ gate: gates.at(provider({ id }), 'm') }) as Candidate);
-  candidates[0]?.gate.enter()?.failed('provider_rate_limit', 30);
-  candidates[2]?.gate.enter()?.failed('provider_rate_limit', 20);
+  candidates[0]?.gate.enter()?.failed(failure('provider_rate_limit', 30));
+  candidates[2]?.gate.enter()?.failed(failure('provider_rate_limit', 20));
   const turns = new Turns(candidates);
   expect(turns.current?.candidate).toBe(candidates[1] as Candidate);
   expect(turns.next()).toBeNull();
   expect(turns.current).toBeNull();
   turns.next();
-  candidates[1]?.gate.enter()?.failed('provider_rate_limit', 10);
+  candidates[1]?.gate.enter()?.failed(failure('provider_rate_limit', 10));
   expect(new Turns(candidates).current).toBeNull();
   expect(new Turns(candidates).waitSeconds()).toBe(10);
 });

@@ -1,22 +1,27 @@
 /** The clocks of a call to a provider, against a server that writes piece by piece. */
 import { afterAll, expect, test } from 'bun:test';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
+import type { Timeouts } from '../src/providers/call.ts';
 import { Line } from '../src/providers/line.ts';
-import { postForJson, postForStream, type Timeouts } from '../src/providers/transport.ts';
+import { postForJson, postForStream } from '../src/providers/transport.ts';
 import { ProviderError } from '../src/providers/upstream.ts';
 
 /** What the server writes, and what it waits between two pieces. */
 let pieces: readonly string[] = [];
 const pieceMs = 50;
 
+async function writePieces(socket: Socket): Promise<void> {
+  for (const piece of pieces) {
+    socket.write(piece);
+    await Bun.sleep(pieceMs);
+  }
+  socket.end();
+}
+
 const server = createServer((socket) => {
   socket.on('error', () => undefined);
-  socket.once('data', async () => {
-    for (const piece of pieces) {
-      socket.write(piece);
-      await Bun.sleep(pieceMs);
-    }
-    socket.end();
+  socket.once('data', () => {
+    writePieces(socket).catch(() => undefined);
   });
 });
 const port = await new Promise<number>((resolve) => {
@@ -76,6 +81,18 @@ test('comments are a sign of life', async () => {
 test('the time of the whole call is above all others', async () => {
   pieces = [streamHead, ...Array.from({ length: 40 }, () => ': wait\n')];
   expect(await streamed({ idleMs: 300, totalMs: 600 })).toBe('provider_timeout');
+});
+
+test('time that the client takes is not the provider\u2019s', async () => {
+  pieces = [streamHead, ...Array.from({ length: 5 }, () => 'data: piece\n\n')];
+  const stream = await postForStream(request, link({ totalMs: 600 }), (data) => [data]);
+  let count = 0;
+  for (let next = await stream.next(); next !== null; next = await stream.next()) {
+    count += next.length;
+    await Bun.sleep(250);
+  }
+  stream.close();
+  expect(count).toBe(5);
 });
 
 test('the first byte has a time of its own, and it ends when the headers are there', async () => {

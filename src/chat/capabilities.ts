@@ -48,16 +48,17 @@ const isAsked: Readonly<Record<OptionalParameter, (call: ChatCall) => boolean>> 
   temperature: (call) => call.temperature !== null,
   top_p: (call) => call.topP !== null,
   stop: (call) => call.stop !== null,
-  presence_penalty: (call) => call.presencePenalty !== null,
+  presence_penalty: (call) => call.presencePenalty !== null && call.presencePenalty !== 0,
   tool_choice: (call) => call.toolChoice !== null && call.toolChoice !== 'auto',
-  parallel_tool_calls: (call) => call.parallelToolCalls === false,
+  parallel_tool_calls: (call) => call.parallelToolCalls === false && call.tools !== null,
   response_format: (call) => call.responseFormat !== null && call.responseFormat.type !== 'text',
   seed: (call) => call.seed !== null,
 };
 
 function refusedParameter(call: ChatCall, unsupportedOnes: ReadonlySet<OptionalParameter>): Refusal | null {
   for (const param of unsupportedOnes) {
-    if (isAsked[param](call)) return { param, message: `This model does not support ${param}.` };
+    if (isAsked[param](call))
+      return { param, message: `This model does not support ${param}: leave it out.` };
   }
   return null;
 }

@@ -56,7 +56,7 @@ export class StreamProgress {
         this.isFinished = true;
         return this.#chunks.finish(event.reason);
       case 'usage':
-        this.usage = event.usage;
+        this.usage = larger(this.usage, event.usage);
         return '';
       case 'end':
         this.isEnded = true;
@@ -69,6 +69,14 @@ export class StreamProgress {
     this.#lastText = text;
     return this.#repetitions > mostRepetitions;
   }
+}
+
+/** Counts are those of the whole answer so far, so a later and smaller one cannot be right. */
+function larger(known: TokenUsage | null, reported: TokenUsage): TokenUsage {
+  return {
+    inputTokens: Math.max(known?.inputTokens ?? 0, reported.inputTokens),
+    outputTokens: Math.max(known?.outputTokens ?? 0, reported.outputTokens),
+  };
 }
 
 /** Whether the client would see anything of this event: until then another provider can still take over. */

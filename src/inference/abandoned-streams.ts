@@ -4,8 +4,6 @@
  */
 export type Abandoned = Readonly<{
   isOver: () => boolean;
-  /** What was to be awaited, or null when the time is over first. */
-  within: <Result>(promise: Promise<Result>) => Promise<Result | null>;
   end: () => void;
 }>;
 
@@ -16,20 +14,18 @@ export class AbandonedStreams {
   readonly #giveUps = new Set<() => void>();
   #isGivenUp = false;
 
-  /** Null when as many as allowed are being read on already. */
-  begin(): Abandoned | null {
+  /** `stop` ends the stream when its time is over. Null when as many as allowed are being read on already. */
+  begin(stop: () => void): Abandoned | null {
     if (this.#isGivenUp || this.#giveUps.size >= mostAtOnce) return null;
-    const { promise: over, resolve } = Promise.withResolvers<null>();
     let isOver = false;
     const giveUp = () => {
       isOver = true;
-      resolve(null);
+      stop();
     };
     const timer = setTimeout(giveUp, longestMs);
     this.#giveUps.add(giveUp);
     return {
       isOver: () => isOver,
-      within: (promise) => Promise.race([promise, over]),
       end: () => {
         clearTimeout(timer);
         this.#giveUps.delete(giveUp);

@@ -21,6 +21,9 @@ export type LogFields = Readonly<{
   nodeId?: string;
   model?: string;
   provider?: string;
+  upstreamStatus?: number;
+  /** For how long something is left alone. */
+  pauseMs?: number;
   address?: string;
   signal?: string;
   file?: string;
@@ -43,6 +46,8 @@ const allowedFields = new Set<string>([
   'nodeId',
   'model',
   'provider',
+  'upstreamStatus',
+  'pauseMs',
   'address',
   'signal',
   'file',
@@ -95,7 +100,7 @@ function formatLine(level: LogLevel, event: string, fields: LogFields): string {
 /** An error's own words and those of its causes, with its place in the code. */
 function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return { name: typeof error };
-  const { name, stack = '', cause } = error;
+  const { name, cause } = error;
   const code = codeOf(error);
   return {
     name,
@@ -104,8 +109,7 @@ function describe(error: unknown): unknown {
       0,
       longestMessage,
     ),
-    // The stack repeats the message; only its places are wanted.
-    stack: stack.split('\n').flatMap((line) => (/^\s+at /.test(line) ? [line.trim()] : [])),
+    stack: placesIn(error),
     ...(cause === undefined ? {} : { cause: describe(cause) }),
   };
 }
@@ -120,12 +124,17 @@ function codeOf(error: Error): string | null {
 }
 
 /**
- * Libraries quote in their messages what they stumbled over, and that may be a prompt, an answer or a key. What stands
- * in quotes is left out, and so is what follows a quote that is never closed. An apostrophe is no quote.
+ * Libraries quote in their messages what they stumbled over, and that may be a prompt, an answer or a key. What is quoted
+ * may hold quotes itself, so everything from the first quote on is left out. An apostrophe follows a letter and is none.
  */
 function withoutValues(message: string): string {
-  return message.replace(
-    /"(?:[^"\\]|\\.)*(?:"|$)|(?<![A-Za-z])'(?:[^'\\]|\\.)*(?:'|$)|`[^`]*(?:`|$)/gs,
-    '"…"',
-  );
+  const start = message.search(/["`]|(?<![A-Za-z])'/);
+  return start < 0 ? message : `${message.slice(0, start)}…`;
+}
+
+/** The stack repeats the message first, and a message may look like a place. */
+function placesIn({ name, message, stack = '' }: Error): string[] {
+  const head = [`${name}: ${message}`, message].find((text) => text !== '' && stack.startsWith(text)) ?? '';
+  const lines = stack.slice(head.length).split('\n');
+  return lines.flatMap((line) => (/^\s+at /.test(line) ? [line.trim()] : []));
 }

@@ -22,18 +22,15 @@ export class SseParser {
       this.#isFirst = false;
       if (text.charCodeAt(0) === 0xfeff) text = text.slice(1);
     }
-    // Looked for once: a search that finds nothing would otherwise run to the end of the text for every line.
-    const hasCarriageReturns = text.includes('\r');
+    // A carriage return at the very end may be half of a line end; the next piece tells.
+    const half = text.endsWith('\r') ? '\r' : '';
+    if (text.includes('\r')) text = text.slice(0, text.length - half.length).replace(/\r\n?/g, '\n');
     let start = 0;
-    for (;;) {
-      const end = hasCarriageReturns ? lineEnd(text, start) : text.indexOf('\n', start);
-      if (end < 0) break;
-      // A carriage return at the very end may be half of a line end; the next piece tells.
-      if (text.charCodeAt(end) === 13 && end === text.length - 1) break;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
       this.#takeLine(text, start, end, events);
-      start = text.charCodeAt(end) === 13 && text.charCodeAt(end + 1) === 10 ? end + 2 : end + 1;
+      start = end + 1;
     }
-    this.#rest = start === 0 ? text : text.slice(start);
+    this.#rest = text.slice(start) + half;
     if (this.#rest.length + (this.#data?.length ?? 0) > this.#longestEvent)
       throw new RangeError('The event is too long.');
     return events;
@@ -53,11 +50,4 @@ export class SseParser {
     const value = from < end ? text.slice(from, end) : '';
     this.#data = this.#data === null ? value : `${this.#data}\n${value}`;
   }
-}
-
-function lineEnd(text: string, start: number): number {
-  const feed = text.indexOf('\n', start);
-  const carriage = text.indexOf('\r', start);
-  if (feed < 0) return carriage;
-  return carriage < 0 || feed < carriage ? feed : carriage;
 }

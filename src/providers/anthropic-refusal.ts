@@ -2,15 +2,15 @@
  * What Anthropic's Messages API cannot carry, and what it answers with an error that would not help the client. Checked
  * in the order of the contract's parameters. What only some of its models refuse is a matter of the catalogue.
  */
-import { isBlank, readArguments, sentMediaType } from './anthropic-request.ts';
+import { isBlank, sentMediaType } from './anthropic-request.ts';
 import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
-import type { Dialect } from './dialect.ts';
+import { areReadable, deepestArguments, readArguments, tooManyValues } from './tool-arguments.ts';
 import type { Refusal } from './upstream.ts';
 import { arrayAt, type Fields, isObject } from './wire.ts';
 
-export function refusal(call: ChatCall, dialect: Dialect): Refusal | null {
+export function refusal(call: ChatCall): Refusal | null {
   return (
-    refuse('messages', messagesProblem(call.messages, dialect)) ??
+    refuse('messages', messagesProblem(call.messages)) ??
     refuse('temperature', temperatureProblem(call)) ??
     refuse('top_p', topPProblem(call)) ??
     refuse('stop', stopProblem(call)) ??
@@ -34,24 +34,21 @@ function firstProblem<Item>(items: Iterable<Item>, problemOf: (item: Item) => st
   return null;
 }
 
-function messagesProblem(messages: readonly ChatMessage[], dialect: Dialect): string | null {
+function messagesProblem(messages: readonly ChatMessage[]): string | null {
+  if (!areReadable(messages)) return tooManyValues;
   const turns = messages.filter(({ role }) => role !== 'system');
-  return (
-    firstProblem(messages, (message) => messageProblem(message, dialect)) ??
-    answersProblem(turns) ??
-    endProblem(turns.at(-1))
-  );
+  return firstProblem(messages, messageProblem) ?? answersProblem(turns) ?? endProblem(turns.at(-1));
 }
 
 const blankText = 'This model takes no empty text: leave the message or part out, or write something in it.';
 
-function messageProblem(message: ChatMessage, dialect: Dialect): string | null {
+function messageProblem(message: ChatMessage): string | null {
   switch (message.role) {
     case 'system':
       return isBlank(message.content) ? blankText : null;
     case 'user':
       if (typeof message.content === 'string') return isBlank(message.content) ? blankText : null;
-      return firstProblem(message.content, (part) => partProblem(part, dialect));
+      return firstProblem(message.content, partProblem);
     case 'assistant':
       if (message.toolCalls.length === 0) return isBlank(message.content ?? '') ? blankText : null;
       return firstProblem(message.toolCalls, toolCallProblem);
@@ -62,11 +59,9 @@ function messageProblem(message: ChatMessage, dialect: Dialect): string | null {
 
 const mediaTypes: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
 
-function partProblem(part: TextPart | ImagePart, { images }: Dialect): string | null {
+function partProblem(part: TextPart | ImagePart): string | null {
   if (part.type === 'text') return isBlank(part.text) ? blankText : null;
   const mediaType = sentMediaType(part.url);
-  if (mediaType === null && images === 'data')
-    return 'This model fetches no images: send them along as data:image/…;base64,… instead.';
   if (mediaType !== null && !mediaTypes.has(mediaType))
     return 'This model takes images of the types image/jpeg, image/png, image/gif and image/webp only.';
   if (part.detail === 'low')
@@ -74,22 +69,12 @@ function partProblem(part: TextPart | ImagePart, { images }: Dialect): string | 
   return null;
 }
 
-const mostLevels = 64;
-
 function toolCallProblem({ name, arguments: text }: ToolCall): string | null {
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name))
     return 'The function name of a tool call must consist of 1 to 64 letters, digits, underscores or dashes.';
-  const input = readArguments(text);
-  return input === null || !isSound(input, 1)
-    ? `The arguments of a tool call must be a JSON object of at most ${mostLevels} levels.`
+  return readArguments(text) === null
+    ? `The arguments of a tool call must be a JSON object of at most ${deepestArguments} levels.`
     : null;
-}
-
-/** Whether a value can be written again as it was read. */
-function isSound(value: unknown, level: number): boolean {
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value !== 'object' || value === null) return true;
-  return level <= mostLevels && Object.values(value).every((inner) => isSound(inner, level + 1));
 }
 
 /** Every call is answered once, in the very next turn. */
@@ -161,31 +146,37 @@ function formatProblem(format: ResponseFormat | null): string | null {
     : schemaProblem(format.schema);
 }
 
+const longestChain = 500;
+
 /** The subset of JSON Schema is documented at platform.claude.com/docs/en/build-with-claude/structured-outputs. */
 function schemaProblem(root: Fields): string | null {
-  const followed = new Set<string>();
+  /** Each schema is looked at once, however many ways lead to it and however these are spelled. */
+  const seen = new Set<object>();
+  /** The schemas on the way from the root to the one that is looked at. */
+  const open = new Set<object>();
 
-  /** `open` are the references on the way from the root to this schema. */
-  function problemIn(schema: unknown, open: readonly string[]): string | null {
+  function problemIn(schema: unknown): string | null {
     if (!isObject(schema)) return null;
-    return (
+    if (open.has(schema)) return 'This model takes no schema that refers to itself.';
+    // What is referred to in a longer chain than anyone writes is left to the provider.
+    if (seen.has(schema) || open.size >= longestChain) return null;
+    seen.add(schema);
+    open.add(schema);
+    const problem =
       keywordProblem(schema) ??
-      referenceProblem(schema.$ref, open) ??
-      firstProblem(innerSchemas(schema), (inner) => problemIn(inner, open))
-    );
+      referenceProblem(schema.$ref) ??
+      firstProblem(innerSchemas(schema), problemIn);
+    open.delete(schema);
+    return problem;
   }
 
-  function referenceProblem(reference: unknown, open: readonly string[]): string | null {
+  function referenceProblem(reference: unknown): string | null {
     if (typeof reference !== 'string') return null;
     if (!reference.startsWith('#')) return 'This model takes no schema that refers to another document.';
-    if (open.includes(reference)) return 'This model takes no schema that refers to itself.';
-    // What is referred to in a longer chain than anyone writes is left to the provider.
-    if (followed.has(reference) || open.length > mostLevels) return null;
-    followed.add(reference);
-    return problemIn(schemaAt(root, reference), [...open, reference]);
+    return problemIn(schemaAt(root, reference));
   }
 
-  return problemIn(root, ['#']);
+  return problemIn(root);
 }
 
 const unsupportedKeywords: readonly string[] = [

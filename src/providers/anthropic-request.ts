@@ -2,33 +2,20 @@
  * A chat call as a request of Anthropic's Messages API, documented at platform.claude.com/docs/en/api/messages.
  * What the format cannot carry has been refused before, in anthropic-refusal.ts.
  */
-import type {
-  ChatCall,
-  ChatMessage,
-  ImagePart,
-  JsonObject,
-  ResponseFormat,
-  TextPart,
-  Tool,
-  ToolCall,
-} from './chat.ts';
-import type { Upstream, UpstreamRequest } from './upstream.ts';
-import { parseObject } from './wire.ts';
+import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
+import { readArguments } from './tool-arguments.ts';
+import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 
-/** The format demands a limit on the answer, even where neither the client nor the catalogue gives one. */
+/** The format demands a limit on the answer, even where nobody gives one. */
 const usualMaxTokens = 4_096;
 
 export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
   return {
     url: `${upstream.baseUrl}/messages`,
-    headers: {
-      'content-type': 'application/json',
-      // What is compressed cannot be bounded by the length it announces.
-      'accept-encoding': 'identity',
+    headers: requestHeaders(upstream, {
       'anthropic-version': '2023-06-01',
-      'x-client-request-id': upstream.generationId,
       ...(upstream.apiKey === null ? {} : { 'x-api-key': upstream.apiKey }),
-    },
+    }),
     body: JSON.stringify(requestBody(call, upstream, stream)),
   };
 }
@@ -122,11 +109,6 @@ const ownPrefix = 'recoded-';
 function wireId(id: string, use: number): string {
   if (use === 1 && /^[a-zA-Z0-9_-]+$/.test(id) && !id.startsWith(ownPrefix)) return id;
   return `${ownPrefix}${use}-${Buffer.from(id, 'utf16le').toString('base64url')}`;
-}
-
-/** The arguments of a call; none are an empty object. Null when they are anything else than an object. */
-export function readArguments(text: string): JsonObject | null {
-  return isBlank(text) ? {} : parseObject(text);
 }
 
 export const isBlank = (text: string): boolean => text.trim() === '';

@@ -5,6 +5,7 @@
 import { refusal } from './anthropic-refusal.ts';
 import { chatRequest } from './anthropic-request.ts';
 import type { ChatAdapter, ChatAnswer, ChatEvent, FinishReason, TokenUsage, ToolCall } from './chat.ts';
+import { writeArguments } from './tool-arguments.ts';
 import { ProviderError } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
@@ -43,14 +44,11 @@ function textOf(value: unknown, code: ReadingError): string {
   return value;
 }
 
-/** The input of a call as the text that arguments are. What is nested too deep to be written is no input. */
+/** The input of a call as the text that arguments are. */
 function writeInput(input: unknown, code: ReadingError): string {
-  if (!isObject(input)) throw new ProviderError(code);
-  try {
-    return JSON.stringify(input);
-  } catch {
-    throw new ProviderError(code);
-  }
+  const text = writeArguments(input);
+  if (text === null) throw new ProviderError(code);
+  return text;
 }
 
 /** A call whose block is still open. `rest` is what is still to be told when the block ends. */

@@ -1,9 +1,10 @@
 /** Makes one call to one chat provider, whichever format it speaks. */
 import { anthropic } from './anthropic.ts';
+import type { Link } from './call.ts';
 import type { ChatAdapter, ChatAnswer, ChatCall, ChatEvent } from './chat.ts';
 import { google } from './google.ts';
 import { openai } from './openai.ts';
-import { type Link, postForJson, postForStream, type UpstreamStream, withStatus } from './transport.ts';
+import { postForJson, postForStream, type UpstreamStream, withStatus } from './transport.ts';
 import type { Upstream } from './upstream.ts';
 
 /** One line a wire format, by its name in the catalogue. */

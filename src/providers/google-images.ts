@@ -40,7 +40,7 @@ function readImages(body: unknown): ImageAnswer {
     const url = readImage(prediction);
     return url === null ? [] : [url];
   });
-  if (urls.length === 0) throw new ProviderError('provider_error');
+  if (urls.length === 0) throw new ProviderError('provider_error', null, null, true);
   return { urls };
 }
 

@@ -13,8 +13,9 @@ import type {
   ToolCall,
   ToolChoice,
 } from './chat.ts';
-import type { Upstream, UpstreamRequest } from './upstream.ts';
-import { parseObject } from './wire.ts';
+import { readArguments, readResult } from './tool-arguments.ts';
+import { requestHeaders, type Told, type Upstream, type UpstreamRequest } from './upstream.ts';
+import { arrayAt, isObject, objectAt } from './wire.ts';
 
 export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
   const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
@@ -25,15 +26,22 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
 export function postTo(upstream: Upstream, method: string, body: object): UpstreamRequest {
   return {
     url: `${upstream.baseUrl}/models/${encodeURIComponent(upstream.model)}:${method}`,
-    headers: {
-      'content-type': 'application/json',
-      // What is compressed cannot be bounded by the length it announces.
-      'accept-encoding': 'identity',
-      'x-client-request-id': upstream.generationId,
-      ...(upstream.apiKey === null ? {} : { 'x-goog-api-key': upstream.apiKey }),
-    },
+    headers: requestHeaders(upstream, upstream.apiKey === null ? {} : { 'x-goog-api-key': upstream.apiKey }),
     body: JSON.stringify(body),
+    readRefusal,
   };
+}
+
+/** A bad key is a bad request to Google, and how long to wait stands in the body (google.rpc.ErrorInfo and RetryInfo). */
+function readRefusal(status: number, body: unknown): Told | null {
+  const details = arrayAt(objectAt(body, 'error'), 'details').filter(isObject);
+  if (status === 400 && details.some(({ reason }) => reason === 'API_KEY_INVALID'))
+    return { code: 'provider_authentication_error', retryAfterSeconds: null };
+  if (status !== 429) return null;
+  const delay = details.map(({ retryDelay }) => /^(\d{1,6})(?:\.\d+)?s$/.exec(`${retryDelay}`)).find(Boolean);
+  return delay
+    ? { code: 'provider_rate_limit', retryAfterSeconds: Math.ceil(Number.parseFloat(delay[0])) }
+    : null;
 }
 
 /** What the client left out is left out here too: `undefined` does not become part of the JSON. */
@@ -127,7 +135,7 @@ function modelParts(messages: readonly MessageOf<'assistant'>[], model: string):
     const calls = toolCalls.map(({ id, name, arguments: written }) => {
       const { signature, upstreamId } = readCallId(id);
       const part = {
-        functionCall: { id: upstreamId ?? undefined, name, args: argumentsIn(written) ?? {} },
+        functionCall: { id: upstreamId ?? undefined, name, args: readArguments(written) ?? {} },
         thoughtSignature: signature ?? missing,
       };
       missing = undefined;
@@ -146,9 +154,14 @@ function resultParts(results: readonly MessageOf<'tool'>[], calls: readonly Tool
       functionResponse: {
         id: readCallId(toolCallId).upstreamId ?? undefined,
         name: calls[position]?.name ?? name ?? '',
-        response: objectIn(content) ?? { result: content },
+        response: resultIn(content),
       },
     }));
+}
+
+/** A result that is an object is passed on as one; whatever else it is stands under a name. */
+function resultIn(content: string): JsonObject {
+  return readResult(content) ?? { result: content };
 }
 
 /** `parametersJsonSchema` takes JSON Schema as it is; `parameters` would be another dialect of it. */
@@ -202,22 +215,6 @@ export function readCallId(id: string): Carried {
 }
 
 const textOrNull = (value: unknown) => (typeof value === 'string' ? value : null);
-
-/** Deeper than any real argument; what is printed again must not overflow the stack. */
-export const deepestNesting = 64;
-
-export function isNestedWithin(value: unknown, levels = deepestNesting): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  return levels > 0 && Object.values(value).every((inner) => isNestedWithin(inner, levels - 1));
-}
-
-function objectIn(text: string): JsonObject | null {
-  const value = parseObject(text);
-  return value !== null && isNestedWithin(value) ? value : null;
-}
-
-/** Models that call a function without parameters may write nothing at all. */
-export const argumentsIn = (text: string) => (text.trim() === '' ? {} : objectIn(text));
 
 export function dataUrlHead(url: string): Readonly<{ mimeType: string; length: number }> | null {
   const head = /^data:([a-z0-9.+/-]+);base64,/i.exec(url.slice(0, 100));

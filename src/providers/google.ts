@@ -1,129 +1,15 @@
 /**
- * The wire format of Google's Gemini API, `generateContent` and its stream: what it cannot carry, and what it answers.
+ * The wire format of Google's Gemini API: the answers of `generateContent` and its stream.
  * Documented at ai.google.dev/api/generate-content.
  */
-import type {
-  ChatAdapter,
-  ChatAnswer,
-  ChatCall,
-  ChatEvent,
-  ChatMessage,
-  FinishReason,
-  ImagePart,
-  TokenUsage,
-  ToolCall,
-} from './chat.ts';
-import {
-  argumentsIn,
-  type Carried,
-  callId,
-  chatRequest,
-  dataUrlHead,
-  deepestNesting,
-  isNestedWithin,
-  type MessageOf,
-  type Turn,
-  turnsOf,
-} from './google-request.ts';
-import { ProviderError, type Refusal, type Upstream } from './upstream.ts';
-import { arrayAt, type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
+import type { ChatAdapter, ChatAnswer, ChatEvent, FinishReason, TokenUsage } from './chat.ts';
+import { refusal } from './google-refusal.ts';
+import { type Carried, callId, chatRequest } from './google-request.ts';
+import { writeArguments } from './tool-arguments.ts';
+import { ProviderError, type Upstream } from './upstream.ts';
+import { arrayAt, type Fields, isCount, isObject, objectAt, parseJson, parseObject } from './wire.ts';
 
 export const google: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
-
-/** In the order of the contract's table of parameters. */
-function refusal(call: ChatCall): Refusal | null {
-  const problems: readonly (readonly [string, string | null])[] = [
-    ['messages', messagesProblem(call.messages)],
-    ['presence_penalty', penaltyProblem(call)],
-    ['tools', toolsProblem(call)],
-    ['parallel_tool_calls', parallelProblem(call)],
-    ['response_format', formatProblem(call)],
-  ];
-  for (const [param, message] of problems) if (message !== null) return { param, message };
-  return null;
-}
-
-function messagesProblem(messages: readonly ChatMessage[]): string | null {
-  if (!messages.some(({ role }) => role === 'user')) return 'This model needs at least one user message.';
-  for (const message of messages) {
-    const problem = messageProblem(message);
-    if (problem !== null) return problem;
-  }
-  return turnsProblem(turnsOf(messages));
-}
-
-function messageProblem(message: ChatMessage): string | null {
-  if (message.role === 'user' && typeof message.content !== 'string') {
-    for (const part of message.content) {
-      const problem = part.type === 'image' ? imageProblem(part) : null;
-      if (problem !== null) return problem;
-    }
-  }
-  if (message.role !== 'assistant' || message.toolCalls.every((call) => argumentsIn(call.arguments) !== null))
-    return null;
-  return `This model takes the arguments of a tool call only as a JSON object of at most ${deepestNesting} levels.`;
-}
-
-const imageTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'];
-
-/** An address would have to come with the type of what is behind it, which only whoever fetches it learns. */
-function imageProblem({ url, detail }: ImagePart): string | null {
-  if (detail === 'low')
-    return 'This model has no low detail for single images: set detail to "auto" or "high", or leave it out.';
-  const head = dataUrlHead(url);
-  if (head === null) return 'This model takes images as data: URLs only.';
-  return imageTypes.includes(head.mimeType)
-    ? null
-    : `This model takes images of these types only: ${imageTypes.join(', ')}.`;
-}
-
-/** The format refuses calls that nothing led to, and a turn of calls without as many results right after it. */
-function turnsProblem(turns: readonly Turn[]): string | null {
-  for (const [index, turn] of turns.entries()) {
-    if (turn.kind === 'user') continue;
-    if (index === 0 && turn.calls.length > 0) return 'A tool call must come after a user message.';
-    const next = turn.kind === 'results' ? turn : turns[index + 1];
-    if (!areAnswered(turn.calls, next?.kind === 'results' ? next.messages : []))
-      return 'Each tool call must be answered by exactly one tool message, before any other message follows.';
-  }
-  return null;
-}
-
-function areAnswered(calls: readonly ToolCall[], results: readonly MessageOf<'tool'>[]): boolean {
-  const called = calls.map(({ id }) => id).toSorted();
-  const answered = results.map(({ toolCallId }) => toolCallId).toSorted();
-  return called.length === answered.length && called.every((id, index) => id === answered[index]);
-}
-
-/** The field is in the reference, but each model in service refuses every value that would do something. */
-function penaltyProblem({ presencePenalty }: ChatCall): string | null {
-  return (presencePenalty ?? 0) === 0
-    ? null
-    : 'This model does not support presence_penalty: leave it out or set it to 0.';
-}
-
-function toolsProblem({ tools }: ChatCall): string | null {
-  return (tools ?? []).every(({ name }) => /^[a-zA-Z_]/.test(name))
-    ? null
-    : 'For this model the name of a function must begin with a letter or an underscore.';
-}
-
-/** Without tools nothing can be called, least of all at once. */
-function parallelProblem({ parallelToolCalls, tools }: ChatCall): string | null {
-  return parallelToolCalls !== false || tools === null
-    ? null
-    : 'This model cannot be held to a single tool call: leave parallel_tool_calls out or set it to true.';
-}
-
-/** Tools and JSON together are documented for the newest generation only, which the call alone does not tell. */
-function formatProblem({ responseFormat, tools }: ChatCall): string | null {
-  if (responseFormat === null || responseFormat.type === 'text') return null;
-  if (responseFormat.type === 'json_schema' && responseFormat.schema === null)
-    return 'This model needs a schema for json_schema: add one, or use json_object for JSON of any shape.';
-  return tools === null
-    ? null
-    : `This model cannot combine tools with ${responseFormat.type}: leave out tools or response_format.`;
-}
 
 function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   if (!isObject(body) || isError(body)) throw new ProviderError('provider_unknown_error');
@@ -142,7 +28,8 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
       arguments: written,
     }));
   const finishReason = readFinishReason(candidate.finishReason, toolCalls.length > 0);
-  if (finishReason === null || finishReason === 'failure') throw new ProviderError('provider_unknown_error');
+  if (finishReason === null) throw new ProviderError('provider_unknown_error');
+  if (finishReason === 'failure') throw new ProviderError('provider_unknown_error', null, null, true);
   return { content: text === '' && toolCalls.length > 0 ? null : text, toolCalls, finishReason, usage };
 }
 
@@ -174,12 +61,12 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
       events.push({ type: 'tool_arguments', index, text: piece.arguments });
     }
     const reason = readFinishReason(candidate.finishReason, callCount > 0);
-    if (reason === 'failure') throw new ProviderError('provider_stream_error');
+    if (reason === 'failure') throw new ProviderError('provider_stream_error', null, null, true);
     if (reason !== null) finish(reason, events);
   }
 
   return (data) => {
-    const chunk = parseObject(data);
+    const chunk = parseObject(data, parseJson);
     if (chunk === null) throw new ProviderError('malformed_stream_chunk');
     if (isError(chunk)) throw new ProviderError('provider_stream_error');
     const events: ChatEvent[] = [];
@@ -215,12 +102,12 @@ function readPieces(candidate: Fields): readonly Piece[] | null {
 /** Calls arrive whole. One without arguments may leave `args` out. */
 function readCall(part: Fields): Piece | null {
   const call = objectAt(part, 'functionCall');
-  const values = call?.args ?? {};
-  if (call === null || !isText(call.name) || !isObject(values) || !isNestedWithin(values)) return null;
+  const written = writeArguments(call?.args ?? {});
+  if (call === null || !isText(call.name) || written === null) return null;
   return {
     type: 'call',
     name: call.name,
-    arguments: JSON.stringify(values),
+    arguments: written,
     carried: {
       signature: isText(part.thoughtSignature) ? part.thoughtSignature : null,
       upstreamId: isText(call.id) ? call.id : null,

@@ -1,8 +1,10 @@
 /** Makes one call to one image provider, whichever format it speaks. */
+
+import type { Link } from './call.ts';
 import { googleImages } from './google-images.ts';
 import type { ImageAdapter, ImageAnswer, ImageCall } from './images.ts';
 import { openaiImages } from './openai-images.ts';
-import { type Link, postForJson, withStatus } from './transport.ts';
+import { postForJson, withStatus } from './transport.ts';
 import type { Upstream } from './upstream.ts';
 
 /** One line a wire format, by its name in the catalogue. Null for a format that has no images. */

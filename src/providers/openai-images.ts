@@ -4,7 +4,7 @@
  * an address when it is left out.
  */
 import type { ImageAdapter, ImageAnswer, ImageCall } from './images.ts';
-import { requestHeaders } from './openai-request.ts';
+import { bearerHeaders } from './openai-request.ts';
 import { ProviderError, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { arrayAt, isObject } from './wire.ts';
 
@@ -13,7 +13,7 @@ export const openaiImages: ImageAdapter = { refusal: () => null, imageRequest, r
 function imageRequest({ prompt, size, count }: ImageCall, upstream: Upstream): UpstreamRequest {
   return {
     url: `${upstream.baseUrl}/images/generations`,
-    headers: requestHeaders(upstream),
+    headers: bearerHeaders(upstream),
     body: JSON.stringify({ model: upstream.model, prompt, n: count, size }),
   };
 }
@@ -27,7 +27,7 @@ function readImages(body: unknown): ImageAnswer {
       ? [`data:${type};base64,${item.b64_json}`]
       : [];
   });
-  if (urls.length === 0) throw new ProviderError('provider_error');
+  if (urls.length === 0) throw new ProviderError('provider_error', null, null, true);
   return { urls };
 }
 

@@ -4,7 +4,7 @@
  */
 import type { ChatCall, ChatMessage, ResponseFormat, ToolCall, ToolChoice } from './chat.ts';
 import type { Dialect } from './dialect.ts';
-import type { Refusal, Upstream, UpstreamRequest } from './upstream.ts';
+import { type Refusal, requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 
 export function refusal(call: ChatCall, { images }: Dialect): Refusal | null {
   if (images === 'any' || !call.messages.some(namesImage)) return null;
@@ -20,20 +20,15 @@ function namesImage(message: ChatMessage): boolean {
 export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
   return {
     url: `${upstream.baseUrl}/chat/completions`,
-    headers: requestHeaders(upstream),
+    headers: bearerHeaders(upstream),
     body: JSON.stringify(requestBody(call, upstream, stream)),
   };
 }
 
 /** The same for every endpoint of the format. */
-export function requestHeaders({ apiKey, generationId }: Upstream): Record<string, string> {
-  return {
-    'content-type': 'application/json',
-    // What is compressed cannot be bounded by the length it announces.
-    'accept-encoding': 'identity',
-    'x-client-request-id': generationId,
-    ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
-  };
+export function bearerHeaders(upstream: Upstream): Record<string, string> {
+  const { apiKey } = upstream;
+  return requestHeaders(upstream, apiKey === null ? {} : { authorization: `Bearer ${apiKey}` });
 }
 
 /** What the client left out is left out here too: `undefined` does not become part of the JSON. */

@@ -1,5 +1,6 @@
 /** Reads calls to tools in OpenAI's format, whole and in pieces, from servers that leave out some of what it promises. */
 import type { ChatEvent, ToolCall } from './chat.ts';
+import { writeArguments } from './tool-arguments.ts';
 import { ProviderError } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt } from './wire.ts';
 
@@ -85,14 +86,7 @@ function madeId(generationId: string, index: number): string {
 /** The arguments are JSON as text; some servers send the object itself, as Ollama's own format has it. */
 function argumentsText(value: unknown): string | null {
   if (typeof value === 'string') return value;
-  if (value === undefined || value === null) return '';
-  if (!isObject(value)) return null;
-  try {
-    return JSON.stringify(value);
-  } catch {
-    // What is nested too deeply can be read but not written.
-    return null;
-  }
+  return value === undefined || value === null ? '' : writeArguments(value);
 }
 
 /** Null also for an empty text, which some servers send in place of nothing. */

@@ -3,25 +3,17 @@
  * goes wrong into the codes of the catalogue. Nothing a provider says in a failure is repeated.
  */
 import type { ErrorCode } from '../errors.ts';
-import { type Deadline, Deadlines } from '../lib/deadlines.ts';
 import { SseParser } from '../lib/sse.ts';
-import type { Line } from './line.ts';
+import { Call, type Link } from './call.ts';
 import { ProviderError, type UpstreamRequest } from './upstream.ts';
-
-/**
- * How long each part of a call may take. They nest: connecting counts towards the first byte, and everything towards
- * the total. `idleMs` is the time between two pieces of an answer.
- */
-export type Timeouts = Readonly<{ connectMs: number; firstByteMs: number; idleMs: number; totalMs: number }>;
-
-/** The way to a provider. */
-export type Link = Readonly<{ line: Line; timeouts: Timeouts }>;
+import { parseJson } from './wire.ts';
 
 const mostAnswerBytes = 33_554_432;
 /** An answer up to this long is read in one go; it is under way already when its length is known. */
 const shortAnswerBytes = 1_048_576;
 const lineFeed = 10;
-const deadlines = new Deadlines();
+/** Stateless between whole texts, so one serves every answer. */
+const strictDecoder = new TextDecoder('utf-8', { fatal: true });
 
 /** Posts and reads a whole JSON answer. `status` is the provider's, always a success. */
 export async function postForJson(
@@ -32,7 +24,7 @@ export async function postForJson(
   try {
     const response = await send(request, call);
     if (isEncoded(response)) throw new ProviderError('provider_unknown_error', response.status);
-    const body = parseJson(await readText(response, call), response.status);
+    const body = readJson(await readText(response, call), response.status);
     call.close();
     return { status: response.status, body };
   } catch (error) {
@@ -68,59 +60,7 @@ export async function postForStream<Event>(
   }
 }
 
-/** One call: what can end it early, and why it ended. */
-class Call {
-  readonly controller = new AbortController();
-  isTimedOut = false;
-  readonly #link: Link;
-  readonly #deadline: Deadline;
-  readonly #endsAtMs: number;
-  #isAnswered = false;
-
-  constructor(link: Link) {
-    const { connectMs, firstByteMs, totalMs } = link.timeouts;
-    this.#link = link;
-    this.#endsAtMs = performance.now() + totalMs;
-    this.#deadline = deadlines.start(Math.min(firstByteMs, totalMs), () => this.#timeOut());
-    link.line.watch(connectMs, () => {
-      if (!this.#isAnswered) this.#timeOut();
-    });
-  }
-
-  /** The provider has answered, whatever it says. */
-  answered(): void {
-    this.#isAnswered = true;
-    this.#link.line.heard();
-  }
-
-  /** Gives the provider time for the next piece, within what the whole call may take. */
-  awaitPiece(): void {
-    this.#deadline.extend(Math.min(this.#link.timeouts.idleMs, this.#endsAtMs - performance.now()));
-  }
-
-  /** Stops the provider's clock, but for the time of the whole call. */
-  rest(): void {
-    this.#deadline.extend(this.#endsAtMs - performance.now());
-  }
-
-  close(): void {
-    this.#isAnswered = true;
-    this.#deadline.clear();
-  }
-
-  /** Closes the connection too. */
-  end(): void {
-    this.close();
-    this.controller.abort();
-  }
-
-  #timeOut(): void {
-    this.isTimedOut = true;
-    this.controller.abort();
-  }
-}
-
-async function send({ url, headers, body }: UpstreamRequest, call: Call): Promise<Response> {
+async function send({ url, headers, body, readRefusal }: UpstreamRequest, call: Call): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(url, {
@@ -136,14 +76,36 @@ async function send({ url, headers, body }: UpstreamRequest, call: Call): Promis
   }
   call.answered();
   if (response.status >= 200 && response.status < 300) return response;
+  const told =
+    readRefusal === undefined ? null : readRefusal(response.status, await readShort(response, call));
   const failure = new ProviderError(
-    codeOfStatus(response.status),
+    told?.code ?? codeOfStatus(response.status),
     response.status,
-    retryAfterSeconds(response),
+    told?.retryAfterSeconds ?? retryAfterSeconds(response),
   );
-  // What the provider says of its failure is of no use to anyone but itself; reading it would keep the connection busy.
+  // What else the provider says of its failure is of no use to anyone; reading it would keep the connection busy.
   call.controller.abort();
   throw failure;
+}
+
+const mostRefusalBytes = 65_536;
+
+/** The JSON of a refusal; null when it is longer than one has to be, does not come in time, or is none. */
+async function readShort(response: Response, call: Call): Promise<unknown> {
+  const pieces: Uint8Array[] = [];
+  let count = 0;
+  try {
+    call.awaitPiece();
+    for await (const bytes of response.body ?? []) {
+      count += bytes.length;
+      if (count > mostRefusalBytes) return null;
+      pieces.push(bytes);
+      call.awaitPiece();
+    }
+    return parseJson(strictDecoder.decode(Buffer.concat(pieces)));
+  } catch {
+    return null;
+  }
 }
 
 export function codeOfStatus(status: number): ErrorCode {
@@ -160,6 +122,8 @@ const unreachable = new Set([
   'ConnectionClosed',
   'ECONNRESET',
   'ECONNREFUSED',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
   'FailedToOpenSocket',
   'ENOTFOUND',
   'DNSLookupFailed',
@@ -184,17 +148,21 @@ function retryAfterSeconds(response: Response): number | null {
 
 async function readText(response: Response, call: Call): Promise<string> {
   try {
-    // Most answers say how long they are; the others are counted while they are read.
-    const length = Number(response.headers.get('content-length') ?? Number.NaN);
+    // Most answers say how long they are; the others are counted while they are read. One that is sent in chunks may
+    // be of any length, whatever it says.
+    const announced = response.headers.has('transfer-encoding') ? '' : response.headers.get('content-length');
+    const length = /^\d{1,9}$/.test(announced ?? '') ? Number(announced) : Number.POSITIVE_INFINITY;
     call.awaitPiece();
-    return length <= shortAnswerBytes ? await response.text() : await readCounted(response, call);
+    return length <= shortAnswerBytes
+      ? strictDecoder.decode(await response.bytes())
+      : await readCounted(response, call);
   } catch (error) {
     throw transportFailure(error, call, response.status);
   }
 }
 
 async function readCounted(response: Response, call: Call): Promise<string> {
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder('utf-8', { fatal: true });
   let text = '';
   let count = 0;
   for await (const bytes of response.body ?? []) {
@@ -206,9 +174,9 @@ async function readCounted(response: Response, call: Call): Promise<string> {
   return text + decoder.decode();
 }
 
-function parseJson(text: string, status: number): unknown {
+function readJson(text: string, status: number): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw new ProviderError('provider_unknown_error', status);
   }
@@ -289,6 +257,6 @@ function readEvents<Event>(
 /** An adapter does not know the status that came with what it reads. */
 export function withStatus(error: unknown, status: number): unknown {
   return error instanceof ProviderError && error.upstreamStatus === null
-    ? new ProviderError(error.code, status)
+    ? new ProviderError(error.code, status, error.retryAfterSeconds, error.isProvoked)
     : error;
 }

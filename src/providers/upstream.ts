@@ -7,13 +7,36 @@ export type Upstream = Readonly<{
   baseUrl: string;
   apiKey: string | null;
   model: string;
-  /** The most the model can write, for formats that must be told; null when unpublished. */
+  /** The most that money is held for, for formats that must be told a limit; null where there is none. */
   maxOutputTokens: number | null;
   dialect: Dialect;
   generationId: string;
 }>;
 
-export type UpstreamRequest = Readonly<{ url: string; headers: Record<string, string>; body: string }>;
+/** The headers of every call. `credentials` carry the key, in the form of the format. */
+export function requestHeaders(
+  { generationId }: Upstream,
+  credentials: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    // What is compressed cannot be bounded by the length it announces.
+    'accept-encoding': 'identity',
+    'x-client-request-id': generationId,
+    ...credentials,
+  };
+}
+
+/** What the body of a refusal says beyond its status, in our own terms; its words go no further. */
+export type Told = Readonly<{ code: ErrorCode; retryAfterSeconds: number | null }>;
+
+export type UpstreamRequest = Readonly<{
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  /** For a format whose status does not say it all. Null when the status does. */
+  readRefusal?: (status: number, body: unknown) => Told | null;
+}>;
 
 /** A parameter of the client's that a provider cannot honour, and a sentence for the client. */
 export type Refusal = Readonly<{ param: string; message: string }>;
@@ -23,16 +46,20 @@ export class ProviderError extends Error {
   readonly code: ErrorCode;
   readonly upstreamStatus: number | null;
   readonly retryAfterSeconds: number | null;
+  /** Whether what the client asked for brought it about: then it says nothing about the provider. */
+  readonly isProvoked: boolean;
 
   constructor(
     code: ErrorCode,
     upstreamStatus: number | null = null,
     retryAfterSeconds: number | null = null,
+    isProvoked = false,
   ) {
     super(`The provider failed: ${code}.`);
     this.name = 'ProviderError';
     this.code = code;
     this.upstreamStatus = upstreamStatus;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.isProvoked = isProvoked;
   }
 }

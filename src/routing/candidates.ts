@@ -1,5 +1,6 @@
 /** Who can serve a model, and in which order they are asked. */
 import type { Catalog } from '../models/model.ts';
+import type { Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
 import type { Gate, Gates, Permit } from './gate.ts';
 
@@ -10,6 +11,16 @@ export type Candidate = Readonly<{
   weight: number | null;
   gate: Gate;
 }>;
+
+/** Where a call to a candidate goes. `maxOutputTokens` is for formats that must be told a limit. */
+export function upstreamOf(
+  { connection, upstreamModel }: Candidate,
+  generationId: string,
+  maxOutputTokens: number | null,
+): Upstream {
+  const { baseUrl, apiKey, provider } = connection;
+  return { baseUrl, apiKey, model: upstreamModel, maxOutputTokens, dialect: provider.dialect, generationId };
+}
 
 /** The candidates of every model, in the order of the catalogue. A model nobody can serve has none. */
 export function candidatesByModel(
@@ -22,7 +33,14 @@ export function candidatesByModel(
     const reachable = routes.flatMap(({ providerId, upstreamModel, weight }) => {
       const connection = connections.get(providerId);
       if (connection === undefined) return [];
-      return [{ connection, upstreamModel, weight, gate: gates.at(connection.provider, upstreamModel) }];
+      return [
+        {
+          connection,
+          upstreamModel,
+          weight,
+          gate: gates.at(connection.provider, upstreamModel, connection.apiKey),
+        },
+      ];
     });
     candidates.set(id, reachable);
   }

@@ -4,6 +4,7 @@
  */
 import type { ErrorCode } from '../errors.ts';
 import type { Provider } from '../models/model.ts';
+import type { ProviderError } from '../providers/upstream.ts';
 import { beginCall, type Circuit, closedCircuit, endCall, type Verdict, waitMs } from './circuit.ts';
 
 /** A provider that asks for more is asked again after this long, in case it was mistaken. */
@@ -14,8 +15,13 @@ const nextLookMs = 1_000;
 /** The calls to one provider that are under way, for all its models. */
 type Load = { calls: number };
 
-/** Told when a provider begins to be left alone with a model, and when it is called again. */
-export type GateObserver = (change: 'opened' | 'closed', provider: string, model: string) => void;
+/** Told when a provider begins to be left alone with a model, for how long and why, and when it is back. */
+export type GateObserver = (
+  change: 'opened' | 'paused' | 'closed',
+  provider: string,
+  model: string,
+  pauseMs: number,
+) => void;
 
 export class Gate {
   readonly #model: string;
@@ -71,6 +77,7 @@ export class Gate {
   pause(seconds: number): void {
     const untilMs = performance.now() + Math.min(seconds * 1000, longestPauseMs);
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, untilMs);
+    this.#observer('paused', this.#provider.name, this.#model, seconds * 1000);
   }
 
   leave(): void {
@@ -79,14 +86,28 @@ export class Gate {
 
   #tellOfChange(before: Circuit['state']): void {
     const { state } = this.#circuit;
-    if (before === state || (before === 'half_open' && state === 'open')) return;
-    this.#observer(state === 'open' ? 'opened' : 'closed', this.#provider.name, this.#model);
+    if (before === state) return;
+    const pauseMs = Math.round(waitMs(this.#circuit, performance.now()));
+    // A probe that found out nothing makes way for the next at once: nothing has changed.
+    if (state === 'closed' || pauseMs > 0)
+      this.#observer(state === 'open' ? 'opened' : 'closed', this.#provider.name, this.#model, pauseMs);
   }
 
   #isFull(): boolean {
     return this.#load.calls >= this.#provider.maxConcurrency;
   }
 }
+
+type CallFailure = Pick<ProviderError, 'code' | 'retryAfterSeconds' | 'isProvoked'>;
+
+/** Only these say something about the calls after them. */
+const asksForPause: ReadonlySet<ErrorCode> = new Set(['provider_rate_limit', 'provider_unavailable']);
+
+/** What a request can bring about by itself must not shut a provider for everyone else. */
+const provokedByClients: ReadonlySet<ErrorCode> = new Set([
+  'provider_bad_request',
+  'repeated_streaming_chunk_limit',
+]);
 
 /** One call that was let through. */
 export class Permit {
@@ -113,11 +134,14 @@ export class Permit {
     this.#end('nothing');
   }
 
-  failed(code: ErrorCode, retryAfterSeconds: number | null): void {
-    if (retryAfterSeconds !== null) this.#gate.pause(retryAfterSeconds);
-    // A provider that refuses a request works; one that says how long to wait is paused and not broken.
-    const isPaused = code === 'provider_rate_limit' && retryAfterSeconds !== null;
-    this.#end(code === 'provider_bad_request' || isPaused ? 'nothing' : 'failure');
+  failed({ code, retryAfterSeconds, isProvoked }: Readonly<CallFailure>): void {
+    // A provider that refuses a request works.
+    if (code === 'provider_bad_request') this.answered();
+    const pauseSeconds = asksForPause.has(code) ? (retryAfterSeconds ?? 0) : 0;
+    if (pauseSeconds > 0) this.#gate.pause(pauseSeconds);
+    // One that says how long to wait is paused and not broken.
+    const isPaused = code === 'provider_rate_limit' && pauseSeconds > 0;
+    this.#end(isPaused || isProvoked || provokedByClients.has(code) ? 'nothing' : 'failure');
   }
 
   #end(verdict: Verdict): void {
@@ -138,8 +162,9 @@ export class Gates {
     this.#observer = observer;
   }
 
-  at(provider: Provider, model: string): Gate {
-    const name = JSON.stringify([provider.id, provider.baseUrl, model]);
+  /** With another address or another key it is another provider, of which nothing is known yet. */
+  at(provider: Provider, model: string, apiKey: string | null = null): Gate {
+    const name = JSON.stringify([provider.id, provider.baseUrl, `${Bun.hash(apiKey ?? '')}`, model]);
     const gate =
       this.#gates.get(name) ?? new Gate(provider, model, this.#loadOf(provider.id), this.#observer);
     this.#gates.set(name, gate);

@@ -14,18 +14,23 @@ const model = (id: string, providers: string) =>
 const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
-  brittle: { name: Brittle, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 400 } }
+  brittle: { name: Brittle, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 60000 } }
+  quick:   { name: Quick, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 400 } }
+  single:  { name: Single, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, max_concurrency: 1, circuit: { failures: 1, open_ms: 200 } }
   steady:  { name: Steady, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY }
   narrow:  { name: Narrow, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, max_concurrency: 2 }
 models:
 ${model('opens', '[brittle]')}
-${model('recovers', '[brittle]')}
-${model('relapses', '[brittle]')}
+${model('recovers', '[quick]')}
+${model('relapses', '[quick]')}
 ${model('breaks-midway', '[brittle]')}
 ${model('refuses', '[brittle]')}
 ${model('backed', '[brittle, { provider: steady, upstream_model: backed-by-steady }]')}
+${model('left', '[brittle, { provider: steady, upstream_model: left-by-steady }]')}
 ${model('limits', '[brittle]')}
 ${model('narrow', '[narrow]')}
+${model('single', '[single]')}
+${model('streams', '[quick]')}
 ${model('shared', '[{ provider: brittle, weight: 3 }, { provider: steady, upstream_model: shared-by-steady, weight: 1 }]')}
 `;
 
@@ -39,12 +44,28 @@ beforeAll(async () => {
 
 afterAll(() => fixture.close());
 
-function chat(model: string, content: string, more = {}): Promise<Response> {
+function chat(
+  model: string,
+  content: string,
+  more = {},
+  asKey = key,
+  signal: AbortSignal | null = null,
+): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${asKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model, messages: [{ role: 'user', content }], ...more }),
+    signal,
   });
+}
+
+/** Asks, and goes before there is an answer. */
+async function leave(model: string, content: string, more: object): Promise<void> {
+  const left = new AbortController();
+  const leaving = chat(model, content, more, key, left.signal);
+  await Bun.sleep(40);
+  left.abort();
+  await leaving.catch(() => undefined);
 }
 
 async function codeOf(response: Response): Promise<string> {
@@ -125,17 +146,37 @@ test('streams that break off count as failures', async () => {
 test('requests that the provider refuses, and clients that leave, do not open it', async () => {
   for (let count = 0; count < 5; count += 1)
     expect(await codeOfChat('refuses', '[[status 400]]')).toBe('provider_bad_request');
-  const left = new AbortController();
-  const leaving = fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'refuses', messages: [{ role: 'user', content: '[[delay 100]] x' }] }),
-    signal: left.signal,
-  });
-  await Bun.sleep(30);
-  left.abort();
-  await leaving.catch(() => undefined);
+  for (let count = 0; count < 4; count += 1) {
+    await leave('refuses', '[[delay 100]] x', {});
+    await leave('refuses', '[[chunk-delay 100]] a b c d e f g h', { stream: true });
+  }
   expect(await codeOfChat('refuses', 'hello')).toBe('completed');
+});
+
+test('whoever is not admitted gives the place back, and the probe too', async () => {
+  const poor = await fixture.customer('0.000001');
+  const asPoor = () => chat('single', 'too dear', {}, poor.key);
+  for (let count = 0; count < 3; count += 1) expect((await asPoor()).status).toBe(402);
+  expect(await codeOfChat('single', 'hello')).toBe('completed');
+  expect(await codeOfChat('single', '[[status 503]]')).toBe('provider_unavailable');
+  await Bun.sleep(250);
+  for (let count = 0; count < 3; count += 1) expect((await asPoor()).status).toBe(402);
+  expect(await codeOfChat('single', 'hello')).toBe('completed');
+});
+
+test('a stream that answers a probe lets the others in at once', async () => {
+  await open('streams');
+  await Bun.sleep(450);
+  const probe = await chat('streams', '[[long 40]] [[chunk-delay 50]]', { stream: true });
+  expect(await codeOfChat('streams', 'hello')).toBe('completed');
+  await probe.text();
+});
+
+test('nobody else is asked for a client that has gone', async () => {
+  await leave('left', '[[delay 150]] [[status 503]]', {});
+  while (callsOf('left') === 0) await Bun.sleep(20);
+  await Bun.sleep(200);
+  expect(callsOf('left-by-steady')).toBe(0);
 });
 
 test('with another provider behind it, an OPEN circuit costs one call and no attempt', async () => {

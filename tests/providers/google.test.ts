@@ -10,6 +10,7 @@ import { usualDialect } from '../../src/providers/dialect.ts';
 import { google } from '../../src/providers/google.ts';
 import { callId, readCallId } from '../../src/providers/google-request.ts';
 import { ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import { emptyCall } from '../support/provider.ts';
 
 const generationId = 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6';
 const upstream: Upstream = {
@@ -22,17 +23,8 @@ const upstream: Upstream = {
 };
 
 const plain: ChatCall = {
+  ...emptyCall,
   messages: [{ role: 'user', content: 'Hello' }],
-  temperature: null,
-  maxTokens: null,
-  topP: null,
-  stop: null,
-  presencePenalty: null,
-  tools: null,
-  toolChoice: null,
-  parallelToolCalls: null,
-  responseFormat: null,
-  seed: null,
 };
 
 const fixture = (name: string) => readFileSync(join(import.meta.dir, 'fixtures/google', name), 'utf8');

@@ -11,6 +11,7 @@ import type { ChatAnswer, ChatCall, ChatEvent } from '../../src/providers/chat.t
 import { type Dialect, usualDialect } from '../../src/providers/dialect.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import { emptyCall } from '../support/provider.ts';
 
 const upstream: Upstream = {
   baseUrl: 'https://api.example/v1',
@@ -21,17 +22,8 @@ const upstream: Upstream = {
   generationId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
 };
 const plainCall: ChatCall = {
+  ...emptyCall,
   messages: [{ role: 'user', content: 'When does the ferry leave?' }],
-  temperature: null,
-  maxTokens: null,
-  topP: null,
-  stop: null,
-  presencePenalty: null,
-  tools: null,
-  toolChoice: null,
-  parallelToolCalls: null,
-  responseFormat: null,
-  seed: null,
 };
 
 const fixture = (name: string) => readFileSync(join(import.meta.dir, 'fixtures', 'openai', name), 'utf8');

@@ -264,6 +264,10 @@ const connections: readonly Row[] = [
 const jsonHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n';
 
+const fixedJson = (body: string) => `${jsonHead}content-length: ${body.length}\r\n\r\n${body}`;
+const megabyte = 1_048_576;
+const chunk = `${megabyte.toString(16)}\r\n${' '.repeat(megabyte)}\r\n`;
+
 const wire: readonly Row[] = [
   both(
     'something that is not HTTP',
@@ -299,6 +303,22 @@ const wire: readonly Row[] = [
     cause: { bytes: `${streamHead}\r\ndata: {"choices":[{"index":0,"delta":{"content":"\xff"}}]}\n\n` },
     whole: unreadable,
     stream: brokenEarly('malformed_stream_chunk'),
+  },
+  {
+    name: 'an answer that is not UTF-8',
+    cause: {
+      bytes: fixedJson('{"choices":[{"index":0,"message":{"content":"\xff"},"finish_reason":"stop"}]}'),
+    },
+    whole: unreadable,
+    stream: unopened,
+  },
+  {
+    name: 'far more than it announced, in chunks',
+    cause: {
+      bytes: `${jsonHead}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(34)}0\r\n\r\n`,
+    },
+    whole: unreadable,
+    stream: unopened,
   },
   {
     name: 'JSON of another kind',

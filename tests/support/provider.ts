@@ -1,5 +1,21 @@
 import type { Capabilities, Model, Provider } from '../../src/models/model.ts';
+import type { ChatCall } from '../../src/providers/chat.ts';
 import { usualDialect } from '../../src/providers/dialect.ts';
+
+/** A call that asks for nothing. */
+export const emptyCall: ChatCall = {
+  messages: [],
+  temperature: null,
+  maxTokens: null,
+  topP: null,
+  stop: null,
+  presencePenalty: null,
+  tools: null,
+  toolChoice: null,
+  parallelToolCalls: null,
+  responseFormat: null,
+  seed: null,
+};
 
 /** A provider as the catalogue would describe it. */
 export function testProvider(changes: Partial<Provider> = {}): Provider {

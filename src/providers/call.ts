@@ -1,0 +1,89 @@
+/** The clocks of a call to a provider, whatever it asks for. */
+import { type Deadline, Deadlines } from '../lib/deadlines.ts';
+import type { Line } from './line.ts';
+
+/**
+ * How long each part of a call may take. They nest: connecting counts towards the first byte, and everything towards
+ * the total. `idleMs` is the time between two pieces of an answer.
+ */
+export type Timeouts = Readonly<{ connectMs: number; firstByteMs: number; idleMs: number; totalMs: number }>;
+
+/** The way to a provider. */
+export type Link = Readonly<{ line: Line; timeouts: Timeouts }>;
+
+const deadlines = new Deadlines();
+
+/** The calls under way, to be ended when the process stops. */
+const underWay = new Set<Call>();
+let isOver = false;
+
+/** Ends every call, and those that would begin. Each fails as if its provider had not answered in time. */
+export function endAllCalls(): void {
+  isOver = true;
+  for (const call of underWay) call.timeOut();
+}
+
+/** One call: what can end it early, and why it ended. Only the time in which the provider is waited for is its own. */
+export class Call {
+  readonly controller = new AbortController();
+  isTimedOut = false;
+  readonly #link: Link;
+  readonly #deadline: Deadline;
+  /** What is left of the whole call's time, as of `#waitingSinceMs`. */
+  #leftMs: number;
+  #waitingSinceMs: number | null = performance.now();
+  #isAnswered = false;
+
+  constructor(link: Link) {
+    const { connectMs, firstByteMs, totalMs } = link.timeouts;
+    this.#link = link;
+    this.#leftMs = totalMs;
+    this.#deadline = deadlines.start(Math.min(firstByteMs, totalMs), () => this.timeOut());
+    link.line.watch(connectMs, () => {
+      if (!this.#isAnswered) this.timeOut();
+    });
+    underWay.add(this);
+    if (isOver) this.timeOut();
+  }
+
+  /** The provider has answered, whatever it says. */
+  answered(): void {
+    this.#isAnswered = true;
+    this.#link.line.heard();
+  }
+
+  /** Gives the provider time for the next piece, within what the whole call may take. */
+  awaitPiece(): void {
+    this.#countWaiting();
+    this.#waitingSinceMs = performance.now();
+    this.#deadline.extend(Math.min(this.#link.timeouts.idleMs, this.#leftMs));
+  }
+
+  /** Stops the provider's clock: it is the client who is waited for now. */
+  rest(): void {
+    this.#countWaiting();
+    this.#deadline.extend(Number.POSITIVE_INFINITY);
+  }
+
+  timeOut(): void {
+    this.isTimedOut = true;
+    this.controller.abort();
+  }
+
+  close(): void {
+    this.#isAnswered = true;
+    this.#deadline.clear();
+    underWay.delete(this);
+  }
+
+  /** Closes the connection too. */
+  end(): void {
+    this.close();
+    this.controller.abort();
+  }
+
+  #countWaiting(): void {
+    if (this.#waitingSinceMs !== null) this.#leftMs -= performance.now() - this.#waitingSinceMs;
+    this.#waitingSinceMs = null;
+  }
+}

@@ -1,0 +1,89 @@
+/** Arguments on their way between a text of JSON and an object: nothing of them is lost, and nothing takes too long. */
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import type { ChatMessage } from '../../src/providers/chat.ts';
+import { chatAdapters } from '../../src/providers/chat-call.ts';
+import { usualDialect } from '../../src/providers/dialect.ts';
+import {
+  areReadable,
+  readArguments,
+  readResult,
+  writeArguments,
+} from '../../src/providers/tool-arguments.ts';
+
+const upstream = {
+  baseUrl: 'http://x',
+  apiKey: null,
+  model: 'gemini-2.5-pro',
+  maxOutputTokens: null,
+  dialect: usualDialect,
+  generationId: 'req_1',
+};
+const large = '{"id":12345678901234567890,"far":-1e400,"near":0.1,"deep":[{"x":9007199254740993}]}';
+
+describe('numbers that JavaScript cannot hold', () => {
+  test('survive in arguments', () => {
+    expect(JSON.stringify(readArguments(large))).toBe(large);
+    expect(writeArguments(readArguments(large))).toBe(large);
+  });
+
+  test.each([
+    [
+      'anthropic',
+      `{"content":[{"type":"tool_use","id":"a","name":"look","input":${large}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`,
+    ],
+    [
+      'google',
+      `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"look","args":${large}}}]},"finishReason":"STOP"}]}`,
+    ],
+  ] as const)('survive in a whole answer of %s', async (format, body) => {
+    const { parseJson } = await import('../../src/providers/wire.ts');
+    const { toolCalls } = chatAdapters[format].readAnswer(parseJson(body), upstream);
+    expect(toolCalls[0]?.arguments).toBe(large);
+  });
+
+  test('survive in a stream of google', () => {
+    const read = chatAdapters.google.openReader(upstream);
+    const events = read(
+      `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"look","args":${large}}}]}}]}`,
+    );
+    expect(events).toContainEqual({ type: 'tool_arguments', index: 0, text: large });
+  });
+});
+
+test('any object survives both ways', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 5 })), (value) => {
+      const text = JSON.stringify(value);
+      expect(writeArguments(readArguments(text))).toBe(text);
+    }),
+  );
+});
+
+test.each(['[]', '3', '"x"', 'null', '{', '{"a":1}x', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`])(
+  '%p is no arguments, and as a result only text',
+  (text) => {
+    expect(readArguments(text)).toBeNull();
+    expect(readResult(text)).toBeNull();
+  },
+);
+
+test('no arguments at all are an empty object; an empty result is text', () => {
+  expect(readArguments(' ')).toEqual({});
+  expect(readResult(' ')).toBeNull();
+});
+
+const calling = (...texts: string[]): ChatMessage[] => [
+  {
+    role: 'assistant',
+    content: null,
+    toolCalls: texts.map((text, index) => ({ id: `${index}`, name: 'look', arguments: text })),
+  },
+];
+
+test('values are counted over all calls together, and what stands in strings is not counted', () => {
+  expect(areReadable(calling(`{"a":[${'0,'.repeat(99_990)}0]}`))).toBe(true);
+  expect(areReadable(calling(`{"a":[${'0,'.repeat(100_010)}0]}`))).toBe(false);
+  expect(areReadable(calling(...new Array<string>(20).fill(`[${'[],'.repeat(5_000)}0]`)))).toBe(false);
+  expect(areReadable(calling(JSON.stringify({ file: ',:[\\"'.repeat(200_000) })))).toBe(true);
+});
