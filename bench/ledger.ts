@@ -154,6 +154,7 @@ async function runPair(ledger: Ledger, { nodeId, ...owner }: Owner): Promise<boo
   const hold: Hold = {
     kind: 'hold',
     generation,
+    claimedName: null,
     nodeId,
     provider: attempt.provider,
     amount: 300_000_000n,
@@ -173,6 +174,7 @@ async function runPair(ledger: Ledger, { nodeId, ...owner }: Owner): Promise<boo
     whenShort: 'withhold',
     loss: null,
     attempts: [{ ...attempt, status: 'succeeded', completedAtMs, upstreamStatus: 200 }],
+    kept: null,
     completedAtMs,
     latencyMs: completedAtMs - createdAtMs,
     timeToFirstTokenMs: null,

@@ -22,6 +22,10 @@ async function main(words: readonly string[]): Promise<number> {
     const burst = await admit(command.admissionRounds, command.chaos.seed);
     return burst.exitCode;
   }
+  if (command.retriedNames !== null) {
+    const retries = await printed('retries.ts', ['--names', `${command.retriedNames}`]);
+    return retries.exitCode;
+  }
   const result = await runChaos(command.chaos);
   console.log(formatReport(result));
   const isGood = result.findings.every(isTrue) && timingsOf(result).every(isInTime);
@@ -34,10 +38,13 @@ async function main(words: readonly string[]): Promise<number> {
   return isGood ? burst.exitCode : 1;
 }
 
-/** The bursts run in a process of their own, which may open as many connections as it needs. */
-async function admit(rounds: number, seed: number): Promise<CommandResult> {
-  const words = ['--rounds', `${rounds}`, '--seed', `${seed}`];
-  const result = await runWithManyConnections('admission.ts', words);
+function admit(rounds: number, seed: number): Promise<CommandResult> {
+  return printed('admission.ts', ['--rounds', `${rounds}`, '--seed', `${seed}`]);
+}
+
+/** In a process of its own, which may open as many connections as it needs. */
+async function printed(program: string, words: readonly string[]): Promise<CommandResult> {
+  const result = await runWithManyConnections(program, words);
   console.log(result.stdout + result.stderr);
   return result;
 }

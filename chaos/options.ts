@@ -23,12 +23,15 @@ export const shortForm: ChaosOptions = {
 
 export const usage = `npm run chaos -- [--seconds N | --gateway-kills N --database-kills N]
                  [--connections N] [--seed N] [--away MS] [--write]
-npm run chaos -- --admission ROUNDS [--seed N]`;
+npm run chaos -- --admission ROUNDS [--seed N]
+npm run chaos -- --retries NAMES`;
 
 export type Command = Readonly<{
   chaos: ChaosOptions;
   /** Rounds of the admission burst, run instead of the kills. */
   admissionRounds: number | null;
+  /** Names for the retries, run instead of the kills. */
+  retriedNames: number | null;
   write: boolean;
 }>;
 
@@ -44,6 +47,7 @@ export function readOptions(words: readonly string[]): Command {
       seed: { type: 'string' },
       away: { type: 'string' },
       admission: { type: 'string' },
+      retries: { type: 'string' },
       write: { type: 'boolean', default: false },
     },
   });
@@ -58,6 +62,7 @@ export function readOptions(words: readonly string[]): Command {
       awayMs: count('away', values.away, shortForm.awayMs),
     },
     admissionRounds: values.admission === undefined ? null : count('admission', values.admission),
+    retriedNames: values.retries === undefined ? null : count('retries', values.retries),
     write: values.write,
   };
 }

@@ -6,6 +6,8 @@ import { resolve } from 'node:path';
 import { type LogLevel, logLevels } from './lib/log.ts';
 import { OperatorError } from './lib/operator-error.ts';
 
+const shortestSecret = 32;
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The PostgreSQL settings without which a committed charge can be lost. */
@@ -24,6 +26,10 @@ export type Config = Readonly<{
   dataFolder: string;
   catalogFile: string;
   publicUrl: string | null;
+  /** Signs and encrypts; null means that the gateway makes its own. */
+  authSecret: string | null;
+  /** How long Generations are kept; null means forever. */
+  generationRetentionDays: number | null;
   logLevel: LogLevel;
   /** Whether the environment names a proxy, which calls to providers then leave through. */
   isProxied: boolean;
@@ -40,6 +46,8 @@ export function readConfig(environment: Environment = process.env): Config {
     dataFolder: resolve(environment.TOLLGATE_DATA || '.tollgate'),
     catalogFile: resolve(environment.TOLLGATE_CATALOG || 'catalog.yaml'),
     publicUrl: readPublicUrl(environment),
+    authSecret: readAuthSecret(environment),
+    generationRetentionDays: readRetention(environment),
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),
     isProxied: proxyVariables.some((name) => environment[name]),
     secret: (name) => readSecret(environment, name),
@@ -103,6 +111,21 @@ function readPublicUrl(environment: Environment): string | null {
   throw new OperatorError(
     `PUBLIC_URL must be an address such as https://gateway.example.com, but is "${text}".`,
   );
+}
+
+/** A short one could be guessed, and with it every cursor and session. */
+function readAuthSecret(environment: Environment): string | null {
+  const text = readSecret(environment, 'AUTH_SECRET');
+  if (text === null || text.length >= shortestSecret) return text;
+  throw new OperatorError(
+    `AUTH_SECRET must have at least ${shortestSecret} characters. Make one with: openssl rand -base64 32`,
+  );
+}
+
+/** A hundred years is as good as forever, and still a date. */
+function readRetention(environment: Environment): number | null {
+  const name = 'GENERATION_RETENTION_DAYS';
+  return environment[name] ? readInteger(environment, name, 0, 1, 36_500) : null;
 }
 
 function readSecret(environment: Environment, name: string): string | null {

@@ -4,7 +4,10 @@ import type { Config } from './config.ts';
 import { type Database, explainRefusal, openDatabase, readinessOf } from './database/connection.ts';
 import { migrate } from './database/migrate.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
+import { keepRetention } from './database/retention.ts';
 import { prepareDemo } from './demo.ts';
+import { errorResponse } from './http/error-response.ts';
+import { openIdempotency } from './idempotency/once.ts';
 import { AbandonedStreams } from './inference/abandoned-streams.ts';
 import { Admitter } from './inference/admit.ts';
 import type { OpenGeneration } from './inference/generation.ts';
@@ -17,8 +20,10 @@ import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { Closers } from './operations/closers.ts';
 import { listen } from './operations/listen.ts';
+import { openSecret } from './operations/secret.ts';
 import { listenForSignals, type Signals } from './operations/signals.ts';
 import { showWelcome } from './operations/welcome.ts';
+import { endAllCalls } from './providers/call.ts';
 import { createRoutes } from './routes.ts';
 import { followCatalog } from './routing/active-catalog.ts';
 
@@ -46,6 +51,9 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
   const applied = await migrate(database.sql);
   if (applied.length > 0) log.info('database migrated', { count: applied.length });
   closers.add('partitions', keepPartitionsAhead(database.sql, log));
+  if (config.generationRetentionDays !== null)
+    closers.add('retention', keepRetention(database.openDedicated, config.generationRetentionDays, log));
+  const deriveKey = await openSecret(config, database.sql, log);
 
   const catalog = await followCatalog(config.catalogFile, config, database.sql, log);
   closers.add('catalogue', catalog.close);
@@ -55,6 +63,8 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
   closers.add('keys', keys.close);
   const { ledger, node } = await startLedger(config, database, log, closers);
 
+  const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), node.id, errorResponse, log);
+  closers.add('idempotency', idempotency.close);
   let isDraining = false;
   const abandoned = new AbandonedStreams();
   const services = {
@@ -62,9 +72,11 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
     sql: database.sql,
     keys,
     catalog: catalog.current,
-    admitter: new Admitter(ledger, node.id),
+    admitter: new Admitter(ledger, node.id, log),
     noteAttempts: (generation: OpenGeneration) => noteAttempts(database.sql, generation),
     abandoned,
+    idempotency,
+    deriveKey,
     isDraining: () => isDraining,
     isDatabaseReachable: readinessOf(database.sql),
   };
@@ -79,6 +91,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
       isDraining = true;
       await server.drain(ledger.isBusy);
       abandoned.giveUp();
+      endAllCalls();
       await server.end(ledger.isBusy);
     },
   };

@@ -1,5 +1,5 @@
 /** The ledger against a real PostgreSQL: idempotence, isolation of refusals, dead nodes, and any sequence of all of it. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
 import { SQL } from 'bun';
 import fc from 'fast-check';
@@ -79,7 +79,15 @@ function hold(owner: Customer, amount: bigint, node = nodeId): Hold {
     priceListId,
     createdAtMs: Date.now(),
   };
-  return { kind: 'hold', generation, nodeId: node, provider: 'P', amount, attempts: [attempt] };
+  return {
+    kind: 'hold',
+    generation,
+    claimedName: null,
+    nodeId: node,
+    provider: 'P',
+    amount,
+    attempts: [attempt],
+  };
 }
 
 function settlement(
@@ -98,6 +106,7 @@ function settlement(
     whenShort: 'withhold',
     loss: null,
     attempts: [{ ...attempt, status: 'succeeded', completedAtMs: Date.now(), upstreamStatus: 200 }],
+    kept: null,
     completedAtMs: Date.now(),
     latencyMs: 5,
     timeToFirstTokenMs: null,
@@ -357,3 +366,62 @@ test('after any sequence of batches, sent once, twice or cut off at any moment, 
   );
   await connection.close();
 }, 120_000);
+
+describe('a request with a name', () => {
+  const name = 'ab'.repeat(32);
+  const answer = { name, answer: 'd2hvbGU=', answerWhenShort: 'c2hvcnQ=' };
+
+  async function claim({ generation }: Hold): Promise<void> {
+    await database.sql`
+      insert into idempotent_requests (key_id, name_hash, body_hash, request_id, node_id, expires_at)
+      values (${generation.keyId}, decode(${name}, 'hex'), decode(${name}, 'hex'), ${generation.id}, ${nodeId},
+              now() + interval '1 day')
+      on conflict (key_id, name_hash) do update set request_id = excluded.request_id`;
+  }
+
+  async function keptFor({ keyId }: Customer): Promise<string | null> {
+    const [row] = await database.sql`
+      select convert_from(answer, 'UTF8') as answer from idempotent_requests where key_id = ${keyId}`;
+    return row.answer;
+  }
+
+  test('is admitted only for whoever has its claim, and others in the batch do not suffer', async () => {
+    const owner = await customer(100n);
+    const mine = { ...hold(owner, 10n), claimedName: name };
+    const taken = { ...hold(owner, 10n), claimedName: name };
+    await claim(mine);
+    const results = await Promise.allSettled([
+      ledger.hold(mine),
+      ledger.hold(taken),
+      ledger.hold(hold(owner, 10n)),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(await money(owner)).toEqual({ balance: '100', held: '20' });
+  });
+
+  test.each([
+    ['paid for', 30n, 'write_off', 'whole'],
+    ['not paid for, but delivered', 300n, 'write_off', 'short'],
+    ['withheld', 300n, 'withhold', null],
+  ] as const)('keeps the answer with the charge: %s', async (_what, cost, whenShort, kept) => {
+    const owner = await customer(100n);
+    const held = { ...hold(owner, 40n), claimedName: name };
+    await claim(held);
+    await ledger.hold(held);
+    const unseen = { ...answer, answerWhenShort: whenShort === 'withhold' ? null : answer.answerWhenShort };
+    await ledger.settle(settlement(held, cost, { kept: unseen, whenShort }));
+    expect(await keptFor(owner)).toBe(kept);
+    await expectSound();
+  });
+
+  test('keeps nothing for whoever was given up before', async () => {
+    const owner = await customer(100n);
+    const held = { ...hold(owner, 40n), claimedName: name };
+    await claim(held);
+    await ledger.hold(held);
+    await ledger.settle(settlement(held, null, { errorCode: 'gateway_interrupted' }));
+    expect(await ledger.settle(settlement(held, 30n, { kept: answer }))).toBe('interrupted');
+    expect(await keptFor(owner)).toBeNull();
+    expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+  });
+});

@@ -2,9 +2,12 @@
 import { ApiError } from '../errors.ts';
 import type { RequestContext } from '../http/context.ts';
 import { readJsonBody } from '../http/json-body.ts';
+import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts';
+import type { Claim } from '../idempotency/claim.ts';
 import { authenticate } from '../keys/authenticate.ts';
+import type { ApiKey } from '../keys/key-store.ts';
 import { resolveModel } from '../models/access.ts';
 import { costAtRates, dearestTokenRates } from '../pricing/cost.ts';
 import { inOrder, Turns } from '../routing/candidates.ts';
@@ -14,13 +17,28 @@ import { parseChat } from './parse.ts';
 import { answerAsStream } from './stream.ts';
 import { answerWhole } from './whole.ts';
 
-export async function createChatCompletion(
+export async function createChatCompletion(request: Request, context: RequestContext): Promise<Response> {
+  const { services } = context;
+  const key = await lookUp('api_keys_lookup_failed', () =>
+    authenticate(request.headers.get('authorization'), services.keys),
+  );
+  readQuery(request.url, []);
+  const body = await readJsonBody(request);
+  return await services.idempotency.once(
+    request,
+    { id: context.id, keyId: key.id, route: 'chat', body },
+    (claim) => complete(request, context, key, body, claim),
+  );
+}
+
+async function complete(
   request: Request,
   { services, id, requestId }: RequestContext,
+  key: ApiKey,
+  body: unknown,
+  claim: Claim | null,
 ): Promise<Response> {
-  const key = await authenticate(request.headers.get('authorization'), services.keys);
-  readQuery(request.url, []);
-  const chat = parseChat(await readJsonBody(request));
+  const chat = parseChat(body);
   const active = services.catalog();
   const model = resolveModel(active.catalog, chat.model, 'chat', {
     allowedModels: key.allowedModels,
@@ -32,6 +50,7 @@ export async function createChatCompletion(
   const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat.call);
   const bounds = tokenBounds(chat, model);
   const hold = costAtRates(dearestTokenRates(price, bounds.inputTokens), bounds).total;
+  const priceListId = await active.priceList.number();
   const turns = new Turns(inOrder(candidates, Math.random));
   const { generation, rate } = await services.admitter.admit({
     id,
@@ -39,17 +58,26 @@ export async function createChatCompletion(
     workload: 'chat',
     model: model.id,
     streaming: chat.stream,
-    priceListId: active.priceListId,
+    priceListId,
     provider: candidates[0]?.connection.provider.name ?? '',
     turn: turns.current,
+    claimedName: claim?.request.name ?? null,
     hold,
   });
   if (request.signal.aborted) {
     await generation.abandon();
     return new Response();
   }
-  const { maxOutputTokens } = model;
-  const run = { requestId, chat, maxOutputTokens, price, generation, turns, client: request.signal };
+  const run = {
+    requestId,
+    chat,
+    maxOutputTokens: bounds.outputTokens,
+    price,
+    generation,
+    turns,
+    claim,
+    client: request.signal,
+  };
   const response = chat.stream
     ? await answerAsStream(run, services)
     : await answerWhole(run, services.noteAttempts);

@@ -11,8 +11,8 @@ import type { Log } from '../lib/log.ts';
 import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
 import { ProviderError } from '../providers/upstream.ts';
-import type { Candidate } from '../routing/candidates.ts';
-import { billed, type ChatRun, upstreamOf } from './chat-run.ts';
+import { type Candidate, upstreamOf } from '../routing/candidates.ts';
+import { billed, type ChatRun } from './chat-run.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';
 
@@ -21,12 +21,14 @@ export type StreamServices = Readonly<{ abandoned: AbandonedStreams; log: Log; n
 type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEvent[] }>;
 
 export async function answerAsStream(run: ChatRun, services: StreamServices): Promise<Response> {
-  const { generation, turns, client: signal } = run;
+  const { generation, turns, claim, client: signal } = run;
   try {
     const opened = await attemptInTurn(generation, turns, signal, services.noteAttempts, (candidate) =>
       open(run, candidate),
     );
     generation.noteFirstToken();
+    // From here on the stream itself says what becomes of the claim.
+    claim?.handOver();
     return streamResponse(eventStreamHeaders(), signal, (client) => deliver(run, opened, client, services));
   } catch (error) {
     // Some failures have no status of their own: they are told inside a stream even when it is otherwise empty.
@@ -37,17 +39,26 @@ export async function answerAsStream(run: ChatRun, services: StreamServices): Pr
   }
 }
 
+const eventStreamType = 'text/event-stream; charset=utf-8';
+
 function eventStreamHeaders(): Headers {
-  return new Headers({ 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+  return new Headers({ 'content-type': eventStreamType, 'cache-control': 'no-cache' });
 }
 
 async function open(run: ChatRun, candidate: Candidate): Promise<OpenedStream> {
-  const stream = await streamChat(candidate.connection, run.chat.call, upstreamOf(candidate, run));
+  const stream = await streamChat(
+    candidate.connection,
+    run.chat.call,
+    upstreamOf(candidate, run.requestId, run.maxOutputTokens),
+  );
+  // What comes before anything usable, such as an early usage, still counts.
+  const first: ChatEvent[] = [];
   try {
     for (;;) {
-      const first = await stream.next();
-      if (first?.some(isUsable)) return { stream, first };
-      if (first === null || first.some(({ type }) => type === 'end')) {
+      const next = await stream.next();
+      first.push(...(next ?? []));
+      if (next?.some(isUsable)) return { stream, first };
+      if (next === null || next.some(({ type }) => type === 'end')) {
         throw new ProviderError('empty_provider_stream', stream.status);
       }
     }
@@ -58,7 +69,7 @@ async function open(run: ChatRun, candidate: Candidate): Promise<OpenedStream> {
 }
 
 /** How reading from the provider ended. */
-type Outcome = Readonly<{ failure: ErrorCode | null; wasCut: boolean }>;
+type Outcome = Readonly<{ failure: ErrorCode | null; wasCut: boolean; isProvoked?: boolean }>;
 
 /** Never throws: by now the client can only be told in the stream. */
 async function deliver(
@@ -73,6 +84,7 @@ async function deliver(
     run.chat.model,
   );
   const progress = new StreamProgress(chunks);
+  if (run.claim !== null) client.record();
   let outcome: Outcome;
   try {
     outcome = await relay(stream, first, progress, chunks, client, services);
@@ -81,11 +93,17 @@ async function deliver(
     outcome = { failure: 'streaming_error', wasCut: true };
   }
   stream.close();
-  const problem = await settle(run, stream.status, progress, outcome, client.isGone);
+  endAttempt(run, stream.status, outcome);
+  const last = run.chat.includeUsage && progress.usage !== null ? chunks.usage(progress.usage) : '';
+  const kept = keptStream(run, client.transcript, outcome.failure === null ? last : '');
+  const ending = endingOf(run, progress, outcome.failure, client.isGone, kept);
+  const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.failure;
+  // What the ledger keeps with the charge, now or once it can be reached, is answered again. The rest runs anew.
+  const isKept = ending.kept !== null && problem !== 'billing_consistency_error';
+  if (!isKept) await run.claim?.release();
   // A failure of the stream itself was told when it happened.
   if (problem !== null && problem !== progress.failure) await client.write(errorEvent(new ApiError(problem)));
-  if (problem === null && run.chat.includeUsage && progress.usage !== null)
-    await client.write(chunks.usage(progress.usage));
+  if (problem === null && last !== '') await client.write(last);
   await client.write(endOfStream);
 }
 
@@ -116,38 +134,40 @@ async function relay(
       }
       if (progress.isEnded) break;
       if (client.isGone || progress.failure !== null) {
-        reading ??= abandoned.begin();
+        reading ??= abandoned.begin(stream.close);
         if (reading === null) return { failure: progress.failure, wasCut: true };
-        events = await reading.within(stream.next());
-        if (reading.isOver()) return { failure: progress.failure, wasCut: true };
-      } else {
-        events = await stream.next();
       }
+      events = await stream.next();
     }
     return { failure: progress.missing(), wasCut: false };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
+    if (reading?.isOver()) return { failure: progress.failure, wasCut: true };
     // A finished answer with its usage is whole, even if the connection broke before the last marker. A failure that the
     // client has been told of stays what it was.
-    return { failure: progress.missing() === null ? null : (progress.failure ?? error.code), wasCut: false };
+    const failure = progress.missing() === null ? null : (progress.failure ?? error.code);
+    return { failure, wasCut: false, isProvoked: error.isProvoked };
   } finally {
     reading?.end();
   }
 }
 
-async function settle(
-  run: ChatRun,
+/** The whole of the stream for retries, as it ends with what is left to be written and, should it not be paid for, with that. */
+function keptStream({ claim }: ChatRun, transcript: string | null, last: string): Ending['kept'] {
+  if (claim === null || transcript === null) return null;
+  const unpaid = transcript + errorEvent(new ApiError('insufficient_balance')) + endOfStream;
+  return claim.kept(transcript + last + endOfStream, eventStreamType, unpaid);
+}
+
+function endAttempt(
+  { generation }: ChatRun,
   status: number,
-  progress: StreamProgress,
-  { failure: problem, wasCut }: Outcome,
-  isGone: boolean,
-): Promise<ErrorCode | null> {
-  const { generation } = run;
+  { failure: problem, wasCut, isProvoked = false }: Outcome,
+): void {
   const isProviderFault = problem !== null && problem !== 'usage_missing' && problem !== 'streaming_error';
-  if (isProviderFault) generation.attemptFailed(problem, status);
+  if (isProviderFault) generation.attemptFailed(new ProviderError(problem, status, null, isProvoked));
   else if (wasCut) generation.attemptCancelled(status);
   else generation.attemptSucceeded(status);
-  return (await settleAfterDelivery(generation, endingOf(run, progress, problem, isGone))) ?? problem;
 }
 
 function endingOf(
@@ -155,16 +175,17 @@ function endingOf(
   { usage, isFinished }: StreamProgress,
   problem: ErrorCode | null,
   isGone: boolean,
+  kept: Ending['kept'],
 ): Ending {
   // What was delivered before a provider began to repeat itself was used, and is paid for like the rest.
   const isUsed = problem === null || problem === 'repeated_streaming_chunk_limit';
   const isBillable = usage !== null && isFinished && isUsed;
   if (isGone) {
-    if (isBillable) return billed(run, usage, 'cancelled', 'write_off');
+    if (isBillable) return billed(run, usage, 'cancelled', 'write_off', kept);
     return { ...failure('provider_stream_error', 'usage_missing'), status: 'cancelled', errorCode: null };
   }
   if (isBillable) {
-    const ending = billed(run, usage, 'completed', 'write_off');
+    const ending = billed(run, usage, 'completed', 'write_off', kept);
     return problem === null ? ending : { ...ending, status: 'failed', errorCode: problem };
   }
   return failure(problem ?? 'usage_missing', 'usage_missing');

@@ -12,6 +12,7 @@ export class ClientStream {
   /** Null for a client that had gone before anything could be written. */
   readonly #controller: ReadableStreamDirectController | null;
   #isGone: boolean;
+  #transcript: string | null = null;
   #isStalled = false;
   #leave: () => void = () => undefined;
 
@@ -29,8 +30,19 @@ export class ClientStream {
     return this.#isStalled;
   }
 
+  /** Keeps what is written from now on, whether anyone reads it or not. */
+  record(): void {
+    this.#transcript ??= '';
+  }
+
+  /** What was written since `record`; null without it. */
+  get transcript(): string | null {
+    return this.#transcript;
+  }
+
   /** Returns at once when the client keeps up; otherwise resolves when there is room again or nobody to read it. */
   write(text: string): undefined | Promise<void> {
+    if (this.#transcript !== null) this.#transcript += text;
     if (this.#isGone || this.#controller === null) return undefined;
     const taken = this.#controller.write(text);
     const flushed = this.#controller.flush();

@@ -1,8 +1,10 @@
 import type { SQL } from 'bun';
+import type { Idempotency } from '../idempotency/once.ts';
 import type { AbandonedStreams } from '../inference/abandoned-streams.ts';
 import type { Admitter } from '../inference/admit.ts';
 import type { NoteAttempts } from '../inference/run.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
+import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 
@@ -15,6 +17,9 @@ export type Services = Readonly<{
   admitter: Admitter;
   noteAttempts: NoteAttempts;
   abandoned: AbandonedStreams;
+  idempotency: Idempotency;
+  /** Keys for signing and encrypting, by purpose. */
+  deriveKey: DerivedKeys;
   isDraining: () => boolean;
   isDatabaseReachable: () => Promise<boolean>;
 }>;

@@ -3,6 +3,7 @@ import { ApiError, type RateLimit } from '../errors.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { HoldResult } from '../ledger/operations.ts';
+import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
 import type { Turn } from '../routing/candidates.ts';
 import { OpenGeneration, openAttempt } from './generation.ts';
@@ -18,6 +19,8 @@ export type Admission = Readonly<{
   /** The provider that is preferred, and the one that will be tried first; null when none can be. */
   provider: string;
   turn: Turn | null;
+  /** The name of the request, hashed, when it has one. */
+  claimedName: string | null;
   hold: Money;
 }>;
 
@@ -26,13 +29,15 @@ export type Admitted = Readonly<{ generation: OpenGeneration; rate: RateLimit }>
 export class Admitter {
   readonly #ledger: Ledger;
   readonly #nodeId: string;
+  readonly #log: Log;
   /**
    * Keys that were told to wait, and until when: a flood of one key costs the database nothing. What is known of a key
    * is read anew every few seconds and whenever it changes, and what was told to it goes with it.
    */
   readonly #waiting = new WeakMap<ApiKey, { untilMs: number; rate: RateLimit }>();
 
-  constructor(ledger: Ledger, nodeId: string) {
+  constructor(ledger: Ledger, nodeId: string, log: Log) {
+    this.#log = log;
     this.#ledger = ledger;
     this.#nodeId = nodeId;
   }
@@ -64,24 +69,30 @@ export class Admitter {
       attempt: openAttempt(1, turn.candidate.connection.provider.name, createdAtMs),
       permit: turn.permit,
     };
-    const generation = new OpenGeneration(facts, provider, first, this.#ledger);
-    const result = await this.#hold(generation, admission.hold);
+    const generation = new OpenGeneration(facts, provider, first, this.#ledger, this.#log);
+    const result = await this.#hold(generation, admission);
     if (result.outcome === 'refused') throw this.#refusal(admission.key, result);
     return { generation, rate: result.rate };
   }
 
-  async #hold({ facts, provider, attempts }: OpenGeneration, amount: Money): Promise<HoldResult> {
+  async #hold(
+    { facts, provider, attempts }: OpenGeneration,
+    { claimedName, hold: amount }: Admission,
+  ): Promise<HoldResult> {
     try {
       return await this.#ledger.hold({
         kind: 'hold',
         generation: facts,
+        claimedName,
         nodeId: this.#nodeId,
         provider,
         amount,
         attempts: [...attempts],
       });
     } catch (cause) {
-      throw new ApiError('balance_lookup_failed', { cause });
+      throw new ApiError(isAboutSpend(cause) ? 'monthly_spend_lookup_failed' : 'balance_lookup_failed', {
+        cause,
+      });
     }
   }
 
@@ -98,6 +109,11 @@ export class Admitter {
     this.#waiting.set(key, { untilMs: performance.now() + retryAfterMs, rate });
     return rateLimited(retryAfterMs, rate);
   }
+}
+
+/** Balance, limits and spend are read in one go; the database says which table it was that it could not read. */
+function isAboutSpend(cause: unknown): boolean {
+  return cause instanceof Error && cause.message.includes('api_key_meters');
 }
 
 function rateLimited(retryAfterMs: number, rate: RateLimit): ApiError {

@@ -9,6 +9,9 @@ import type {
   Settlement,
   SettlementResult,
 } from '../ledger/operations.ts';
+import { requestIdFromUuid } from '../lib/ids.ts';
+import type { Log } from '../lib/log.ts';
+import type { ProviderError } from '../providers/upstream.ts';
 import type { Turn } from '../routing/candidates.ts';
 import type { Permit } from '../routing/gate.ts';
 
@@ -20,11 +23,13 @@ export type Ending = Readonly<{
   cost: BilledCost | null;
   whenShort: Settlement['whenShort'];
   loss: Settlement['loss'];
+  kept: Settlement['kept'];
 }>;
 
 export class OpenGeneration {
   readonly facts: GenerationFacts;
   readonly #ledger: Ledger;
+  readonly #log: Log;
   readonly #attempts: Attempt[];
   /** The provider that was to serve it, when none could be tried. */
   readonly #preferred: string;
@@ -37,12 +42,14 @@ export class OpenGeneration {
     preferred: string,
     first: Readonly<{ attempt: Attempt; permit: Permit }> | null,
     ledger: Ledger,
+    log: Log,
   ) {
     this.facts = facts;
     this.#preferred = preferred;
     this.#attempts = first === null ? [] : [first.attempt];
     this.#permit = first?.permit ?? null;
     this.#ledger = ledger;
+    this.#log = log;
   }
 
   get attempts(): readonly Attempt[] {
@@ -63,12 +70,17 @@ export class OpenGeneration {
     this.#endAttempt('succeeded', upstreamStatus, null)?.succeeded();
   }
 
-  attemptFailed(
-    code: ErrorCode,
-    upstreamStatus: number | null,
-    retryAfterSeconds: number | null = null,
-  ): void {
-    this.#endAttempt('failed', upstreamStatus, code)?.failed(code, retryAfterSeconds);
+  attemptFailed(failure: ProviderError): void {
+    const { code, upstreamStatus } = failure;
+    // What a client may never see of it, because another provider takes over, its operator has to know.
+    this.#log.warn('attempt failed', {
+      requestId: requestIdFromUuid(this.facts.id),
+      model: this.facts.model,
+      provider: this.provider,
+      code,
+      ...(upstreamStatus === null ? {} : { upstreamStatus }),
+    });
+    this.#endAttempt('failed', upstreamStatus, code)?.failed(failure);
   }
 
   /** It ended for a reason that is not the provider's. */
@@ -136,5 +148,5 @@ export function openAttempt(index: number, provider: string, startedAtMs: number
 
 /** Nothing is charged for a failure; that usage may have been lost with it is noted for the operator. */
 export function failure(errorCode: ErrorCode, loss: Settlement['loss'] = null): Ending {
-  return { status: 'failed', errorCode, usage: null, cost: null, whenShort: 'withhold', loss };
+  return { status: 'failed', errorCode, usage: null, cost: null, whenShort: 'withhold', loss, kept: null };
 }

@@ -33,11 +33,15 @@ export async function attemptInTurn<Result>(
       return await attempt(turn.candidate);
     } catch (thrown) {
       const problem = await asProviderError(generation, thrown);
-      generation.attemptFailed(problem.code, problem.upstreamStatus, problem.retryAfterSeconds);
+      generation.attemptFailed(problem);
       // Nobody waits for another answer once the client has gone.
       const next = isWorthAnother(problem.code) && !client.aborted ? turns.next() : null;
       if (next === null) throw await settleFailure(generation, problem);
       await recordNextAttempt(generation, next, noteAttempts);
+      if (client.aborted) {
+        generation.attemptCancelled(null);
+        throw await settleFailure(generation, problem);
+      }
       turn = next;
     }
   }
@@ -71,10 +75,12 @@ async function settleUntried(generation: OpenGeneration, retryAfterSeconds: numb
   return new ApiError('all_providers_unavailable', { retryAfterSeconds });
 }
 
-/** A provider that answered with success has most likely charged for what could not be used. */
+/** A provider that answered with success, first or last, has most likely charged for what could not be used. */
 async function settleFailure(generation: OpenGeneration, problem: ProviderError): Promise<ApiError> {
-  const { code, upstreamStatus, retryAfterSeconds } = problem;
-  const wasAnswered = upstreamStatus !== null && upstreamStatus >= 200 && upstreamStatus < 300;
+  const { code, retryAfterSeconds } = problem;
+  const wasAnswered = generation.attempts.some(
+    ({ upstreamStatus: status }) => status !== null && status < 300,
+  );
   await generation.settle(failure(code, wasAnswered ? 'usage_missing' : null));
   return new ApiError(code, retryAfterSeconds === null ? {} : { retryAfterSeconds });
 }

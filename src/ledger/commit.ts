@@ -33,6 +33,7 @@ export async function commitBatch(connection: SQL, batch: readonly Operation[]):
         : applySettlement(operation, rows, effects),
     );
     await effects.writeLateLosses(connection);
+    await effects.writeClaims(connection);
     await Promise.all([
       effects.write(connection, rows.accounts, rows.meters, rows.month),
       connection.unsafe('commit'),

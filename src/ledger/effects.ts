@@ -12,10 +12,14 @@ export class Effects {
   readonly #attempts: object[] = [];
   readonly #charges: object[] = [];
   readonly #writeOffs: object[] = [];
+  readonly #claims: object[] = [];
+  readonly #kept: object[] = [];
   readonly #lateLosses: { id: string; total: Money }[] = [];
 
-  hold({ generation, nodeId, provider, amount, attempts }: Hold): void {
+  hold({ generation, claimedName, nodeId, provider, amount, attempts }: Hold): void {
     this.#touch(generation);
+    if (claimedName !== null)
+      this.#claims.push({ key_id: generation.keyId, name: claimedName, request_id: generation.id });
     this.#opened.push({
       id: generation.id,
       account_id: generation.accountId,
@@ -65,6 +69,12 @@ export class Effects {
         balance_after: `${account.balance}`,
       });
     }
+    if (settlement.kept !== null) {
+      const { name, answer, answerWhenShort } = settlement.kept;
+      const kept = isShort ? answerWhenShort : answer;
+      if (kept !== null)
+        this.#kept.push({ key_id: generation.keyId, name, request_id: generation.id, answer: kept });
+    }
     const reason = isShort ? 'insufficient_balance' : settlement.loss;
     if (reason !== null) {
       this.#writeOffs.push({
@@ -90,6 +100,14 @@ export class Effects {
         update write_offs set amount = ${`${total}`}::text::numeric * 0.000000000001
         where generation_id = ${id} and amount is null and ${`${total}`}::text::numeric > 0`;
     }
+  }
+
+  /** For requests with a name: whoever lost its claim is not admitted, and answers are kept with their charge. */
+  async writeClaims(connection: SQL): Promise<void> {
+    if (this.#claims.length > 0)
+      await connection`select require_claims(${JSON.stringify(this.#claims)}::text::json)`;
+    if (this.#kept.length > 0)
+      await connection`select keep_answers(${JSON.stringify(this.#kept)}::text::json)`;
   }
 
   /** One statement, sent at once: the commit follows it on the same connection without waiting. */

@@ -213,6 +213,7 @@ function release({ generation, provider, attempts }: Hold): Settlement {
     whenShort: 'withhold',
     loss: null,
     attempts,
+    kept: null,
     completedAtMs,
     latencyMs: completedAtMs - generation.createdAtMs,
     timeToFirstTokenMs: null,

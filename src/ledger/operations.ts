@@ -28,6 +28,8 @@ export type GenerationFacts = Readonly<{
 export type Hold = Readonly<{
   kind: 'hold';
   generation: GenerationFacts;
+  /** The name of the request, hashed, when it has one: only whoever has its claim is admitted. */
+  claimedName: string | null;
   nodeId: string;
   provider: string;
   amount: Money;
@@ -41,6 +43,14 @@ export type BilledUsage = Readonly<{
   unit: 'tokens' | 'images';
   /** The rate that applied, where a price has several by size. */
   tier: string | null;
+}>;
+
+/** An answer that is kept for retries of a named request, sealed, in base64. */
+export type KeptAnswer = Readonly<{
+  name: string;
+  answer: string;
+  /** What was answered if the balance did not cover the cost; null when nothing was. */
+  answerWhenShort: string | null;
 }>;
 
 export type BilledCost = Readonly<{ input: Money; output: Money; total: Money }>;
@@ -59,6 +69,8 @@ export type Settlement = Readonly<{
   /** Why the operator may have lost money, when there is no usage to charge. */
   loss: 'usage_missing' | 'interrupted' | null;
   attempts: readonly Attempt[];
+  /** Kept in the same transaction as the charge. */
+  kept: KeptAnswer | null;
   completedAtMs: number;
   latencyMs: number;
   timeToFirstTokenMs: number | null;

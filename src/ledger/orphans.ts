@@ -45,6 +45,7 @@ export async function findOrphans(sql: SQL, leaseSeconds: number): Promise<Settl
     whenShort: 'withhold',
     loss: 'interrupted',
     attempts: row.attempts.map((attempt) => interrupted(attempt, nowMs)),
+    kept: null,
     completedAtMs: nowMs,
     latencyMs: Math.max(0, Math.round(nowMs - row.created_ms)),
     timeToFirstTokenMs: null,

@@ -10,9 +10,11 @@ export function serializeSettlement(settlement: Settlement): string {
 /** Null for a line that a crash cut short. The file is this program's own, so its shape is not checked further. */
 export function parseSettlement(line: string): Settlement | null {
   try {
-    return JSON.parse(line, (name, value: unknown) =>
+    const settlement = JSON.parse(line, (name, value: unknown) =>
       isAmount(name) && typeof value === 'string' ? BigInt(value.slice(0, -1)) : value,
     ) as Settlement;
+    // A version that kept no answers may have written it.
+    return { ...settlement, kept: settlement.kept ?? null };
   } catch {
     return null;
   }

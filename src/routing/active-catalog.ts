@@ -1,22 +1,21 @@
 /**
- * The catalogue that requests are served by: read from its file, its prices stored, its providers connected. A new one
- * takes the place of the old only when all three have succeeded.
+ * The catalogue that requests are served by: read from its file, its providers connected, its prices stored. A new one
+ * takes the place of the old only when it is good.
  */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { priceListOf } from '../models/catalog.ts';
 import { CatalogStore } from '../models/catalog-store.ts';
 import type { Catalog } from '../models/model.ts';
-import { storePriceList } from '../pricing/price-list-store.ts';
 import { type SandboxProcess, startSandbox } from '../providers/sandbox-process.ts';
 import { type Candidate, candidatesByModel } from './candidates.ts';
 import { connectProviders, type ProviderConnection, type Surroundings } from './connections.ts';
 import { Gates } from './gate.ts';
+import { StoredPriceList } from './stored-price-list.ts';
 
 export type ActiveCatalog = Readonly<{
   catalog: Catalog;
-  /** The stored price list that Generations are charged by. */
-  priceListId: number;
+  priceList: StoredPriceList;
   connections: ReadonlyMap<string, ProviderConnection>;
   /** Who can serve each model, in the order of the catalogue. */
   candidates: ReadonlyMap<string, readonly Candidate[]>;
@@ -36,18 +35,23 @@ export async function followCatalog(
   sql: SQL,
   log: Log,
 ): Promise<FollowedCatalog> {
-  const gates = new Gates((change, provider, model) => {
-    if (change === 'opened') log.warn('provider keeps failing, left alone', { provider, model });
-    else log.info('provider is back', { provider, model });
+  const gates = new Gates((change, provider, model, pauseMs) => {
+    if (change === 'closed') log.info('provider is back', { provider, model });
+    else if (change === 'paused') log.warn('provider asks for a pause', { provider, model, pauseMs });
+    else log.warn('provider keeps failing, left alone', { provider, model, pauseMs });
   });
   const sandbox = new SharedSandbox(() => log.warn('sandbox ended, starting it again'));
 
   async function activate(catalog: Catalog): Promise<ActiveCatalog> {
     const usesSandbox = [...catalog.providers.values()].some((provider) => provider.adapter === 'sandbox');
     const sandboxUrl = usesSandbox ? await sandbox.url() : null;
-    const priceListId = await storePriceList(sql, priceListOf(catalog));
+    const priceList = new StoredPriceList(sql, priceListOf(catalog));
+    // Without the database the catalogue is good all the same; a request that needs the price asks again.
+    await Promise.resolve(priceList.number()).catch((error: unknown) =>
+      log.warn('price list not stored yet', { error }),
+    );
     const connections = connectProviders(catalog, surroundings, sandboxUrl);
-    return { catalog, priceListId, connections, candidates: candidatesByModel(catalog, connections, gates) };
+    return { catalog, priceList, connections, candidates: candidatesByModel(catalog, connections, gates) };
   }
 
   const opened = CatalogStore.open({

@@ -1,8 +1,10 @@
 import type { Catalog, Provider } from '../models/model.ts';
+import type { Link } from '../providers/call.ts';
 import type { ChatAdapter } from '../providers/chat.ts';
 import { chatAdapters } from '../providers/chat-call.ts';
+import { imageAdapters } from '../providers/image-call.ts';
+import type { ImageAdapter } from '../providers/images.ts';
 import { Line } from '../providers/line.ts';
-import type { Link } from '../providers/transport.ts';
 
 /** Where a provider is reached and with what. The key never leaves the headers of a call to that provider. */
 export type ProviderConnection = Readonly<{
@@ -11,6 +13,8 @@ export type ProviderConnection = Readonly<{
   apiKey: string | null;
   link: Link;
   chat: ChatAdapter;
+  /** Null when its format has no images. */
+  images: ImageAdapter | null;
 }>;
 
 /** What the outside has to do with reaching providers. */
@@ -35,7 +39,8 @@ export function connectProviders(
     if (baseUrl === null || !isConfigured) continue;
     const link = { line: new Line(baseUrl, !isProxied), timeouts: provider.timeouts };
     const chat = chatAdapters[provider.adapter];
-    connections.set(provider.id, { provider, baseUrl, apiKey, link, chat });
+    const images = imageAdapters[provider.adapter];
+    connections.set(provider.id, { provider, baseUrl, apiKey, link, chat, images });
   }
   return connections;
 }

@@ -13,7 +13,7 @@ import { openai } from '../../src/providers/openai.ts';
 import { Turns } from '../../src/routing/candidates.ts';
 import { Gates } from '../../src/routing/gate.ts';
 import { eventsOf } from '../support/chat-fixture.ts';
-import { testProvider } from '../support/provider.ts';
+import { emptyCall, testProvider } from '../support/provider.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.stop());
@@ -53,27 +53,21 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
   const provider = testProvider();
   const baseUrl = `${sandbox.url}/v1`;
   const link = { line: new Line(baseUrl, true), timeouts: provider.timeouts };
-  const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader } };
+  const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader }, images: null };
   const gate = new Gates().at(provider, 'm');
   const turns = new Turns([{ connection, upstreamModel: 'm', weight: null, gate }]);
   const first = turns.current;
   if (first === null) throw new Error('The gate is open.');
   const server = Bun.serve({
     port: 0,
-    fetch: (request) => {
+    fetch: async (request) => {
       const call = {
+        ...emptyCall,
         messages: [{ role: 'user' as const, content: '[[chunk-delay 10]] a b c d e f' }],
-        temperature: null,
-        maxTokens: null,
-        topP: null,
-        stop: null,
-        presencePenalty: null,
-        tools: null,
-        toolChoice: null,
-        parallelToolCalls: null,
-        responseFormat: null,
-        seed: null,
       };
+      const log = createLog('error', (line) => {
+        logged += line;
+      });
       const run: ChatRun = {
         requestId: newRequestId(),
         chat: { model: 'm', stream: true, includeUsage: false, call },
@@ -90,21 +84,24 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
           provider.name,
           { attempt: openAttempt(1, provider.name, Date.now()), permit: first.permit },
           ledger,
+          log,
         ),
         turns,
+        claim: null,
         client: request.signal,
       };
-      const log = createLog('error', (line) => {
-        logged += line;
-      });
-      return answerAsStream(run, {
+      const response = await answerAsStream(run, {
         abandoned: new AbandonedStreams(),
         log,
         noteAttempts: () => Promise.resolve(),
       });
+      response.headers.set('x-service-request-id', run.requestId);
+      return response;
     },
   });
-  const events = eventsOf(await (await fetch(server.url)).text());
+  const events = eventsOf(
+    await (await fetch(new URL('/v1/chat/completions', server.url), { method: 'POST' })).text(),
+  );
   await server.stop(true);
   expect(JSON.parse(events.at(-2) ?? '')).toMatchObject({
     error: { code: 'streaming_error', type: 'internal_error' },

@@ -1,0 +1,131 @@
+/** Who carries out which named request, and the answers that are kept. All times are the database's. */
+import type { SQL } from 'bun';
+
+/** A named request of a key. Hashes are hexadecimal. */
+export type NamedRequest = Readonly<{ keyId: string; name: string; bodyHash: string }>;
+
+/** What is known of a request that someone else claimed. */
+export type ClaimState = Readonly<{
+  bodyHash: string;
+  requestId: string;
+  answer: Uint8Array | null;
+  /** Its Generation is open, or its node lives and has not had its last word: it may yet be answered and charged. */
+  isUnderWay: boolean;
+}>;
+
+const keptHours = 24;
+/** How long a node has to say what becomes of a request whose Generation has ended. */
+const afterthoughtSeconds = 30;
+/** The same time after which a node's Generations are given up (ledger/node-lease.ts). */
+const leaseSeconds = 10;
+
+/** Whether the request is now this node's to carry out: nobody had claimed it, or that was too long ago. */
+export async function claim(
+  sql: SQL,
+  request: NamedRequest,
+  requestId: string,
+  nodeId: string,
+): Promise<boolean> {
+  const { keyId, name, bodyHash } = request;
+  const rows = await sql`
+    insert into idempotent_requests as claimed (key_id, name_hash, body_hash, request_id, node_id, expires_at)
+    values (${keyId}, decode(${name}, 'hex'), decode(${bodyHash}, 'hex'), ${requestId}, ${nodeId},
+            now() + make_interval(hours => ${keptHours}))
+    on conflict (key_id, name_hash) do update set body_hash = excluded.body_hash, request_id = excluded.request_id,
+      node_id = excluded.node_id, answer = null, created_at = now(), expires_at = excluded.expires_at
+    where claimed.expires_at <= now()
+    returning 1`;
+  return rows.length > 0;
+}
+
+/** Takes a request over that `former` left behind. False when another node was faster, or it was answered after all. */
+export async function takeOver(
+  sql: SQL,
+  { keyId, name }: NamedRequest,
+  former: string,
+  requestId: string,
+  nodeId: string,
+): Promise<boolean> {
+  const rows = await sql`
+    update idempotent_requests set request_id = ${requestId}, node_id = ${nodeId}
+    where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${former} and answer is null
+    returning 1`;
+  return rows.length > 0;
+}
+
+type StateRow = {
+  key_id: string;
+  name: string;
+  body_hash: string;
+  request_id: string;
+  answer: Uint8Array | null;
+  is_under_way: boolean;
+};
+
+/** The states of many at once, by `placeOf`. Those that nobody claims any more are missing. */
+export async function readStates(
+  sql: SQL,
+  requests: readonly Pick<NamedRequest, 'keyId' | 'name'>[],
+): Promise<Map<string, ClaimState>> {
+  const wanted = JSON.stringify(requests.map(({ keyId, name }) => ({ key_id: keyId, name })));
+  const rows = await sql<StateRow[]>`
+    select request.key_id, encode(name_hash, 'hex') as name, encode(body_hash, 'hex') as body_hash, request_id, answer,
+           exists (select 1 from open_generations where open_generations.id = request_id)
+             or (nodes.id is not null and stopped_at is null
+                 and heartbeat_at >= now() - make_interval(secs => ${leaseSeconds})
+                 and not exists (select 1 from generations where generations.id = request_id
+                                 and completed_at < now() - make_interval(secs => ${afterthoughtSeconds})))
+             as is_under_way
+    from json_to_recordset(${wanted}::text::json) as wanted (key_id uuid, name text)
+    join idempotent_requests as request
+      on request.key_id = wanted.key_id and request.name_hash = decode(wanted.name, 'hex') and expires_at > now()
+    left join nodes on nodes.id = node_id`;
+  return new Map(
+    rows.map((row) => [
+      placeOf({ keyId: row.key_id, name: row.name }),
+      {
+        bodyHash: row.body_hash,
+        requestId: row.request_id,
+        answer: row.answer,
+        isUnderWay: row.is_under_way,
+      },
+    ]),
+  );
+}
+
+/** One text for a named request, for maps and for sealing. */
+export function placeOf({ keyId, name }: Pick<NamedRequest, 'keyId' | 'name'>): string {
+  return `${keyId} ${name}`;
+}
+
+/** Keeps an answer that was not charged. What was charged is kept by the ledger, with the charge. */
+export async function keepAnswer(
+  sql: SQL,
+  { keyId, name }: NamedRequest,
+  requestId: string,
+  answer: Buffer,
+): Promise<void> {
+  await sql`
+    update idempotent_requests set answer = ${answer}
+    where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${requestId} and answer is null`;
+}
+
+/** Lets the request be carried out anew. One that was answered meanwhile stays. */
+export async function releaseClaim(
+  sql: SQL,
+  { keyId, name }: NamedRequest,
+  requestId: string,
+): Promise<void> {
+  await sql`
+    delete from idempotent_requests
+    where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${requestId} and answer is null`;
+}
+
+/** A bounded number at a time, so that nobody waits for it. Says how many. */
+export async function deleteExpired(sql: SQL, most: number): Promise<number> {
+  const rows = await sql`
+    delete from idempotent_requests where (key_id, name_hash) in (
+      select key_id, name_hash from idempotent_requests where expires_at <= now() limit ${most} for update skip locked)
+    returning 1`;
+  return rows.length;
+}

@@ -1,0 +1,27 @@
+/** Delivers an answer that is one body: sent, and kept for retries, only with its charge. */
+import type { Claim } from '../idempotency/claim.ts';
+import type { Ending, OpenGeneration } from './generation.ts';
+import { settleBeforeDelivery } from './run.ts';
+
+export type Delivery = Readonly<{
+  generation: OpenGeneration;
+  /** The right to answer for good, when the request has a name. */
+  claim: Claim | null;
+  /** Aborted when the client has gone. */
+  client: AbortSignal;
+}>;
+
+const contentType = 'application/json;charset=utf-8';
+
+export async function deliverWhole(
+  { generation, claim, client }: Delivery,
+  answer: object,
+  billed: (status: 'completed' | 'cancelled', kept: Ending['kept']) => Ending,
+): Promise<Response> {
+  const body = JSON.stringify(answer);
+  const kept = claim === null ? null : claim.kept(body, contentType, null);
+  // A client that left before its answer still caused the work; its Generation is closed as cancelled.
+  await settleBeforeDelivery(generation, billed(client.aborted ? 'cancelled' : 'completed', kept));
+  claim?.handOver();
+  return new Response(body, { headers: { 'content-type': contentType } });
+}

@@ -1,0 +1,43 @@
+/**
+ * The secret that signs and encrypts what leaves the gateway or rests in the database. Every node needs the same one:
+ * the operator gives it, or it is made once, in the data folder beside the embedded database, or in the shared database,
+ * where it protects less, because it lies beside what it encrypts.
+ */
+import { randomBytes } from 'node:crypto';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SQL } from 'bun';
+import type { Config } from '../config.ts';
+import { type DerivedKeys, deriveKeys } from '../lib/derived-keys.ts';
+import type { Log } from '../lib/log.ts';
+
+export async function openSecret(config: Config, sql: SQL, log: Log): Promise<DerivedKeys> {
+  if (config.authSecret !== null) return deriveKeys(config.authSecret);
+  if (config.databaseUrl === null) return deriveKeys(secretInFolder(config.dataFolder));
+  log.warn('AUTH_SECRET is not set: the secret is kept in the database, beside what it encrypts');
+  return deriveKeys(await secretInDatabase(sql));
+}
+
+function secretInFolder(dataFolder: string): string {
+  const file = join(dataFolder, 'secret');
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    const secret = newSecret();
+    writeFileSync(`${file}.new`, secret, { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+    return secret;
+  }
+}
+
+/** Whoever comes first makes it; all the others read that one. */
+async function secretInDatabase(sql: SQL): Promise<string> {
+  await sql`insert into gateway_secret (secret) values (${newSecret()}) on conflict do nothing`;
+  const [{ secret }] = await sql<[{ secret: string }]>`select secret from gateway_secret`;
+  return secret;
+}
+
+function newSecret(): string {
+  return randomBytes(32).toString('base64url');
+}

@@ -1,0 +1,295 @@
+/** Named requests: carried out once, answered the same again, across nodes, crashes and all kinds of failures. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import {
+  type ChatFixture,
+  type ErrorBody,
+  eventsOf,
+  finishedGeneration,
+  openChatFixture,
+} from '../support/chat-fixture.ts';
+import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
+
+let fixture: ChatFixture;
+let other: Gateway;
+let key: string;
+let account: string;
+
+beforeAll(async () => {
+  fixture = await openChatFixture();
+  fixture.canaries.add('kept-canary');
+  other = await startGateway({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
+  ({ key, account } = await fixture.customer('100', '--rpm', '1000000'));
+});
+
+afterAll(async () => {
+  await other.stop();
+  await fixture.close();
+});
+
+let names = 0;
+function newName(): string {
+  names += 1;
+  return `name-${names}`;
+}
+
+type Options = { origin?: string; key?: string; signal?: AbortSignal; more?: object };
+
+function chat(name: string | null, content: string, options: Options = {}): Promise<Response> {
+  return fetch(`${options.origin ?? fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${options.key ?? key}`,
+      'content-type': 'application/json',
+      ...(name === null ? {} : { 'idempotency-key': name }),
+    },
+    body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content }], ...options.more }),
+    ...(options.signal ? { signal: options.signal } : {}),
+  });
+}
+
+/** What two answers must have in common. */
+async function bytesOf(response: Response) {
+  return {
+    status: response.status,
+    type: response.headers.get('content-type'),
+    id: response.headers.get('x-service-request-id'),
+    text: await response.text(),
+  };
+}
+
+function callsWith(text: string): number {
+  return fixture.sandbox.entries.filter(({ body }) => JSON.stringify(body).includes(text)).length;
+}
+
+async function chargesOf(id = account): Promise<number> {
+  const [row] = await fixture.database.sql`
+    select count(*)::int as count from ledger_entries where account_id = ${id} and kind = 'charge'`;
+  return row.count;
+}
+
+describe('the same name and body', () => {
+  test.each([
+    ['whole', {}],
+    ['streamed', { stream: true }],
+    ['streamed with usage', { stream: true, stream_options: { include_usage: true } }],
+  ])(
+    '%s: the first answer again, byte for byte, on this node and another, charged once',
+    async (what, more) => {
+      const name = newName();
+      const content = `kept-canary ${what} once`;
+      const before = await chargesOf();
+      const first = await chat(name, content, { more });
+      expect(first.headers.get('idempotent-replayed')).toBeNull();
+      const bytes = await bytesOf(first);
+      for (const origin of [fixture.gateway.origin, other.origin]) {
+        const again = await chat(name, content, { more, origin });
+        expect(again.headers.get('idempotent-replayed')).toBe('true');
+        expect(again.headers.get('x-request-id')).toBe(bytes.id);
+        expect(await bytesOf(again)).toEqual(bytes);
+      }
+      expect(callsWith(content)).toBe(1);
+      expect((await chargesOf()) - before).toBe(1);
+    },
+  );
+
+  test('while the first is under way, others wait for it, on both nodes', async () => {
+    const name = newName();
+    const content = '[[delay 400]] single flight';
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        chat(name, content, { origin: index % 2 === 0 ? fixture.gateway.origin : other.origin }),
+      ),
+    );
+    const replayed = answers.filter((answer) => answer.headers.get('idempotent-replayed') === 'true');
+    const bytes = await Promise.all(answers.map(bytesOf));
+    expect(new Set(bytes.map(({ text }) => text)).size).toBe(1);
+    expect(replayed).toHaveLength(9);
+    expect(callsWith(content)).toBe(1);
+  });
+
+  test('a client that left gets the whole answer when it comes back', async () => {
+    const name = newName();
+    const content = '[[chunk-delay 30]] one two three four five six seven';
+    const controller = new AbortController();
+    const left = await chat(name, content, { more: { stream: true }, signal: controller.signal });
+    await left.body?.getReader().read();
+    controller.abort();
+    const again = await chat(name, content, { more: { stream: true } });
+    const events = eventsOf(await again.text());
+    expect(events.at(-1)).toBe('[DONE]');
+    expect(events.join('')).toContain('seven');
+    expect(callsWith(content)).toBe(1);
+    const id = again.headers.get('x-service-request-id') ?? '';
+    expect(await finishedGeneration(fixture.gateway.origin, key, id)).toMatchObject({
+      status: 'cancelled',
+      attempts: [{ status: 'succeeded' }],
+    });
+  });
+
+  test('spaces and the order of writing do not matter, other keys of the account do', async () => {
+    const name = newName();
+    const { key: another } = await fixture.customer('1');
+    const first = await bytesOf(await chat(name, 'scoped to the key'));
+    const foreign = await chat(name, 'scoped to the key', { key: another });
+    expect(foreign.headers.get('idempotent-replayed')).toBeNull();
+    expect((await bytesOf(foreign)).id).not.toBe(first.id);
+    const spaced = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'idempotency-key': name,
+      },
+      body: JSON.stringify(
+        { model: 'full', messages: [{ role: 'user', content: 'scoped to the key' }] },
+        null,
+        2,
+      ),
+    });
+    expect(spaced.headers.get('idempotent-replayed')).toBe('true');
+  });
+});
+
+describe('400 invalid_parameter, param Idempotency-Key', () => {
+  test('another body under the same name', async () => {
+    const name = newName();
+    await chat(name, 'the first body');
+    const response = await chat(name, 'another body');
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as ErrorBody).error).toMatchObject({
+      code: 'invalid_parameter',
+      param: 'Idempotency-Key',
+    });
+    expect(callsWith('another body')).toBe(0);
+  });
+
+  test('another body while the first is under way', async () => {
+    const name = newName();
+    const first = chat(name, '[[delay 300]] slow first body');
+    await Bun.sleep(50);
+    expect((await chat(name, 'impatient')).status).toBe(400);
+    expect((await first).status).toBe(200);
+  });
+
+  test.each([
+    ['', 'empty'],
+    ['x'.repeat(256), 'too long'],
+    ['caf\u00e9', 'not ASCII'],
+  ])('a name that is %j', async (name, _what) => {
+    const response = await chat(name, 'named badly');
+    const { error } = (await response.json()) as ErrorBody;
+    expect([response.status, error.code, error.param]).toEqual([400, 'invalid_parameter', 'Idempotency-Key']);
+  });
+
+  test('the longest name is fine', async () => {
+    expect((await chat('x'.repeat(255), 'long name')).status).toBe(200);
+  });
+});
+
+describe('when the first attempt failed', () => {
+  test('what may pass is carried out anew', async () => {
+    const name = newName();
+    const content = `[[flaky 1 503 ${name}]] passes`;
+    expect((await chat(name, content)).status).toBe(502);
+    const again = await chat(name, content);
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, null]);
+    expect(callsWith(content)).toBe(2);
+    expect((await chat(name, content)).headers.get('idempotent-replayed')).toBe('true');
+  });
+
+  test('a stream that broke off is carried out anew', async () => {
+    const name = newName();
+    const content = '[[cut 2]] a b c d e f';
+    const first = await (await chat(name, content, { more: { stream: true } })).text();
+    expect(first).toContain('provider_stream_error');
+    const again = await chat(name, content, { more: { stream: true } });
+    expect(again.headers.get('idempotent-replayed')).toBeNull();
+    await again.text();
+    expect(callsWith(content)).toBe(2);
+  });
+
+  test('a stream that never began is carried out anew', async () => {
+    const name = newName();
+    await (await chat(name, '[[empty]] nothing', { more: { stream: true } })).text();
+    const again = await chat(name, '[[empty]] nothing', { more: { stream: true } });
+    expect(again.headers.get('idempotent-replayed')).toBeNull();
+    expect(await again.text()).toContain('empty_provider_stream');
+  });
+
+  test('what was charged is answered again, though it ended in an error', async () => {
+    const name = newName();
+    const before = await chargesOf();
+    const content = `[[repeat 200]] ${name}`;
+    const first = await bytesOf(await chat(name, content, { more: { stream: true } }));
+    expect(first.text).toContain('repeated_streaming_chunk_limit');
+    const again = await chat(name, content, { more: { stream: true } });
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect(await bytesOf(again)).toEqual(first);
+    expect((await chargesOf()) - before).toBe(1);
+  });
+
+  test.each([
+    ['a bad parameter', 'x', { temperature: 9 }, 400],
+    ['an unknown model', 'x', { model: 'nope' }, 404],
+    ['what the provider refuses', '[[status 400]] x', {}, 502],
+  ])('%s is answered in the same way again', async (_what, content, more, status) => {
+    const name = newName();
+    const first = await chat(name, content, { more });
+    expect(first.status).toBe(status);
+    const shouldRetry = first.headers.get('x-should-retry');
+    const bytes = await bytesOf(first);
+    const again = await chat(name, content, { more });
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect(again.headers.get('x-should-retry')).toBe(shouldRetry);
+    expect(await bytesOf(again)).toEqual(bytes);
+  });
+
+  test('402 is answered in the same way again; a new name tries anew', async () => {
+    const poor = await fixture.customer('0.000001');
+    const name = newName();
+    const first = await bytesOf(await chat(name, 'too dear', { key: poor.key }));
+    expect(first.status).toBe(402);
+    expect(await bytesOf(await chat(name, 'too dear', { key: poor.key }))).toEqual(first);
+  });
+
+  test('429 of the key is carried out anew', async () => {
+    const limited = await fixture.customer('1', '--rpm', '1');
+    await chat(null, 'uses the minute up', { key: limited.key });
+    const name = newName();
+    expect((await chat(name, 'limited', { key: limited.key })).status).toBe(429);
+    const again = await chat(name, 'limited', { key: limited.key });
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([429, null]);
+  });
+});
+
+test('kept answers are encrypted, and gone after their time', async () => {
+  const name = newName();
+  await chat(name, 'kept-canary secret');
+  const [row] = await fixture.database.sql`
+    select count(*)::int as count, min(expires_at - created_at)::text as kept from idempotent_requests where answer is not null`;
+  expect(row.count).toBeGreaterThan(0);
+  expect(row.kept).toBe('1 day');
+  await fixture.database.sql`update idempotent_requests set expires_at = now()`;
+  const anew = await chat(name, 'another body is fine by then');
+  expect([anew.status, anew.headers.get('idempotent-replayed')]).toEqual([200, null]);
+});
+
+test('a node that dies leaves its requests to the other, which carries them out once it is sure', async () => {
+  const doomed = await startGateway({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
+  const name = newName();
+  const content = '[[delay 500]] orphaned';
+  const lost = chat(name, content, { origin: doomed.origin }).catch(() => 'lost');
+  for (let open = 0; open === 0; await Bun.sleep(10)) {
+    const [row] = await fixture.database.sql`select count(*)::int as open from open_generations`;
+    open = row.open;
+  }
+  const before = await chargesOf();
+  doomed.process.kill('SIGKILL');
+  expect(await lost).toBe('lost');
+  const answer = await chat(name, content);
+  expect([answer.status, answer.headers.get('idempotent-replayed')]).toEqual([200, null]);
+  expect((await chargesOf()) - before).toBe(1);
+  expect((await chat(name, content, { origin: other.origin })).headers.get('idempotent-replayed')).toBe(
+    'true',
+  );
+}, 60_000);
