@@ -1,35 +1,45 @@
 import type { SQL } from 'bun';
 import type { Attempt } from '../ledger/operations.ts';
 
-/** A Generation as it is looked up, open or finished. */
-export type GenerationRecord = Readonly<{
+/** What a list says of a Generation, open or finished. */
+export type GenerationSummary = Readonly<{
   id: string;
   createdAt: Date;
-  status: 'in_progress' | 'completed' | 'failed' | 'cancelled';
+  status: GenerationStatus;
   workload: string;
   model: string;
   provider: string;
-  streaming: boolean;
   latencyMs: number;
-  timeToFirstTokenMs: number | null;
   usage: Readonly<{ inputTokens: bigint; outputTokens: bigint; units: bigint; unit: string }> | null;
   /** Decimal texts with 12 digits, as they were stored. */
   cost: Readonly<{ input: string; output: string; total: string }> | null;
-  errorCode: string | null;
+  fallback: boolean;
   completedAt: Date | null;
-  attempts: readonly Attempt[];
 }>;
 
-type Row = {
+/** What is told of one that is looked up. */
+export type GenerationRecord = GenerationSummary &
+  Readonly<{
+    streaming: boolean;
+    timeToFirstTokenMs: number | null;
+    errorCode: string | null;
+    attempts: readonly Attempt[];
+  }>;
+
+export const generationStatuses = ['in_progress', 'completed', 'failed', 'cancelled'] as const;
+export type GenerationStatus = (typeof generationStatuses)[number];
+
+/** Which Generations a list is about; null stands for all. */
+export type GenerationFilter = Readonly<{ status: GenerationStatus | null; model: string | null }>;
+
+type SummaryRow = {
   id: string;
   created_at: Date;
-  status: GenerationRecord['status'];
+  status: GenerationStatus;
   workload: string;
   model: string;
   provider: string;
-  streaming: boolean;
   latency_ms: number;
-  time_to_first_token_ms: number | null;
   input_tokens: bigint | null;
   output_tokens: bigint | null;
   units: bigint | null;
@@ -37,10 +47,32 @@ type Row = {
   cost_input: string | null;
   cost_output: string | null;
   cost_total: string | null;
-  error_code: string | null;
+  fallback: boolean;
   completed_at: Date | null;
+};
+
+type Row = SummaryRow & {
+  streaming: boolean;
+  time_to_first_token_ms: number | null;
+  error_code: string | null;
   attempts: Attempt[] | null;
 };
+
+/** No ID is greater, so this is where a list begins. */
+export const newestPosition = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** The newest `rowCount` Generations of this key before a position, in one snapshot of the open and the finished ones. */
+export async function findPage(
+  sql: SQL,
+  keyId: string,
+  { status, model }: GenerationFilter,
+  before: string,
+  rowCount: number,
+): Promise<GenerationSummary[]> {
+  const rows = await sql<SummaryRow[]>`
+    select * from list_generations(${keyId}::uuid, ${before}::uuid, ${status}::text, ${model}::text, ${rowCount}::int)`;
+  return rows.map(toSummary);
+}
 
 /** Only what this key itself created is found: the key is part of the question. */
 export async function findGeneration(sql: SQL, id: string, keyId: string): Promise<GenerationRecord | null> {
@@ -49,11 +81,13 @@ export async function findGeneration(sql: SQL, id: string, keyId: string): Promi
            floor(extract(epoch from clock_timestamp() - created_at) * 1000)::int as latency_ms,
            null::int as time_to_first_token_ms, null::bigint as input_tokens, null::bigint as output_tokens,
            null::bigint as units, null::text as unit, null::numeric as cost_input, null::numeric as cost_output,
-           null::numeric as cost_total, null::text as error_code, null::timestamptz as completed_at, attempts
+           null::numeric as cost_total, null::text as error_code, null::timestamptz as completed_at,
+           jsonb_array_length(attempts) > 1 as fallback, attempts
     from open_generations where id = ${id} and key_id = ${keyId}
     union all
     select id, created_at, status, workload, model, provider, streaming, latency_ms, time_to_first_token_ms,
            input_tokens, output_tokens, units, unit, cost_input, cost_output, cost_total, error_code, completed_at,
+           fallback,
            (select jsonb_agg(jsonb_build_object(
               'index', index, 'provider', provider, 'status', status,
               'startedAtMs', extract(epoch from started_at) * 1000, 'completedAtMs', extract(epoch from completed_at) * 1000,
@@ -64,6 +98,16 @@ export async function findGeneration(sql: SQL, id: string, keyId: string): Promi
 }
 
 function toRecord(row: Row): GenerationRecord {
+  return {
+    ...toSummary(row),
+    streaming: row.streaming,
+    timeToFirstTokenMs: row.time_to_first_token_ms,
+    errorCode: row.error_code,
+    attempts: row.attempts ?? [],
+  };
+}
+
+function toSummary(row: SummaryRow): GenerationSummary {
   const { input_tokens: inputTokens, output_tokens: outputTokens, units, unit } = row;
   const { cost_input: input, cost_output: output, cost_total: total } = row;
   return {
@@ -73,16 +117,13 @@ function toRecord(row: Row): GenerationRecord {
     workload: row.workload,
     model: row.model,
     provider: row.provider,
-    streaming: row.streaming,
     latencyMs: row.latency_ms,
-    timeToFirstTokenMs: row.time_to_first_token_ms,
     usage:
       inputTokens === null || outputTokens === null || units === null || unit === null
         ? null
         : { inputTokens, outputTokens, units, unit },
     cost: input === null || output === null || total === null ? null : { input, output, total },
-    errorCode: row.error_code,
+    fallback: row.fallback,
     completedAt: row.completed_at,
-    attempts: row.attempts ?? [],
   };
 }

@@ -1,29 +1,50 @@
-/** GET /v1/generations/{request_id} */
-import type { SQL } from 'bun';
+/** GET /v1/generations and GET /v1/generations/{request_id} */
 import { ApiError } from '../errors.ts';
-import type { RequestContext } from '../http/context.ts';
+import type { Handler, RequestContext, Services } from '../http/context.ts';
+import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { authenticate } from '../keys/authenticate.ts';
+import type { ApiKey } from '../keys/key-store.ts';
 import { uuidFromRequestId } from '../lib/ids.ts';
-import { findGeneration, type GenerationRecord } from './generation-store.ts';
-import { presentGeneration } from './present.ts';
+import { decodeCursor, encodeCursor } from './cursor.ts';
+import { findGeneration, findPage, newestPosition } from './generation-store.ts';
+import { listParameters, parseListQuery } from './parse-list.ts';
+import { presentGeneration, presentSummary } from './present.ts';
+
+const failure = 'generation_lookup_failed';
 
 export async function getGeneration(request: Request, { services }: RequestContext): Promise<Response> {
-  const key = await authenticate(request.headers.get('authorization'), services.keys);
+  const key = await keyOf(request, services);
   readQuery(request.url, []);
-  const record = await lookUp(services.sql, lastSegment(request.url), key.id);
+  const id = uuidFromRequestId(lastSegment(request.url));
+  const record = id === null ? null : await lookUp(failure, () => findGeneration(services.sql, id, key.id));
   if (record === null) throw new ApiError('generation_not_found');
   return Response.json(presentGeneration(record));
 }
 
-async function lookUp(sql: SQL, requestId: string, keyId: string): Promise<GenerationRecord | null> {
-  const id = uuidFromRequestId(requestId);
-  if (id === null) return null;
-  try {
-    return await findGeneration(sql, id, keyId);
-  } catch (cause) {
-    throw new ApiError('generation_lookup_failed', { cause });
-  }
+/** `cursorKey` signs the cursors. */
+export function listGenerations(cursorKey: Uint8Array): Handler {
+  return async (request, { services }) => {
+    const key = await keyOf(request, services);
+    const { limit, cursor, filter } = parseListQuery(readQuery(request.url, listParameters));
+    const scope = { keyId: key.id, ...filter };
+    const position = cursor === null ? newestPosition : decodeCursor(cursor, scope, cursorKey, Date.now());
+    if (position === null) throw new ApiError('invalid_cursor', { param: 'cursor' });
+    // One more than asked for tells whether there is more.
+    const found = await lookUp(failure, () => findPage(services.sql, key.id, filter, position, limit + 1));
+    const page = found.slice(0, limit);
+    const last = found.length > limit ? page.at(-1) : undefined;
+    return Response.json({
+      object: 'list',
+      data: page.map(presentSummary),
+      has_more: last !== undefined,
+      next_cursor: last === undefined ? null : encodeCursor(last.id, scope, cursorKey, Date.now()),
+    });
+  };
+}
+
+function keyOf(request: Request, { keys }: Services): Promise<ApiKey> {
+  return lookUp(failure, () => authenticate(request.headers.get('authorization'), keys));
 }
 
 function lastSegment(url: string): string {

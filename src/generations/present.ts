@@ -2,7 +2,7 @@
 import { type ErrorCode, errorTable } from '../errors.ts';
 import type { Attempt } from '../ledger/operations.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
-import type { GenerationRecord } from './generation-store.ts';
+import type { GenerationRecord, GenerationSummary } from './generation-store.ts';
 
 export function presentGeneration(record: GenerationRecord) {
   const summary = presentSummary(record);
@@ -21,7 +21,7 @@ export function presentGeneration(record: GenerationRecord) {
   };
 }
 
-export function presentSummary(record: GenerationRecord) {
+export function presentSummary(record: GenerationSummary) {
   const { usage, cost } = record;
   return {
     id: requestIdFromUuid(record.id),
@@ -40,7 +40,7 @@ export function presentSummary(record: GenerationRecord) {
       unit: usage.unit,
     },
     cost: cost && { ...cost, currency: 'USD' },
-    fallback: record.attempts.length > 1,
+    fallback: record.fallback,
     completed_at: record.completedAt?.toISOString() ?? null,
   };
 }

@@ -1,4 +1,5 @@
 import type { RequestContext } from '../http/context.ts';
+import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { authenticate } from '../keys/authenticate.ts';
 import { callableModels } from './access.ts';
@@ -6,7 +7,9 @@ import { presentModel } from './present.ts';
 
 /** GET /v1/models */
 export async function listModels(request: Request, { services }: RequestContext): Promise<Response> {
-  const key = await authenticate(request.headers.get('authorization'), services.keys);
+  const key = await lookUp('model_list_failed', () =>
+    authenticate(request.headers.get('authorization'), services.keys),
+  );
   readQuery(request.url, []);
   const { catalog, connections } = services.catalog();
   const models = callableModels(catalog, {

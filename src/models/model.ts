@@ -3,6 +3,7 @@
  * keys: a model called `__proto__` is a model like any other.
  */
 import type { Price } from '../pricing/price.ts';
+import type { Timeouts } from '../providers/call.ts';
 import type { Dialect } from '../providers/dialect.ts';
 
 export const workloads = ['chat', 'image', 'video'] as const;
@@ -33,7 +34,6 @@ export type Capabilities = Readonly<{
   structuredOutput: boolean;
 }>;
 
-export type Timeouts = Readonly<{ connectMs: number; firstByteMs: number; idleMs: number; totalMs: number }>;
 export type CircuitSettings = Readonly<{ failures: number; openMs: number }>;
 
 export type Provider = Readonly<{

@@ -322,14 +322,14 @@ describe('404', () => {
 });
 
 describe('500', () => {
-  test('internal_error tells nothing of its cause, the log all of it', async () => {
+  test('model_list_failed tells nothing of its cause, the log all of it', async () => {
     const fresh = await createKey();
     await database.sql`alter table api_keys rename to api_keys_away`;
     const response = await get('/v1/models', { authorization: `Bearer ${fresh}` });
     await database.sql`alter table api_keys_away rename to api_keys`;
     const id = response.headers.get('x-service-request-id') ?? '';
     const text = await response.clone().text();
-    await expectError(response, 500, 'internal_error', 'internal_error');
+    await expectError(response, 500, 'internal_error', 'model_list_failed');
     expect(text).not.toContain('api_keys');
     while (!gateway.output().includes(id)) await Bun.sleep(10);
     expect(gateway.output()).toContain('relation \\"api_keys\\" does not exist');

@@ -1,6 +1,7 @@
 /** Providers that differ: in dialect, in what they can carry, and in whether anyone picks up at all. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type DeafPort, startDeafPort } from '../../chaos/deaf-port.ts';
+import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { usualDialect } from '../../src/providers/dialect.ts';
 import { imageAdapters, makeImages } from '../../src/providers/image-call.ts';
 import { Line } from '../../src/providers/line.ts';
@@ -11,6 +12,7 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { emptyCall } from '../support/provider.ts';
 
 const price = 'pricing: { billing_type: token, input: "1", output: "2" }';
 const everything =
@@ -32,12 +34,15 @@ providers:${vendorEntry(`http://127.0.0.1:${vendor.port}`)}
   anthropic: { name: Messages, adapter: anthropic, base_url: ${url}/v1, api_key_env: MAIN_KEY }
   google:    { name: Contents, adapter: google, base_url: ${url}/v1beta, api_key_env: MAIN_KEY }
   openai:    { name: Completions, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY }
+  locked:    { name: Locked, adapter: google, base_url: ${url}/v1beta, api_key_env: BAD_KEY }
   deaf:      { name: Deaf, adapter: openai, base_url: "http://127.0.0.1:${deaf.port}/v1", timeouts: { connect_ms: 300 } }
 models:
   vendor-model: { workload: chat, ${everything}, ${price}, providers: [vendor] }
   messages:     { workload: chat, ${everything}, ${price}, providers: [anthropic] }
   contents:     { workload: chat, ${everything}, ${price}, providers: [google] }
   several:      { workload: chat, ${everything}, ${price}, providers: [anthropic, openai] }
+  locked:       { workload: chat, ${price}, providers: [locked] }
+  locked-backed: { workload: chat, ${price}, providers: [locked, openai] }
   deaf:         { workload: chat, ${price}, providers: [deaf] }
   deaf-backed:  { workload: chat, ${price}, providers: [deaf, openai] }
   fixed:        { workload: chat, ${everything}, unsupported_parameters: [temperature], ${price}, providers: [openai] }
@@ -199,6 +204,39 @@ describe('a provider that nobody picks up at', () => {
     });
     await Bun.sleep(300);
     expect(silences).toBe(0);
+  });
+});
+
+describe('what a body says that its status does not', () => {
+  test('a bad key of Google is an authentication failure, and another provider takes over', async () => {
+    const alone = await chat('locked');
+    expect(((await alone.json()) as ErrorBody).error.code).toBe('provider_authentication_error');
+    expect(await lookUp(await chat('locked-backed'))).toMatchObject({ status: 'completed', fallback: true });
+  });
+
+  test.each([
+    [429, { details: [{ retryDelay: '17.3s' }] }, { code: 'provider_rate_limit', retryAfterSeconds: 18 }],
+    [429, { details: [{ retryDelay: 'soon' }, null, 3] }, null],
+    [503, { details: [{ retryDelay: '17s' }] }, null],
+    [
+      400,
+      { details: [{ reason: 'API_KEY_INVALID' }] },
+      { code: 'provider_authentication_error', retryAfterSeconds: null },
+    ],
+    [403, { details: [{ reason: 'API_KEY_INVALID' }] }, null],
+    [400, { message: 'API_KEY_INVALID' }, null],
+  ])('%p %j', (status, error, told) => {
+    const upstream = {
+      baseUrl: 'http://x',
+      apiKey: null,
+      model: 'm',
+      maxOutputTokens: null,
+      dialect: usualDialect,
+      generationId: 'req_1',
+    };
+    const { readRefusal } = chatAdapters.google.chatRequest(emptyCall, upstream, false);
+    expect(readRefusal?.(status, { error })).toEqual(told as never);
+    for (const garbage of [null, 'x', [], { error: null }]) expect(readRefusal?.(status, garbage)).toBeNull();
   });
 });
 

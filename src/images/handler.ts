@@ -1,0 +1,69 @@
+/** POST /v1/images/generations: authenticate → parse → find the model and who makes its images → admit → answer. */
+import { ApiError } from '../errors.ts';
+import type { RequestContext } from '../http/context.ts';
+import { readJsonBody } from '../http/json-body.ts';
+import { lookUp } from '../http/lookup.ts';
+import { readQuery } from '../http/query.ts';
+import { setRateLimitHeaders } from '../http/rate-limit-headers.ts';
+import type { Claim } from '../idempotency/claim.ts';
+import { authenticate } from '../keys/authenticate.ts';
+import type { ApiKey } from '../keys/key-store.ts';
+import { resolveModel } from '../models/access.ts';
+import { costOfImages } from '../pricing/cost.ts';
+import { inOrder, Turns } from '../routing/candidates.ts';
+import { answerImages } from './answer.ts';
+import { makersOf, orderOf } from './order.ts';
+import { parseImages } from './parse.ts';
+
+export async function createImages(request: Request, context: RequestContext): Promise<Response> {
+  const { services, id } = context;
+  const key = await lookUp('api_keys_lookup_failed', () =>
+    authenticate(request.headers.get('authorization'), services.keys),
+  );
+  readQuery(request.url, []);
+  const body = await readJsonBody(request);
+  return await services.idempotency.once(request, { id, keyId: key.id, route: 'images', body }, (claim) =>
+    create(request, context, key, body, claim),
+  );
+}
+
+async function create(
+  request: Request,
+  { services, id, requestId }: RequestContext,
+  key: ApiKey,
+  body: unknown,
+  claim: Claim | null,
+): Promise<Response> {
+  const wanted = parseImages(body);
+  const active = services.catalog();
+  const model = resolveModel(active.catalog, wanted.model, 'image', {
+    allowedModels: key.allowedModels,
+    // Being configured is not enough here: makersOf tells apart who lacks a key and who has no images.
+    isProviderConfigured: () => true,
+  });
+  const { price } = model;
+  if (price.billingType !== 'image') throw new ApiError('model_pricing_not_configured', { param: 'model' });
+  const order = orderOf(wanted, model, makersOf(model, active));
+  const priceListId = await active.priceList.number();
+  const turns = new Turns(inOrder(order.makers, Math.random));
+  const { generation, rate } = await services.admitter.admit({
+    id,
+    key,
+    workload: 'image',
+    model: model.id,
+    streaming: false,
+    priceListId,
+    provider: order.makers[0]?.connection.provider.name ?? '',
+    turn: turns.current,
+    claimedName: claim?.request.name ?? null,
+    hold: costOfImages(price, order.call.count, order.tier),
+  });
+  if (request.signal.aborted) {
+    await generation.abandon();
+    return new Response();
+  }
+  const run = { requestId, order, price, generation, turns, claim, client: request.signal };
+  const response = await answerImages(run, services.noteAttempts);
+  setRateLimitHeaders(response.headers, rate);
+  return response;
+}

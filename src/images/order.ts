@@ -1,0 +1,67 @@
+/** What is to be made, and who can make it. What cannot be had is refused by name, before any money is held. */
+import { ApiError } from '../errors.ts';
+import type { Model } from '../models/model.ts';
+import { imageAdapters } from '../providers/image-call.ts';
+import type { ImageAdapter, ImageCall } from '../providers/images.ts';
+import type { ActiveCatalog } from '../routing/active-catalog.ts';
+import type { Candidate } from '../routing/candidates.ts';
+import type { ImageRequest } from './parse.ts';
+
+/** A candidate whose wire format has images. */
+export type ImageMaker = Candidate & Readonly<{ connection: Readonly<{ images: ImageAdapter }> }>;
+
+export function isMaker(candidate: Candidate): candidate is ImageMaker {
+  return candidate.connection.images !== null;
+}
+
+/** A model that no provider of it could ever serve is the operator's mistake; one that lacks a key may be served later. */
+export function makersOf(model: Model, { catalog, candidates }: ActiveCatalog): readonly ImageMaker[] {
+  const makers = (candidates.get(model.id) ?? []).filter(isMaker);
+  if (makers.length > 0) return makers;
+  const couldBeMade = model.routes.some(({ providerId }) => {
+    const provider = catalog.providers.get(providerId);
+    return provider !== undefined && imageAdapters[provider.adapter] !== null;
+  });
+  throw couldBeMade
+    ? new ApiError('provider_not_configured')
+    : new ApiError('configuration_error', { param: 'model' });
+}
+
+export type ImageOrder = Readonly<{
+  call: ImageCall;
+  /** The rate that the size is charged at; null for the plain unit price. */
+  tier: string | null;
+  /** Those who can make all of it. */
+  makers: readonly ImageMaker[];
+}>;
+
+/** Holds a request against what the model offers and its providers can carry. */
+export function orderOf(
+  { prompt, size, count }: ImageRequest,
+  { sizes, maxImages }: Pick<Model, 'sizes' | 'maxImages'>,
+  makers: readonly ImageMaker[],
+): ImageOrder {
+  if (count > maxImages)
+    throw new ApiError('invalid_n', {
+      param: 'n',
+      message: `The parameter n is invalid: this model makes at most ${maxImages} at once.`,
+    });
+  const names = [...sizes.keys()];
+  const call = { prompt, size: size ?? names[0] ?? '', count };
+  const tier = sizes.get(call.size);
+  const able = makers.filter((maker) => refusalOf(maker, call) === null);
+  if (tier !== undefined && able.length > 0) return { call, tier, makers: able };
+
+  const isMade = (name: string) => makers.some((maker) => refusalOf(maker, { ...call, size: name }) === null);
+  const [first] = makers.map((maker) => refusalOf(maker, call));
+  if (tier !== undefined && first && first.param !== 'size')
+    throw new ApiError('unsupported_parameter', first);
+  throw new ApiError('invalid_size', {
+    param: 'size',
+    message: `The parameter size is invalid: this model offers ${names.filter(isMade).join(', ') || 'no size'}.`,
+  });
+}
+
+function refusalOf({ connection }: ImageMaker, call: ImageCall) {
+  return connection.images.refusal(call);
+}
