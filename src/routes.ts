@@ -1,14 +1,17 @@
 /** Every route on one screen, and the one place where errors become responses. */
 
 import { createChatCompletion } from './chat/handler.ts';
-import { ApiError, errorTable, presentError } from './errors.ts';
-import { getGeneration } from './generations/handler.ts';
+import { ApiError, errorTable } from './errors.ts';
+import { getGeneration, listGenerations } from './generations/handler.ts';
 import type { Handler, Services } from './http/context.ts';
-import { setRateLimitHeaders } from './http/rate-limit-headers.ts';
+import { errorResponse } from './http/error-response.ts';
+import { createImages } from './images/handler.ts';
 import { newId, requestIdFromUuid } from './lib/ids.ts';
 import { listModels } from './models/handler.ts';
+import { referencePages } from './openapi/serve.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { showStartStyle, startPage } from './start-page.ts';
+import { listUsage } from './usage/handler.ts';
 
 type Listener = (request: Request) => Promise<Response>;
 
@@ -23,12 +26,21 @@ export function createRoutes(
     (route: string, handler: Handler): Listener =>
     (request) =>
       answer(route, handler, request, services);
+  const reference = referencePages(origin);
   return {
     routes: {
       '/v1/chat/completions': { POST: on('/v1/chat/completions', createChatCompletion) },
+      '/v1/images/generations': { POST: on('/v1/images/generations', createImages) },
+      '/v1/generations': {
+        GET: on('/v1/generations', listGenerations(services.deriveKey('cursor'))),
+      },
       '/v1/generations/:id': { GET: on('/v1/generations/:id', getGeneration) },
       '/v1/models': { GET: on('/v1/models', listModels) },
+      '/v1/usage': { GET: on('/v1/usage', listUsage) },
       '/': { GET: on('/', startPage(origin)) },
+      '/openapi.json': { GET: on('/openapi.json', reference.showDocument) },
+      '/docs': { GET: on('/docs', reference.showPage) },
+      '/docs.css': { GET: on('/docs.css', reference.showStyle) },
       '/start.css': { GET: on('/start.css', showStartStyle) },
       '/healthz': { GET: on('/healthz', reportHealth) },
       '/readyz': { GET: on('/readyz', reportReadiness) },
@@ -57,8 +69,11 @@ async function answer(
   } catch (thrown) {
     response = refuse(thrown, requestId, route, services);
   }
-  response.headers.set('x-service-request-id', requestId);
-  response.headers.set('x-request-id', requestId);
+  // An answer that is given again keeps the ID of the request that it was made for.
+  if (!response.headers.has('x-service-request-id')) {
+    response.headers.set('x-service-request-id', requestId);
+    response.headers.set('x-request-id', requestId);
+  }
   const latencyMs = Math.round(performance.now() - startedAt);
   services.log.info('request', {
     requestId,
@@ -72,14 +87,13 @@ async function answer(
 
 function refuse(thrown: unknown, requestId: string, route: string, services: Services): Response {
   const error = thrown instanceof ApiError ? thrown : new ApiError('internal_error', { cause: thrown });
-  const { status, type, retryable } = errorTable[error.code];
+  const { status } = errorTable[error.code];
   if (status === null || status >= 500)
-    services.log.error('request failed', { requestId, route, code: error.code, error });
-  const headers = new Headers();
-  if (error.rate !== null) setRateLimitHeaders(headers, error.rate);
-  if (error.retryAfterSeconds !== undefined) headers.set('retry-after', `${error.retryAfterSeconds}`);
-  // SDKs retry every 5xx unless told not to. After a failure of billing, usage is to be looked at first.
-  const mustNotRetry = retryable === 'no' || type === 'billing_error';
-  if (status !== null && status >= 500 && mustNotRetry) headers.set('x-should-retry', 'false');
-  return Response.json(presentError(error), { status: status ?? 500, headers });
+    services.log.error('request failed', {
+      requestId,
+      route,
+      code: error.code,
+      ...(error.cause === undefined ? {} : { error: error.cause }),
+    });
+  return errorResponse(error);
 }

@@ -25,7 +25,7 @@ import {
   user,
   without,
 } from './support/chat-bodies.ts';
-import { testModel as model } from './support/provider.ts';
+import { emptyCall, testModel as model } from './support/provider.ts';
 
 type Row = readonly [param: string | undefined, body: unknown];
 type Rows = readonly Row[];
@@ -362,17 +362,8 @@ describe('which problem is reported', () => {
 });
 
 const nothing: ChatCall = {
+  ...emptyCall,
   messages: [{ role: 'user', content: 'Hello' }],
-  temperature: null,
-  maxTokens: null,
-  topP: null,
-  stop: null,
-  presencePenalty: null,
-  tools: null,
-  toolChoice: null,
-  parallelToolCalls: null,
-  responseFormat: null,
-  seed: null,
 };
 
 describe('accepted bodies', () => {

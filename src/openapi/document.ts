@@ -1,0 +1,95 @@
+/** The public interface as one OpenAPI document, made from what the gateway itself checks requests and answers with. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ErrorCode, errorTable } from '../errors.ts';
+import { endpoints } from './endpoints/all.ts';
+import type { Endpoint } from './endpoints/endpoint.ts';
+import { introduction } from './introduction.ts';
+import { componentsOf, referenceTo } from './json-schema.ts';
+import { requestComponents } from './requests.ts';
+import { headerComponents, presentRow, responsesOf } from './responses.ts';
+import { errorEventSchema, errorSchema } from './schemas/errors.ts';
+
+const packageFile = join(import.meta.dir, '../../package.json');
+const { version, license } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
+  version: string;
+  license: string;
+};
+
+const tags = [
+  { name: 'Models', description: 'What can be called, and what it costs.' },
+  { name: 'Chat', description: 'Conversations with tools, images and streams.' },
+  { name: 'Images', description: 'Images from a prompt.' },
+  { name: 'Generations', description: 'What became of each request, without its content.' },
+  { name: 'Usage', description: 'What was billed to the account.' },
+];
+
+export type OpenApiDocument = ReturnType<typeof createDocument>;
+
+export function createDocument() {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tollgate',
+      version,
+      summary: 'A metered gateway for model inference.',
+      description: introduction,
+      license: { name: license, identifier: license },
+    },
+    servers: [{ url: '/', description: 'This gateway' }],
+    security: [{ apiKey: [] }],
+    tags,
+    paths: pathsOf(endpoints),
+    components: {
+      schemas: { ...requestComponents(), ...answerComponents() },
+      headers: headerComponents,
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'svc_sk_…',
+          description: 'An API key, made in the dashboard or with `tollgate key create`.',
+        },
+      },
+    },
+    'x-errors': (Object.keys(errorTable) as ErrorCode[]).map(presentRow),
+  };
+}
+
+function answerComponents() {
+  const schemas = endpoints.flatMap(({ answer, events }) => [
+    answer.schema,
+    ...(events === null ? [] : [events.schema]),
+  ]);
+  return componentsOf([...schemas, errorSchema, errorEventSchema], 'output');
+}
+
+function pathsOf(all: readonly Endpoint[]) {
+  const paths: Record<string, Record<string, ReturnType<typeof operationOf>>> = {};
+  for (const endpoint of all) {
+    const path = paths[endpoint.path] ?? {};
+    paths[endpoint.path] = path;
+    path[endpoint.method] = operationOf(endpoint);
+  }
+  return paths;
+}
+
+function operationOf(endpoint: Endpoint) {
+  const { operationId, tag, summary, description, parameters, body } = endpoint;
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description,
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === null
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: referenceTo(body.schema), examples: body.examples } },
+          },
+        }),
+    responses: responsesOf(endpoint),
+  };
+}

@@ -1,0 +1,87 @@
+/** An endpoint as the document and its page show it. */
+import type { z } from 'zod';
+import type { ErrorCode } from '../../errors.ts';
+import type { JsonSchema } from '../json-schema.ts';
+
+export type Examples = Readonly<Record<string, Readonly<{ summary: string; value: unknown }>>>;
+
+export type Parameter = Readonly<{
+  name: string;
+  in: 'query' | 'path' | 'header';
+  required: boolean;
+  description: string;
+  schema: JsonSchema;
+  example?: unknown;
+}>;
+
+/** A body that has a schema with an ID, and what it may look like. */
+export type Content = Readonly<{ schema: z.core.$ZodType; examples: Examples }>;
+
+export type Endpoint = Readonly<{
+  method: 'get' | 'post';
+  path: string;
+  operationId: string;
+  tag: string;
+  summary: string;
+  description: string;
+  parameters: readonly Parameter[];
+  body: Content | null;
+  answer: Content & Readonly<{ description: string }>;
+  /** The data of each event, where the answer can be a stream. */
+  events: (Content & Readonly<{ description: string }>) | null;
+  /** Whether it is held against the key's requests per minute and can be repeated under an Idempotency-Key. */
+  isInference: boolean;
+  errors: readonly ErrorCode[];
+}>;
+
+/** What can be wrong with any request: its key, its query, the gateway. */
+export const commonErrors = [
+  'unsupported_parameter',
+  'invalid_api_key',
+  'expired_api_key',
+  'internal_error',
+] as const satisfies readonly ErrorCode[];
+
+/** What can be wrong with a request that is to be carried out and paid for. */
+export const inferenceErrors = [
+  ...commonErrors,
+  'invalid_json',
+  'invalid_request',
+  'missing_required_parameter',
+  'invalid_parameter',
+  'invalid_model',
+  'model_pricing_not_configured',
+  'insufficient_balance',
+  'model_not_allowed',
+  'monthly_spend_limit_exceeded',
+  'model_not_found',
+  'rate_limit_exceeded',
+  'provider_rate_limit',
+  'server_not_configured',
+  'api_keys_lookup_failed',
+  'balance_lookup_failed',
+  'monthly_spend_lookup_failed',
+  'model_pricing_lookup_failed',
+  'billing_consistency_error',
+  'provider_attempt_create_failed',
+  'configuration_error',
+  'provider_authentication_error',
+  'provider_bad_request',
+  'provider_unavailable',
+  'provider_not_configured',
+  'all_providers_unavailable',
+  'provider_timeout',
+] as const satisfies readonly ErrorCode[];
+
+export const idempotencyKey: Parameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Your own name for this one operation, remembered for 24 hours per API key. The same request under the same name is ' +
+    'carried out and charged once: repeating it gives the first answer again, byte for byte, with ' +
+    '`idempotent-replayed: true`. A failure that may pass is not kept, and repeating it tries again. Another body under ' +
+    'the same name is refused with `invalid_parameter`.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
+  example: 'order-7421-summary',
+};

@@ -1,0 +1,40 @@
+import { imageRequestSchema } from '../requests.ts';
+import { imageListSchema } from '../schemas/images.ts';
+import { type Endpoint, idempotencyKey, inferenceErrors } from './endpoint.ts';
+
+const model = 'sandbox-image';
+
+export const createImages: Endpoint = {
+  method: 'post',
+  path: '/v1/images/generations',
+  operationId: 'createImages',
+  tag: 'Images',
+  summary: 'Create images',
+  description:
+    'Billed by image, at the unit price of the model or the rate of the size. The images lie with the provider; ' +
+    'fetch them soon, because their URLs may expire.',
+  parameters: [idempotencyKey],
+  body: {
+    schema: imageRequestSchema,
+    examples: {
+      plain: {
+        summary: 'One image',
+        value: { model, prompt: 'A lighthouse at dusk, oil on canvas', size: '1024x1024' },
+      },
+      several: { summary: 'Two images', value: { model, prompt: 'A paper crane', size: '512x512', n: 2 } },
+    },
+  },
+  answer: {
+    description: 'Where the images are.',
+    schema: imageListSchema,
+    examples: {
+      plain: {
+        summary: 'One image',
+        value: { created: 1793520000, data: [{ url: 'https://images.example.com/0199a3f2.png' }] },
+      },
+    },
+  },
+  events: null,
+  isInference: true,
+  errors: [...inferenceErrors, 'invalid_n', 'invalid_size', 'invalid_response_format', 'provider_error'],
+};

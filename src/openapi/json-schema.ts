@@ -1,0 +1,75 @@
+/** JSON Schema as OpenAPI 3.1 has it, made from the zod schemas that requests and answers are checked with. */
+import { z } from 'zod';
+
+export type JsonSchema = Readonly<{ [keyword: string]: unknown }>;
+
+/**
+ * What zod itself knows of a schema, and the names that only the document has for it: the parts that own the schemas
+ * see nothing of these.
+ */
+class NamedSchemas extends z.core.$ZodRegistry<z.core.GlobalMeta> {
+  override get<Schema extends z.core.$ZodType>(schema: Schema) {
+    const known = z.globalRegistry.get(schema);
+    return this.has(schema) ? { ...known, ...super.get(schema) } : known;
+  }
+}
+
+const named = new NamedSchemas();
+
+export function nameSchema(schema: z.core.$ZodType, id: string): void {
+  named.add(schema, { id });
+}
+
+function convert(schema: z.core.$ZodType) {
+  return z.toJSONSchema(schema, { io: 'input', metadata: named });
+}
+
+/** Every schema that has an ID, by that ID; they refer to each other as components of the document. */
+export function componentsOf(
+  schemas: readonly z.core.$ZodType[],
+  direction: 'input' | 'output',
+): Record<string, JsonSchema> {
+  const all = convert(z.tuple(schemas as [z.core.$ZodType, ...z.core.$ZodType[]]));
+  const components: Record<string, JsonSchema> = {};
+  for (const [id, schema] of Object.entries(all.$defs ?? {}))
+    components[id] = tidy(schema, direction) as JsonSchema;
+  return components;
+}
+
+/** A schema on its own, to stand where it is used. */
+export function schemaOf(schema: z.core.$ZodType): JsonSchema {
+  const { $schema: _, ...rest } = tidy(convert(schema), 'output') as JsonSchema;
+  return rest;
+}
+
+/**
+ * Leaves out what is true but of no use to a reader, and lets answers grow: a client that refuses a field it does not
+ * know would break when one is added.
+ */
+function tidy(value: unknown, direction: 'input' | 'output'): unknown {
+  if (Array.isArray(value)) return value.map((item) => tidy(item, direction));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value)
+    .filter(
+      ([keyword, content]) =>
+        !(keyword === 'maximum' && content === Number.MAX_SAFE_INTEGER) &&
+        !(keyword === 'minimum' && content === Number.MIN_SAFE_INTEGER) &&
+        !(keyword === 'additionalProperties' && content === false && direction === 'output') &&
+        keyword !== 'propertyNames',
+    )
+    .map(([keyword, content]) => [
+      keyword,
+      keyword === '$ref'
+        ? String(content).replace('#/$defs/', '#/components/schemas/')
+        : tidy(content, direction),
+    ]);
+  return Object.fromEntries(entries);
+}
+
+/** Points to the component that a schema is, or to those of its alternatives. */
+export function referenceTo(schema: z.core.$ZodType): JsonSchema {
+  const id = named.get(schema)?.id;
+  if (id !== undefined) return { $ref: `#/components/schemas/${id}` };
+  if (schema instanceof z.ZodUnion) return { anyOf: schema.options.map(referenceTo) };
+  throw new TypeError('A schema of the document has neither an ID nor alternatives.');
+}

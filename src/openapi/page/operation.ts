@@ -1,0 +1,128 @@
+/** One endpoint on the page: what it takes and gives on one side, examples on the other. */
+import type { Parameter } from '../endpoints/endpoint.ts';
+import type { JsonSchema } from '../json-schema.ts';
+import type { MediaType, OpenApiResponse } from '../responses.ts';
+import { curl } from './curl.ts';
+import { type Components, fieldItem, fieldList, resolve, type View } from './fields.ts';
+import { blocks, code, inline, json, plain } from './markup.ts';
+
+export type Operation = Readonly<{
+  operationId: string;
+  summary: string;
+  description: string;
+  parameters?: readonly Parameter[];
+  requestBody?: Readonly<{ content: Readonly<Record<string, MediaType>> }>;
+  responses: Readonly<Record<string, OpenApiResponse>>;
+}>;
+
+export type Place = Readonly<{ method: string; path: string; origin: string }>;
+
+export function operationSection(operation: Operation, place: Place, components: Components): string {
+  const { operationId, summary, description, parameters = [], requestBody, responses } = operation;
+  const body = requestBody?.content['application/json'];
+  const success = responses['200'];
+  const sent: View = { components, side: 'request' };
+  return `<section class="endpoint" id="${plain(operationId)}">
+<header>
+<h2><a href="#${plain(operationId)}">${plain(summary)}</a></h2>
+<p class="route">${methodBadge(place.method)} <code>${plain(place.path).replaceAll('/', '/<wbr>')}</code></p>
+</header>
+<div class="columns">
+<div class="facts">
+${blocks(description)}
+${parameterList('Path', parameters, 'path', sent)}
+${parameterList('Query', parameters, 'query', sent)}
+${body === undefined ? '' : `<h3>Body</h3>${fieldsOf(body.schema, sent)}`}
+${parameterList('Headers', parameters, 'header', sent)}
+${success === undefined ? '' : answerFields(success, { components, side: 'answer' })}
+${errorSummary(responses)}
+</div>
+<div class="examples">
+<h3>Request</h3>
+${requestExamples(place, parameters, body)}
+<h3>Answer</h3>
+${success === undefined ? '' : answerExamples(success)}
+</div>
+</div>
+</section>`;
+}
+
+export function methodBadge(method: string): string {
+  return `<span class="method ${plain(method)}">${plain(method.toUpperCase())}</span>`;
+}
+
+function parameterList(
+  title: string,
+  parameters: readonly Parameter[],
+  where: Parameter['in'],
+  view: View,
+): string {
+  const shown = parameters.filter((parameter) => parameter.in === where);
+  if (shown.length === 0) return '';
+  const items = shown.map(({ name, schema, required, description }) =>
+    fieldItem(name, { ...schema, description }, required, view),
+  );
+  return `<h3>${title}</h3><ul class="fields">${items.join('\n')}</ul>`;
+}
+
+function fieldsOf(schema: JsonSchema, view: View): string {
+  return fieldList(resolve(schema, view.components), view);
+}
+
+function answerFields({ content, description }: OpenApiResponse, view: View): string {
+  const whole = content['application/json'];
+  const events = content['text/event-stream'];
+  const [first = '', ...rest] = description.split('\n\n');
+  const chunk = (events?.schema.anyOf as readonly JsonSchema[] | undefined)?.[0];
+  return `<h3>Answer</h3><p>${inline(first)}</p>
+<details class="block"><summary>Fields of the answer</summary>${whole === undefined ? '' : fieldsOf(whole.schema, view)}</details>
+${chunk === undefined ? '' : `<h3>Stream</h3>${blocks(rest.join('\n\n'))}<details class="block"><summary>Fields of a chunk</summary>${fieldsOf(chunk, view)}</details>`}`;
+}
+
+/** The codes by status; what each of them means stands once, in the table. */
+function errorSummary(responses: Operation['responses']): string {
+  const rows = Object.entries(responses).flatMap(([status, { 'x-errors': errors }]) =>
+    errors === undefined
+      ? []
+      : [
+          `<dt>${status}</dt><dd>${errors
+            .map(({ code: name }) => `<a href="#error-${name}"><code>${name}</code></a>`)
+            .join(' ')}</dd>`,
+        ],
+  );
+  return `<h3>Errors</h3><dl class="codes">${rows.join('\n')}</dl>`;
+}
+
+function requestExamples(
+  { method, path, origin }: Place,
+  parameters: readonly Parameter[],
+  body: MediaType | undefined,
+): string {
+  const url = `${origin}${path}`;
+  if (body === undefined) return code(plain(curl({ method, url, parameters, body: null })), 'curl');
+  const examples = Object.values(body.examples).map(({ summary, value }, index) =>
+    example(summary, code(plain(curl({ method, url, parameters, body: value })), 'curl'), index === 0),
+  );
+  return examples.join('\n');
+}
+
+function answerExamples({ content }: OpenApiResponse): string {
+  const answers = Object.values(content['application/json']?.examples ?? {}).map(
+    ({ summary, value }, index) => example(summary, code(json(value), '200 application/json'), index === 0),
+  );
+  const events = Object.values(content['text/event-stream']?.examples ?? {});
+  const stream = events.map(({ summary, value }) => `# ${summary}\ndata: ${JSON.stringify(value)}`);
+  if (events.length > 0)
+    answers.push(
+      example(
+        'Events of a stream',
+        code(plain([...stream, '# The end\ndata: [DONE]'].join('\n\n')), '200 text/event-stream'),
+        false,
+      ),
+    );
+  return answers.join('\n');
+}
+
+function example(title: string, html: string, isOpen: boolean): string {
+  return `<details class="example"${isOpen ? ' open' : ''}><summary>${plain(title)}</summary>${html}</details>`;
+}

@@ -1,0 +1,100 @@
+/**
+ * What the fields of request bodies mean. Their shapes come from the schemas that check requests; here are only words.
+ * A test compares the names.
+ */
+const functionTypeNote = 'Always `function`.';
+
+/** For each named part of a body: the sentence about it, and one for each of its fields. */
+export const requestNotes: Readonly<
+  Record<string, Readonly<{ about: string; fields: Readonly<Record<string, string>> }>>
+> = {
+  ChatCompletionRequest: {
+    about: 'A conversation to be continued. Any other field is refused with `unsupported_parameter`.',
+    fields: {
+      model: 'The ID of a callable chat model, as `GET /v1/models` lists it.',
+      messages: 'The conversation so far, oldest first.',
+      stream: 'Answer with Server-Sent Events.',
+      temperature: 'Higher is more varied.',
+      max_tokens: 'The most the model may write, reasoning included. A smaller one holds less money.',
+      top_p: 'The share of the likeliest tokens to choose from.',
+      stop: 'One text or up to 4, any of which ends the answer.',
+      presence_penalty: 'Higher makes new topics likelier.',
+      tools: 'Functions that the model may ask the client to run.',
+      tool_choice:
+        '`auto`, `none`, or one of the declared functions. Needs `tools`; `required` is not supported.',
+      parallel_tool_calls: '`false` asks for one call at a time. `true` needs `tools`.',
+      response_format: 'Free text, any JSON, or JSON of a given shape.',
+      seed: 'The same seed asks for the same answer, as far as the provider can.',
+      stream_options: 'Only with `"stream": true`.',
+    },
+  },
+  SystemMessage: {
+    about: 'Instructions to the model.',
+    fields: { role: 'Always `system`.', content: 'The instructions.' },
+  },
+  UserMessage: {
+    about: 'What the user says or shows.',
+    fields: { role: 'Always `user`.', content: 'Text, or a list of texts and images.' },
+  },
+  AssistantMessage: {
+    about: 'An earlier answer of the model.',
+    fields: {
+      role: 'Always `assistant`.',
+      content: 'Its text. May be null or missing only when there are `tool_calls`.',
+      tool_calls: 'The calls it asked for, each with an ID of its own.',
+    },
+  },
+  ToolMessage: {
+    about: 'The result of one call.',
+    fields: {
+      role: 'Always `tool`.',
+      tool_call_id: 'The ID of a call in an earlier assistant message.',
+      content: 'The result as text.',
+      name: 'The name of the function.',
+    },
+  },
+  TextPart: { about: 'A piece of text.', fields: { type: 'Always `text`.', text: 'The text.' } },
+  ImagePart: {
+    about: 'An image, for models with the capability `image_input`.',
+    fields: {
+      type: 'Always `image_url`.',
+      image_url:
+        'An `https://` URL without credentials, or `data:image/…;base64,…`. It is passed on; the gateway never fetches it.',
+    },
+  },
+  ToolCallMade: {
+    about: 'A call as the model asked for it.',
+    fields: {
+      id: 'The ID as it came.',
+      type: functionTypeNote,
+      function: 'Its name and arguments as they came.',
+    },
+  },
+  Tool: {
+    about: 'A function that the model may ask for.',
+    fields: {
+      type: functionTypeNote,
+      function: 'Its name, what it does, and a JSON Schema of its `parameters`.',
+    },
+  },
+  NamedToolChoice: {
+    about: 'Asks for a call of one declared function.',
+    fields: { type: functionTypeNote, function: 'The function’s name.' },
+  },
+  TextFormat: { about: 'Free text, which is the default.', fields: { type: 'Always `text`.' } },
+  JsonFormat: { about: 'JSON of any shape.', fields: { type: 'Always `json_object`.' } },
+  JsonSchemaFormat: {
+    about: 'JSON of a given shape, for models with the capability `structured_output`.',
+    fields: { type: 'Always `json_schema`.', json_schema: 'A name and the JSON Schema.' },
+  },
+  ImageRequest: {
+    about: 'Images to be made. Any other field is refused with `unsupported_parameter`.',
+    fields: {
+      model: 'The ID of a callable image model, as `GET /v1/models` lists it.',
+      prompt: 'What the images should show.',
+      size: 'WIDTHxHEIGHT, one of the sizes that the model offers. Its first one when left out.',
+      n: 'How many images; 1 when left out.',
+      response_format: 'Only `url`, which is also the default.',
+    },
+  },
+};

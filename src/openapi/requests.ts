@@ -1,0 +1,56 @@
+/**
+ * The bodies of requests as components of the document: the very schemas that check them, their parts named here so
+ * that readers and generators of clients can name them too.
+ */
+import type { z } from 'zod';
+import { chatRequestSchema } from '../chat/schema.ts';
+import { imageRequestSchema } from '../images/schema.ts';
+import { componentsOf, type JsonSchema, nameSchema } from './json-schema.ts';
+import { requestNotes } from './request-notes.ts';
+
+const { messages, tools, tool_choice: toolChoice, response_format: responseFormat } = chatRequestSchema.shape;
+const message = messages._zod.def.element;
+const [system, user, assistant, tool] = message.options;
+const [, parts] = user.shape.content.options;
+const [textPart, imagePart] = parts._zod.def.element.options;
+const [, namedToolChoice] = toolChoice.unwrap().options;
+const [textFormat, jsonFormat, jsonSchemaFormat] = responseFormat.unwrap().options;
+
+const named: readonly (readonly [string, z.core.$ZodType])[] = [
+  ['ChatCompletionRequest', chatRequestSchema],
+  ['SystemMessage', system],
+  ['UserMessage', user],
+  ['AssistantMessage', assistant],
+  ['ToolMessage', tool],
+  ['TextPart', textPart],
+  ['ImagePart', imagePart],
+  ['ToolCallMade', assistant.shape.tool_calls.unwrap()._zod.def.element],
+  ['Tool', tools.unwrap()._zod.def.element],
+  ['NamedToolChoice', namedToolChoice],
+  ['TextFormat', textFormat],
+  ['JsonFormat', jsonFormat],
+  ['JsonSchemaFormat', jsonSchemaFormat],
+  ['ImageRequest', imageRequestSchema],
+];
+for (const [id, schema] of named) nameSchema(schema, id);
+
+export { chatRequestSchema, imageRequestSchema };
+
+export function requestComponents(): Record<string, JsonSchema> {
+  const components = componentsOf([chatRequestSchema, imageRequestSchema], 'input');
+  return Object.fromEntries(
+    Object.entries(components).map(([id, schema]) => [id, withNotes(schema, requestNotes[id])]),
+  );
+}
+
+/** A field that is left without a note keeps its shape alone. */
+function withNotes(schema: JsonSchema, notes: (typeof requestNotes)[string] | undefined): JsonSchema {
+  const fields = Object.entries((schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>);
+  return {
+    description: notes?.about,
+    ...schema,
+    properties: Object.fromEntries(
+      fields.map(([name, field]) => [name, { ...field, description: notes?.fields[name] }]),
+    ),
+  };
+}

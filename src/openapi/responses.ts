@@ -1,0 +1,148 @@
+/** Answers and refusals of an endpoint, with their headers. */
+import { type ErrorCode, errorTable } from '../errors.ts';
+import type { Endpoint, Examples } from './endpoints/endpoint.ts';
+import { type JsonSchema, referenceTo, schemaOf } from './json-schema.ts';
+import { errorSchema } from './schemas/errors.ts';
+import { requestId } from './schemas/fields.ts';
+
+export type MediaType = Readonly<{ schema: JsonSchema; examples: Examples }>;
+export type OpenApiResponse = Readonly<{
+  description: string;
+  headers: Readonly<Record<string, Readonly<{ $ref: string }>>>;
+  content: Readonly<Record<string, MediaType>>;
+  'x-errors'?: readonly ErrorRow[];
+}>;
+
+const header = (description: string, schema: JsonSchema, example: unknown) => ({
+  description,
+  schema,
+  example,
+});
+
+const exampleId = 'req_0199a3f2c4d57e8a9b0c1d2e3f405162';
+
+export const headerComponents = {
+  'x-service-request-id': header('The ID of this request.', schemaOf(requestId), exampleId),
+  'x-request-id': header('The same, under the name that SDKs read.', schemaOf(requestId), exampleId),
+  'x-ratelimit-limit-requests': header('The key’s requests per minute.', { type: 'integer' }, 600),
+  'x-ratelimit-remaining-requests': header('How many more could be sent at once.', { type: 'integer' }, 599),
+  'x-ratelimit-reset-requests': header(
+    'When all of them are free again.',
+    { type: 'string', pattern: '^\\d+(\\.\\d+)?s$' },
+    '0.1s',
+  ),
+  'retry-after': header(
+    'Seconds to wait before the next try, where known.',
+    { type: 'integer', minimum: 1 },
+    2,
+  ),
+  'x-should-retry': header(
+    '`false` when the same request would fail again, or when usage is to be looked at first.',
+    { type: 'string', const: 'false' },
+    'false',
+  ),
+  'idempotent-replayed': header(
+    '`true` when this is the kept answer to an earlier request with the same Idempotency-Key.',
+    { type: 'string', const: 'true' },
+    'true',
+  ),
+};
+
+type HeaderName = keyof typeof headerComponents;
+
+const ids: readonly HeaderName[] = ['x-service-request-id', 'x-request-id'];
+const rates: readonly HeaderName[] = [
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-reset-requests',
+];
+/** Refusals that the limits of a key were looked at for. */
+const ratedStatuses: readonly number[] = [200, 402, 403, 429];
+const pausedStatuses: readonly number[] = [429, 502, 503];
+
+function headersOf({ isInference }: Endpoint, status: number): OpenApiResponse['headers'] {
+  const names: HeaderName[] = [
+    ...ids,
+    ...(isInference && ratedStatuses.includes(status) ? rates : []),
+    ...(isInference && pausedStatuses.includes(status) ? ['retry-after' as const] : []),
+    ...(status >= 500 ? ['x-should-retry' as const] : []),
+    ...(isInference ? ['idempotent-replayed' as const] : []),
+  ];
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+export function responsesOf(endpoint: Endpoint): Readonly<Record<string, OpenApiResponse>> {
+  const refusals = [...statusesOf(endpoint)].map(([status, codes]) => [
+    `${status}`,
+    refusal(endpoint, status, codes),
+  ]);
+  return Object.fromEntries([['200', success(endpoint)], ...refusals]);
+}
+
+function success(endpoint: Endpoint): OpenApiResponse {
+  const { answer, events } = endpoint;
+  return {
+    description: events === null ? answer.description : `${answer.description}\n\n${events.description}`,
+    headers: headersOf(endpoint, 200),
+    content: {
+      'application/json': { schema: referenceTo(answer.schema), examples: answer.examples },
+      ...(events === null
+        ? {}
+        : {
+            'text/event-stream': {
+              schema: { description: 'The data of one event.', ...referenceTo(events.schema) },
+              examples: events.examples,
+            },
+          }),
+    },
+  };
+}
+
+/** The codes that an endpoint answers with, by status. A code without one occurs inside of streams only. */
+export function statusesOf({ errors }: Pick<Endpoint, 'errors'>): Map<number, [ErrorCode, ...ErrorCode[]]> {
+  const statuses = new Map<number, [ErrorCode, ...ErrorCode[]]>();
+  const inOrderOfTable = (Object.keys(errorTable) as ErrorCode[]).filter((code) => errors.includes(code));
+  for (const code of inOrderOfTable) {
+    const { status } = errorTable[code];
+    if (status === null) continue;
+    const codes = statuses.get(status);
+    if (codes) codes.push(code);
+    else statuses.set(status, [code]);
+  }
+  return new Map([...statuses].toSorted(([a], [b]) => a - b));
+}
+
+function refusal(endpoint: Endpoint, status: number, codes: [ErrorCode, ...ErrorCode[]]): OpenApiResponse {
+  return {
+    description: codes.map((code) => `\`${code}\``).join(', '),
+    headers: headersOf(endpoint, status),
+    content: {
+      'application/json': { schema: narrowed(codes), examples: examplesOf(codes) },
+    },
+    'x-errors': codes.map(presentRow),
+  };
+}
+
+/** The standard body, with the codes of this place only. */
+function narrowed(codes: readonly ErrorCode[]): JsonSchema {
+  const types = [...new Set(codes.map((code) => errorTable[code].type))];
+  const error = { properties: { type: { enum: types }, code: { enum: codes } } };
+  return { allOf: [referenceTo(errorSchema), { properties: { error } }] };
+}
+
+function examplesOf(codes: readonly ErrorCode[]): Examples {
+  return Object.fromEntries(
+    codes.map((code) => {
+      const { message, type } = errorTable[code];
+      return [code, { summary: message, value: { error: { message, type, code } } }];
+    }),
+  );
+}
+
+export type ErrorRow = ReturnType<typeof presentRow>;
+
+/** A row of the table of errors. */
+export function presentRow(code: ErrorCode) {
+  const { status, inBand, type, retryable, message } = errorTable[code];
+  return { code, status, in_band: inBand, type, retryable, message };
+}

@@ -1,0 +1,87 @@
+/** What POST /v1/chat/completions answers, as a whole and in pieces. */
+import { z } from 'zod';
+import { count, requestId } from './fields.ts';
+
+const finishReason = z.enum(['stop', 'length', 'tool_calls', 'content_filter']);
+
+const usage = z
+  .strictObject({
+    prompt_tokens: count,
+    completion_tokens: count.describe('Reasoning included.'),
+    total_tokens: count,
+  })
+  .meta({ id: 'CompletionUsage', description: 'The tokens that are billed.' });
+
+const toolCall = z
+  .strictObject({
+    id: z.string().min(1).describe('Goes back with the result, as it came.'),
+    type: z.literal('function'),
+    function: z.strictObject({
+      name: z.string(),
+      arguments: z.string().describe('Text that holds JSON. The model wrote it: check it before use.'),
+    }),
+  })
+  .meta({ id: 'ToolCall', description: 'A function that the model asks the client to run.' });
+
+const message = z.strictObject({
+  role: z.literal('assistant'),
+  content: z.string().nullable().describe('Null when the model calls tools.'),
+  tool_calls: z.array(toolCall).min(1).optional(),
+});
+
+export const chatCompletionSchema = z
+  .strictObject({
+    id: requestId.describe('The request ID, which is also the ID of the Generation.'),
+    object: z.literal('chat.completion'),
+    created: count.describe('Unix seconds.'),
+    model: z.string(),
+    choices: z
+      .array(z.strictObject({ index: z.literal(0), finish_reason: finishReason, message }))
+      .length(1)
+      .describe('Always one.'),
+    usage,
+  })
+  .meta({
+    id: 'ChatCompletion',
+    description: 'A whole answer. It is sent only when its charge is committed.',
+  });
+
+const toolCallPiece = z
+  .strictObject({
+    index: count.describe('Which call this piece belongs to.'),
+    id: z.string().min(1).optional().describe('In the first piece of a call only.'),
+    type: z.literal('function').optional().describe('In the first piece of a call only.'),
+    function: z.strictObject({
+      name: z.string().optional().describe('In the first piece of a call only.'),
+      arguments: z.string().describe('The next piece; empty in the first one.'),
+    }),
+  })
+  .meta({ id: 'ToolCallPiece', description: 'A piece of a call. Join the arguments of each index.' });
+
+const delta = z.strictObject({
+  role: z.literal('assistant').optional().describe('In the first chunk only.'),
+  content: z.string().nullable().optional(),
+  tool_calls: z.array(toolCallPiece).optional(),
+});
+
+export const chatChunkSchema = z
+  .strictObject({
+    id: requestId.describe('The same in all chunks: the request ID.'),
+    object: z.literal('chat.completion.chunk'),
+    created: count.describe('Unix seconds.'),
+    model: z.string(),
+    choices: z
+      .array(
+        z.strictObject({
+          index: z.literal(0),
+          delta,
+          finish_reason: finishReason.nullable().describe('Null until the last chunk with content.'),
+        }),
+      )
+      .max(1)
+      .describe('One, or none in the chunk that holds `usage`.'),
+    usage: usage
+      .optional()
+      .describe('In one more chunk before the end, if `stream_options.include_usage` asks for it.'),
+  })
+  .meta({ id: 'ChatCompletionChunk', description: 'The data of one event of a stream.' });

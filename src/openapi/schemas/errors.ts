@@ -1,0 +1,35 @@
+/** The standard error body, narrowed to the codes that can stand in one place. */
+import { z } from 'zod';
+import { type ErrorCode, errorTable } from '../../errors.ts';
+
+export type ErrorCodes = readonly [ErrorCode, ...ErrorCode[]];
+
+export function errorBodySchema(codes: ErrorCodes) {
+  const types = [...new Set(codes.map((code) => errorTable[code].type))] as [string, ...string[]];
+  return z.strictObject({
+    error: z.strictObject({
+      message: z.string().min(1).describe('For people; it may change.'),
+      type: z.enum(types),
+      param: z.string().optional().describe('The parameter that is to blame, where there is one.'),
+      code: z.enum(codes),
+    }),
+  });
+}
+
+const codes = Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]];
+
+export function codesWhere(isMeant: (row: (typeof errorTable)[ErrorCode]) => boolean): ErrorCodes {
+  return codes.filter((code) => isMeant(errorTable[code])) as [ErrorCode, ...ErrorCode[]];
+}
+
+export const errorSchema = errorBodySchema(
+  codesWhere(({ status, inBand }) => status !== null || inBand),
+).meta({
+  id: 'Error',
+  description: 'The body of every refusal and failure. Codes may be added later.',
+});
+
+export const errorEventSchema = errorBodySchema(codesWhere(({ inBand }) => inBand)).meta({
+  id: 'ErrorEvent',
+  description: 'The data of an event that ends a stream which has failed. `[DONE]` follows it.',
+});

@@ -1,0 +1,26 @@
+/** Small values that several answers have in common. */
+import { z } from 'zod';
+import { type ErrorCode, errorTable } from '../../errors.ts';
+
+export const requestId = z.string().regex(/^req_[0-9a-f]{32}$/);
+
+/** Always UTC, always with milliseconds. */
+export const timestamp = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  .meta({ format: 'date-time' });
+
+/** Decimal text, because a JSON number would be read as a float. */
+export const exactUsd = z.string().regex(/^\d+\.\d{12}$/);
+
+export const usdNumber = z.number().min(0);
+export const count = z.int().min(0);
+
+export const uuid = z
+  .string()
+  .regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+  .meta({ format: 'uuid' });
+
+export const anyErrorCode = z
+  .enum(Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]])
+  .meta({ id: 'ErrorCode', description: 'Every code there is. Codes may be added later.' });

@@ -1,0 +1,49 @@
+/** The document and its page, as the gateway serves them. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const style = readFileSync(join(import.meta.dir, '../../dashboard/docs.css'), 'utf8');
+
+/** The page needs its style and nothing else: no script, no network, no frame. */
+const safetyHeaders = {
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
+
+const sent = (text: string, type: string) =>
+  new Response(text, { headers: { ...safetyHeaders, 'content-type': `${type}; charset=utf-8` } });
+
+export type ReferencePages = Readonly<{
+  showDocument: () => Promise<Response>;
+  showPage: () => Promise<Response>;
+  showStyle: () => Response;
+}>;
+
+/**
+ * Both are made once, while the gateway starts. They are loaded apart from everything else, because the command line
+ * loads the routes too and has no use for them.
+ */
+export function referencePages(origin: () => string): ReferencePages {
+  const made = make();
+  let page: string | null = null;
+  return {
+    showDocument: async () => sent((await made).text, 'application/json'),
+    // The gateway knows its own address only once it listens.
+    showPage: async () => {
+      page ??= (await made).render(origin());
+      return sent(page, 'text/html');
+    },
+    showStyle: () => sent(style, 'text/css'),
+  };
+}
+
+async function make() {
+  const [{ createDocument }, { renderPage }] = await Promise.all([
+    import('./document.ts'),
+    import('./page/page.ts'),
+  ]);
+  const document = createDocument();
+  return { text: JSON.stringify(document), render: (at: string) => renderPage(document, at) };
+}

@@ -1,0 +1,207 @@
+/**
+ * Looks at every answer of a gateway that the tests fetch, and holds it against the document that is published: the
+ * status must be one that the endpoint has, the body must have the fields of its schema and no others. It also notes
+ * which errors were seen, so that no row of the contract's table stays untried.
+ */
+import { z } from 'zod';
+import { errorTable } from '../../src/errors.ts';
+import { endpoints } from '../../src/openapi/endpoints/all.ts';
+import { statusesOf } from '../../src/openapi/responses.ts';
+import { errorBodySchema, errorSchema } from '../../src/openapi/schemas/errors.ts';
+import contractErrors from '../contract/errors.json';
+
+/** Rows of the contract that no test meets over a socket yet. A row that is met must leave this list. */
+export const notYetSeen: readonly string[] = [];
+
+/** An answer as it arrived. `text` is what was read of its body. */
+export type Answer = Readonly<{
+  method: string;
+  path: string;
+  status: number;
+  contentType: string;
+  text: string;
+}>;
+
+type ErrorSeen = Readonly<{ status: number | null; type: string; code: string }>;
+
+const longestReason = 500;
+
+const rowName = ({ status, type, code }: ErrorSeen) => `${status ?? 'SSE'} ${type} ${code}`;
+
+const routes = endpoints.map((endpoint) => ({
+  endpoint,
+  pattern: new RegExp(`^${endpoint.path.replace(/\{\w+\}/g, '[^/]+')}$`),
+  refusals: new Map([...statusesOf(endpoint)].map(([status, codes]) => [status, errorBodySchema(codes)])),
+}));
+
+const unknownRoute = errorBodySchema(['not_found']);
+
+/** What is wrong with an answer, in words; null when it is as documented. */
+export function faultOf(answer: Answer): string | null {
+  const { method, status } = answer;
+  const path = routeOf(answer)?.endpoint.path ?? answer.path;
+  const reason = isEventStream(answer) ? streamFault(answer) : bodyFault(answer);
+  return reason === null ? null : `${method} ${path} answered ${status}: ${reason.slice(0, longestReason)}`;
+}
+
+function isEventStream({ contentType }: Answer): boolean {
+  return contentType.startsWith('text/event-stream');
+}
+
+function routeOf({ method, path }: Answer) {
+  return routes.find(
+    ({ endpoint, pattern }) => endpoint.method === method.toLowerCase() && pattern.test(path),
+  );
+}
+
+function bodyFault(answer: Answer): string | null {
+  const { status, contentType, text } = answer;
+  if (!contentType.startsWith('application/json')) return `the content type ${contentType} is not documented`;
+  const body = parse(text);
+  if (body === undefined) return 'the body is not JSON';
+  const route = routeOf(answer);
+  if (!route) return status === 404 ? mismatch(unknownRoute, body) : 'there is no such endpoint';
+  if (status === 200) return mismatch(route.endpoint.answer.schema, body);
+  const refusal = route.refusals.get(status);
+  if (!refusal) return `the status is not documented: ${text.slice(0, 300)}`;
+  return mismatch(refusal, body) ?? typeFault(errorIn(body, status));
+}
+
+function streamFault(answer: Answer): string | null {
+  const events = routeOf(answer)?.endpoint.events;
+  if (!events) return 'a stream is not documented';
+  for (const data of eventsIn(answer.text)) {
+    if (data === '[DONE]') continue;
+    const event = parse(data);
+    const reason = event === undefined ? 'it is not JSON' : mismatch(events.schema, event);
+    if (reason !== null) return `the event ${data.slice(0, 300)}: ${reason}`;
+    const fault = typeFault(errorIn(event, null));
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+/** Of a stream that was cut only what arrived whole counts. */
+function eventsIn(text: string): string[] {
+  return text
+    .split('\n\n')
+    .slice(0, -1)
+    .map((event) => event.replace(/^data: /, ''));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function mismatch(schema: z.core.$ZodType, body: unknown): string | null {
+  const { error } = z.safeParse(schema, body);
+  return error === undefined ? null : z.prettifyError(error).replaceAll('\n', ' ');
+}
+
+/** A code goes with one type, whatever else a schema would take. */
+function typeFault(error: ErrorSeen | null): string | null {
+  if (error === null || !(error.code in errorTable)) return null;
+  const { type } = errorTable[error.code as keyof typeof errorTable];
+  return error.type === type ? null : `the type of ${error.code} is ${error.type} and not ${type}`;
+}
+
+function errorIn(body: unknown, status: number | null): ErrorSeen | null {
+  const result = errorSchema.safeParse(body);
+  if (!result.success) return null;
+  const { type, code } = result.data.error;
+  return { status, type, code };
+}
+
+/** Every error that an answer tells of, as rows of the table. */
+export function errorsIn(answer: Answer): string[] {
+  const found = isEventStream(answer)
+    ? eventsIn(answer.text).map((data) => errorIn(parse(data), null))
+    : [errorIn(parse(answer.text), answer.status)];
+  return found.filter((error) => error !== null).map(rowName);
+}
+
+/** What the whole suite must have met, and what it must not pretend to miss. */
+export function coverageFaults(seen: ReadonlySet<string>, excused: readonly string[] = notYetSeen): string[] {
+  const rows = contractErrors.map(rowName);
+  return [
+    ...rows.filter((row) => !seen.has(row) && !excused.includes(row)).map((row) => `never answered: ${row}`),
+    ...excused.filter((row) => seen.has(row)).map((row) => `answered, but still in notYetSeen: ${row}`),
+    ...excused.filter((row) => !rows.includes(row)).map((row) => `in notYetSeen, but no row: ${row}`),
+  ];
+}
+
+export type Recorder = Readonly<{
+  /** Throws when anything was not as documented; of a whole run also when rows of the contract were never met. */
+  check: (isWholeRun: boolean) => Promise<void>;
+}>;
+
+const longestWaitMs = 5_000;
+
+/** Takes the place of fetch for the rest of the process. What callers get is what they would get without it. */
+export function startRecorder(): Recorder {
+  const faults = new Set<string>();
+  const seen = new Set<string>();
+  const reading = new Set<Promise<void>>();
+  const original = globalThis.fetch;
+
+  function note(answer: Answer): void {
+    for (const row of errorsIn(answer)) seen.add(row);
+    if (!answer.path.startsWith('/v1')) return;
+    const fault = faultOf(answer);
+    if (fault !== null) faults.add(fault);
+  }
+
+  function watch(
+    input: Parameters<typeof fetch>[0],
+    init: RequestInit | undefined,
+    response: Response,
+  ): void {
+    // Only a gateway gives its answers this ID.
+    if (!response.headers.has('x-service-request-id')) return;
+    const contentType = response.headers.get('content-type');
+    const request = input instanceof Request ? input : null;
+    const method = init?.method ?? request?.method ?? 'GET';
+    if (contentType === null || method === 'HEAD') return;
+    const { pathname: path } = new URL(request?.url ?? String(input));
+    const answer = { method, path, status: response.status, contentType };
+    if (contentType.startsWith('text/event-stream')) {
+      // A second reader would keep a stream open that its client has left, so only what the test itself reads is seen.
+      const read = response.text.bind(response);
+      const readAndNote = async () => {
+        const text = await read();
+        note({ ...answer, text });
+        return text;
+      };
+      Object.defineProperty(response, 'text', { value: readAndNote });
+      return;
+    }
+    if (!contentType.startsWith('application/json') && !path.startsWith('/v1')) return;
+    const copy = response.clone();
+    const noted = copy.text().then(
+      (text) => note({ ...answer, text }),
+      // What never arrived whole is the test's own doing.
+      () => undefined,
+    );
+    reading.add(noted);
+    noted.finally(() => reading.delete(noted)).catch(() => undefined);
+  }
+
+  const recorded = async (...[input, init]: Parameters<typeof fetch>): Promise<Response> => {
+    const response = await original(input, init);
+    watch(input, init, response);
+    return response;
+  };
+  globalThis.fetch = Object.assign(recorded, { preconnect: original.preconnect });
+
+  return {
+    check: async (isWholeRun) => {
+      await Promise.race([Promise.all(reading), Bun.sleep(longestWaitMs)]);
+      const all = [...faults, ...(isWholeRun ? coverageFaults(seen) : [])];
+      if (all.length > 0) throw new Error(`Answers differ from the published document:\n${all.join('\n')}`);
+    },
+  };
+}
