@@ -18,9 +18,15 @@ begin
   end if;
 end $$;
 
--- Written with the charge: there is never a charge whose answer is lost, nor an answer that was not charged.
+-- A long answer is written before its charge, where nobody waits for it, and only named by the charge.
+alter table idempotent_requests add column staged bytea, add column staged_when_short bytea;
+
+-- Kept with the charge: there is never a charge whose answer is lost, nor an answer that was not charged.
 create function keep_answers(kept_rows json) returns void language sql as $$
-  update idempotent_requests as request set answer = decode(row.answer, 'base64')
-  from json_to_recordset(kept_rows) as row (key_id uuid, name text, request_id uuid, answer text)
+  update idempotent_requests as request
+  set answer = case row.staged when 'whole' then request.staged when 'short' then request.staged_when_short
+                               else decode(row.answer, 'base64') end,
+      staged = null, staged_when_short = null
+  from json_to_recordset(kept_rows) as row (key_id uuid, name text, request_id uuid, answer text, staged text)
   where request.key_id = row.key_id and request.name_hash = decode(row.name, 'hex') and request.request_id = row.request_id
 $$;

@@ -13,7 +13,9 @@ import { reportHealth, reportReadiness } from './operations/health.ts';
 import { showStartStyle, startPage } from './start-page.ts';
 import { listUsage } from './usage/handler.ts';
 
-type Listener = (request: Request) => Promise<Response>;
+/** What a listener may ask of the server it is called by. */
+type Host = Readonly<{ timeout: (request: Request, seconds: number) => void }>;
+type Listener = (request: Request, host: Host) => Promise<Response>;
 
 export function createRoutes(
   services: Services,
@@ -27,10 +29,17 @@ export function createRoutes(
     (request) =>
       answer(route, handler, request, services);
   const reference = referencePages(origin);
+  /** A provider may be silent for longer than a connection may be idle; its own deadlines end that. */
+  const onPatiently =
+    (route: string, handler: Handler): Listener =>
+    (request, host) => {
+      host.timeout(request, 0);
+      return answer(route, handler, request, services);
+    };
   return {
     routes: {
-      '/v1/chat/completions': { POST: on('/v1/chat/completions', createChatCompletion) },
-      '/v1/images/generations': { POST: on('/v1/images/generations', createImages) },
+      '/v1/chat/completions': { POST: onPatiently('/v1/chat/completions', createChatCompletion) },
+      '/v1/images/generations': { POST: onPatiently('/v1/images/generations', createImages) },
       '/v1/generations': {
         GET: on('/v1/generations', listGenerations(services.deriveKey('cursor'))),
       },

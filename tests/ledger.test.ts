@@ -369,7 +369,7 @@ test('after any sequence of batches, sent once, twice or cut off at any moment, 
 
 describe('a request with a name', () => {
   const name = 'ab'.repeat(32);
-  const answer = { name, answer: 'd2hvbGU=', answerWhenShort: 'c2hvcnQ=' };
+  const answer = { name, whole: 'd2hvbGU=', whenShort: 'c2hvcnQ=' };
 
   async function claim({ generation }: Hold): Promise<void> {
     await database.sql`
@@ -408,10 +408,28 @@ describe('a request with a name', () => {
     const held = { ...hold(owner, 40n), claimedName: name };
     await claim(held);
     await ledger.hold(held);
-    const unseen = { ...answer, answerWhenShort: whenShort === 'withhold' ? null : answer.answerWhenShort };
+    const unseen = { ...answer, whenShort: whenShort === 'withhold' ? null : answer.whenShort };
     await ledger.settle(settlement(held, cost, { kept: unseen, whenShort }));
     expect(await keptFor(owner)).toBe(kept);
     await expectSound();
+  });
+
+  test.each([
+    ['whole', 30n],
+    ['short', 300n],
+  ] as const)('keeps what was staged before: %s', async (which, cost) => {
+    const owner = await customer(100n);
+    const held = { ...hold(owner, 40n), claimedName: name };
+    await claim(held);
+    await ledger.hold(held);
+    await database.sql`
+      update idempotent_requests set staged = 'whole', staged_when_short = 'short' where key_id = ${owner.keyId}`;
+    const staged = { name, whole: 'staged', whenShort: 'staged' } as const;
+    await ledger.settle(settlement(held, cost, { kept: staged, whenShort: 'write_off' }));
+    expect(await keptFor(owner)).toBe(which);
+    const [row] = await database.sql`
+      select staged, staged_when_short from idempotent_requests where key_id = ${owner.keyId}`;
+    expect(row).toEqual({ staged: null, staged_when_short: null });
   });
 
   test('keeps nothing for whoever was given up before', async () => {

@@ -13,7 +13,7 @@ import { costAtRates, dearestTokenRates } from '../pricing/cost.ts';
 import { inOrder, Turns } from '../routing/candidates.ts';
 import { tokenBounds } from './bounds.ts';
 import { ableToServe, checkCapabilities } from './capabilities.ts';
-import { parseChat } from './parse.ts';
+import { type ChatRequest, parseChat } from './parse.ts';
 import { answerAsStream } from './stream.ts';
 import { answerWhole } from './whole.ts';
 
@@ -24,10 +24,12 @@ export async function createChatCompletion(request: Request, context: RequestCon
   );
   readQuery(request.url, []);
   const body = await readJsonBody(request);
+  const chat = parseChat(body);
+  services.admitter.refuseWhoMustWait(key);
   return await services.idempotency.once(
     request,
     { id: context.id, keyId: key.id, route: 'chat', body },
-    (claim) => complete(request, context, key, body, claim),
+    (claim) => complete(request, context, key, chat, claim),
   );
 }
 
@@ -35,10 +37,9 @@ async function complete(
   request: Request,
   { services, id, requestId }: RequestContext,
   key: ApiKey,
-  body: unknown,
+  chat: ChatRequest,
   claim: Claim | null,
 ): Promise<Response> {
-  const chat = parseChat(body);
   const active = services.catalog();
   const model = resolveModel(active.catalog, chat.model, 'chat', {
     allowedModels: key.allowedModels,

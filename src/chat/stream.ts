@@ -29,21 +29,22 @@ export async function answerAsStream(run: ChatRun, services: StreamServices): Pr
     generation.noteFirstToken();
     // From here on the stream itself says what becomes of the claim.
     claim?.handOver();
-    return streamResponse(eventStreamHeaders(), signal, (client) => deliver(run, opened, client, services));
+    return streamResponse(new Headers(eventStreamHeaders), signal, (client) =>
+      deliver(run, opened, client, services),
+    );
   } catch (error) {
     // Some failures have no status of their own: they are told inside a stream even when it is otherwise empty.
     if (!(error instanceof ApiError) || errorTable[error.code].status !== null) throw error;
-    return streamResponse(eventStreamHeaders(), signal, async (client) => {
+    return streamResponse(new Headers(eventStreamHeaders), signal, async (client) => {
       await client.write(errorEvent(error) + endOfStream);
     });
   }
 }
 
-const eventStreamType = 'text/event-stream; charset=utf-8';
-
-function eventStreamHeaders(): Headers {
-  return new Headers({ 'content-type': eventStreamType, 'cache-control': 'no-cache' });
-}
+const eventStreamHeaders = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+};
 
 async function open(run: ChatRun, candidate: Candidate): Promise<OpenedStream> {
   const stream = await streamChat(
@@ -95,7 +96,7 @@ async function deliver(
   stream.close();
   endAttempt(run, stream.status, outcome);
   const last = run.chat.includeUsage && progress.usage !== null ? chunks.usage(progress.usage) : '';
-  const kept = keptStream(run, client.transcript, outcome.failure === null ? last : '');
+  const kept = await keptStream(run, client.transcript, outcome.failure === null ? last : '');
   const ending = endingOf(run, progress, outcome.failure, client.isGone, kept);
   const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.failure;
   // What the ledger keeps with the charge, now or once it can be reached, is answered again. The rest runs anew.
@@ -153,10 +154,15 @@ async function relay(
 }
 
 /** The whole of the stream for retries, as it ends with what is left to be written and, should it not be paid for, with that. */
-function keptStream({ claim }: ChatRun, transcript: string | null, last: string): Ending['kept'] {
-  if (claim === null || transcript === null) return null;
+async function keptStream(
+  { claim }: ChatRun,
+  transcript: string | null,
+  last: string,
+): Promise<Ending['kept']> {
+  if (claim === null) return null;
+  if (transcript === null) return await claim.kept(null, eventStreamHeaders, null);
   const unpaid = transcript + errorEvent(new ApiError('insufficient_balance')) + endOfStream;
-  return claim.kept(transcript + last + endOfStream, eventStreamType, unpaid);
+  return await claim.kept(transcript + last + endOfStream, eventStreamHeaders, unpaid);
 }
 
 function endAttempt(

@@ -6,6 +6,8 @@ import { Deadlines } from '../lib/deadlines.ts';
 
 /** A client that takes nothing for this long has gone, whatever its connection says. */
 const stalledMs = 30_000;
+/** As much as a whole answer of a provider may have. */
+const longestTranscript = 33_554_432;
 const deadlines = new Deadlines();
 
 export class ClientStream {
@@ -13,6 +15,7 @@ export class ClientStream {
   readonly #controller: ReadableStreamDirectController | null;
   #isGone: boolean;
   #transcript: string | null = null;
+  #isTooLong = false;
   #isStalled = false;
   #leave: () => void = () => undefined;
 
@@ -35,19 +38,24 @@ export class ClientStream {
     this.#transcript ??= '';
   }
 
-  /** What was written since `record`; null without it. */
+  /** What was written since `record`; null without it, and when it was too much to be kept. */
   get transcript(): string | null {
-    return this.#transcript;
+    return this.#isTooLong ? null : this.#transcript;
   }
 
   /** Returns at once when the client keeps up; otherwise resolves when there is room again or nobody to read it. */
   write(text: string): undefined | Promise<void> {
-    if (this.#transcript !== null) this.#transcript += text;
+    if (this.#transcript !== null) this.#keep(this.#transcript, text);
     if (this.#isGone || this.#controller === null) return undefined;
     const taken = this.#controller.write(text);
     const flushed = this.#controller.flush();
     if (typeof taken === 'number' && typeof flushed === 'number') return undefined;
     return this.#waitFor(Promise.all([taken, flushed]));
+  }
+
+  #keep(transcript: string, text: string): void {
+    this.#isTooLong ||= transcript.length + text.length > longestTranscript;
+    this.#transcript = this.#isTooLong ? '' : transcript + text;
   }
 
   leave(): void {

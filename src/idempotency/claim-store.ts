@@ -1,5 +1,6 @@
-/** Who carries out which named request, and the answers that are kept. All times are the database's. */
+/** Who carries out which named request, and the answers that are kept. */
 import type { SQL } from 'bun';
+import { leaseSeconds } from '../ledger/node-lease.ts';
 
 /** A named request of a key. Hashes are hexadecimal. */
 export type NamedRequest = Readonly<{ keyId: string; name: string; bodyHash: string }>;
@@ -8,7 +9,7 @@ export type NamedRequest = Readonly<{ keyId: string; name: string; bodyHash: str
 export type ClaimState = Readonly<{
   bodyHash: string;
   requestId: string;
-  answer: Uint8Array | null;
+  isAnswered: boolean;
   /** Its Generation is open, or its node lives and has not had its last word: it may yet be answered and charged. */
   isUnderWay: boolean;
 }>;
@@ -16,8 +17,6 @@ export type ClaimState = Readonly<{
 const keptHours = 24;
 /** How long a node has to say what becomes of a request whose Generation has ended. */
 const afterthoughtSeconds = 30;
-/** The same time after which a node's Generations are given up (ledger/node-lease.ts). */
-const leaseSeconds = 10;
 
 /** Whether the request is now this node's to carry out: nobody had claimed it, or that was too long ago. */
 export async function claim(
@@ -32,7 +31,7 @@ export async function claim(
     values (${keyId}, decode(${name}, 'hex'), decode(${bodyHash}, 'hex'), ${requestId}, ${nodeId},
             now() + make_interval(hours => ${keptHours}))
     on conflict (key_id, name_hash) do update set body_hash = excluded.body_hash, request_id = excluded.request_id,
-      node_id = excluded.node_id, answer = null, created_at = now(), expires_at = excluded.expires_at
+      node_id = excluded.node_id, answer = null, staged = null, staged_when_short = null, created_at = now(), expires_at = excluded.expires_at
     where claimed.expires_at <= now()
     returning 1`;
   return rows.length > 0;
@@ -47,7 +46,8 @@ export async function takeOver(
   nodeId: string,
 ): Promise<boolean> {
   const rows = await sql`
-    update idempotent_requests set request_id = ${requestId}, node_id = ${nodeId}
+    update idempotent_requests set request_id = ${requestId}, node_id = ${nodeId}, staged = null, staged_when_short = null,
+      expires_at = now() + make_interval(hours => ${keptHours})
     where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${former} and answer is null
     returning 1`;
   return rows.length > 0;
@@ -58,7 +58,7 @@ type StateRow = {
   name: string;
   body_hash: string;
   request_id: string;
-  answer: Uint8Array | null;
+  is_answered: boolean;
   is_under_way: boolean;
 };
 
@@ -69,7 +69,8 @@ export async function readStates(
 ): Promise<Map<string, ClaimState>> {
   const wanted = JSON.stringify(requests.map(({ keyId, name }) => ({ key_id: keyId, name })));
   const rows = await sql<StateRow[]>`
-    select request.key_id, encode(name_hash, 'hex') as name, encode(body_hash, 'hex') as body_hash, request_id, answer,
+    select request.key_id, encode(name_hash, 'hex') as name, encode(body_hash, 'hex') as body_hash, request_id,
+           answer is not null as is_answered,
            exists (select 1 from open_generations where open_generations.id = request_id)
              or (nodes.id is not null and stopped_at is null
                  and heartbeat_at >= now() - make_interval(secs => ${leaseSeconds})
@@ -86,7 +87,7 @@ export async function readStates(
       {
         bodyHash: row.body_hash,
         requestId: row.request_id,
-        answer: row.answer,
+        isAnswered: row.is_answered,
         isUnderWay: row.is_under_way,
       },
     ]),
@@ -96,6 +97,28 @@ export async function readStates(
 /** One text for a named request, for maps and for sealing. */
 export function placeOf({ keyId, name }: Pick<NamedRequest, 'keyId' | 'name'>): string {
   return `${keyId} ${name}`;
+}
+
+/** The answer that was kept; null when it has expired in this moment. */
+export async function readAnswer(sql: SQL, { keyId, name }: NamedRequest): Promise<Uint8Array | null> {
+  const [row] = await sql<{ answer: Uint8Array | null }[]>`
+    select answer from idempotent_requests where key_id = ${keyId} and name_hash = decode(${name}, 'hex')`;
+  return row?.answer ?? null;
+}
+
+/** Puts answers where the ledger can keep one of them. False when the request was taken over. */
+export async function stageAnswers(
+  sql: SQL,
+  { keyId, name }: NamedRequest,
+  requestId: string,
+  whole: Buffer,
+  whenShort: Buffer | null,
+): Promise<boolean> {
+  const rows = await sql`
+    update idempotent_requests set staged = ${whole}, staged_when_short = ${whenShort}
+    where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${requestId}
+    returning 1`;
+  return rows.length > 0;
 }
 
 /** Keeps an answer that was not charged. What was charged is kept by the ledger, with the charge. */

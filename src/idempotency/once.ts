@@ -7,6 +7,7 @@ import type { SQL } from 'bun';
 import { ApiError, errorTable } from '../errors.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
+import { within } from '../lib/within.ts';
 import { Claim, type ClaimKeeper } from './claim.ts';
 import {
   type ClaimState,
@@ -15,8 +16,10 @@ import {
   keepAnswer,
   type NamedRequest,
   placeOf,
+  readAnswer,
   readStates,
   releaseClaim,
+  stageAnswers,
   takeOver,
 } from './claim-store.ts';
 import { otherBody, readRequestName } from './request-name.ts';
@@ -38,6 +41,7 @@ export type Idempotency = Readonly<{
 
 const cleanEveryMs = 60_000;
 const mostCleanedAtOnce = 1_000;
+const firstTryMs = 1_000;
 const firstPauseMs = 50;
 const longestPauseMs = 5_000;
 
@@ -52,6 +56,8 @@ export function openIdempotency(
   const waitingRoom = new WaitingRoom(sql);
   const keeper: ClaimKeeper = {
     key,
+    stage: ({ request, requestId }, whole, whenShort) =>
+      stageAnswers(sql, request, requestId, whole, whenShort).catch(() => false),
     keep: ({ request, requestId }, answer) => insist(() => keepAnswer(sql, request, requestId, answer)),
     release: ({ request, requestId }) => insist(() => releaseClaim(sql, request, requestId)),
   };
@@ -63,7 +69,8 @@ export function openIdempotency(
   /** A claim that is not ended keeps everyone with its name waiting for as long as this node lives. */
   async function insist(end: () => Promise<void>): Promise<void> {
     try {
-      await end();
+      // A client waits for its answer meanwhile.
+      await within(firstTryMs, end());
     } catch (error) {
       log.error('claim not ended yet, trying again', { error });
       insistLater(end).catch(() => undefined);
@@ -85,6 +92,16 @@ export function openIdempotency(
     while (!isClosed && (await deleteExpired(sql, mostCleanedAtOnce)) === mostCleanedAtOnce);
   }
 
+  /** When the reply of the database is lost, the claim may be ours without our knowing: then it is given back. */
+  async function certain(request: NamedRequest, id: string, claiming: Promise<boolean>): Promise<boolean> {
+    try {
+      return await claiming;
+    } catch (error) {
+      await insist(() => releaseClaim(sql, request, id));
+      throw error;
+    }
+  }
+
   /** The right to carry it out, or the answer that there is already. */
   async function claimOrAnswer(
     request: NamedRequest,
@@ -93,17 +110,21 @@ export function openIdempotency(
   ): Promise<Claim | Answer> {
     const owned = () => new Claim(request, id, requestIdFromUuid(id), keeper);
     for (;;) {
-      if (await claim(sql, request, id, nodeId)) return owned();
+      if (await certain(request, id, claim(sql, request, id, nodeId))) return owned();
       let state: ClaimState | null = (await readStates(sql, [request])).get(placeOf(request)) ?? null;
       refuseOtherBody(request, state);
-      if (state?.answer === null && state.isUnderWay) {
+      if (state !== null && !state.isAnswered && state.isUnderWay) {
         state = await waitingRoom.outcomeOf(request, client);
         refuseOtherBody(request, state);
       }
       // Gone: it failed in a way that may pass, and whoever claims it next tries again.
       if (state === null) continue;
-      if (state.answer !== null) return openAnswer(state.answer, key, request);
-      if (await takeOver(sql, request, state.requestId, id, nodeId)) return owned();
+      if (state.isAnswered) {
+        const answer = await readAnswer(sql, request);
+        if (answer !== null) return openAnswer(answer, key, request);
+        continue;
+      }
+      if (await certain(request, id, takeOver(sql, request, state.requestId, id, nodeId))) return owned();
     }
   }
 
@@ -126,7 +147,7 @@ export function openIdempotency(
     once: async (request, { id, keyId, route, body }, carryOut) => {
       const name = readRequestName(request.headers);
       if (name === null) return await carryOut(null);
-      const named = { keyId, name: hashOf(name), bodyHash: hashOf(`${route} ${JSON.stringify(body)}`) };
+      const named = { keyId, name: hashOf(name), bodyHash: hashOf(`${route} ${canonical(body)}`) };
       const claimed = await claimOrAnswer(named, id, request.signal).catch(asAnswerable);
       if (claimed === null) return new Response();
       return claimed instanceof Claim ? await carryOutClaimed(claimed, carryOut) : replay(claimed);
@@ -157,9 +178,13 @@ function refuseOtherBody(request: NamedRequest, state: ClaimState | null): void 
   if (state !== null && state.bodyHash !== request.bodyHash) throw otherBody();
 }
 
-/** What only another request, another key or the operator can change is answered in the same way again. */
+/**
+ * What only another request, another key or the operator can change is answered in the same way again. What is wrong
+ * with the request itself is found out anew each time, which costs less than keeping it.
+ */
 function isFinal({ code }: ApiError): boolean {
-  return errorTable[code].retryable === 'no';
+  const { retryable, type } = errorTable[code];
+  return retryable === 'no' && type !== 'invalid_request_error';
 }
 
 const keptHeaders = ['content-type', 'x-should-retry'];
@@ -184,6 +209,15 @@ function replay({ requestId, status, headers, body }: Answer): Response {
       'x-request-id': requestId,
     },
   });
+}
+
+/** The same text for the same JSON, in whatever order its fields stand. */
+function canonical(body: unknown): string {
+  return JSON.stringify(body, (_name, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
 }
 
 function hashOf(text: string): string {

@@ -54,7 +54,7 @@ export class WaitingRoom {
   }
 
   #tell(waiting: Waiting, state: ClaimState | null): void {
-    if (state !== null && state.answer === null && state.isUnderWay) return;
+    if (state !== null && !state.isAnswered && state.isUnderWay) return;
     if (this.#waiting.delete(waiting)) waiting.resolve(state);
   }
 }

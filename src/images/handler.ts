@@ -13,7 +13,7 @@ import { costOfImages } from '../pricing/cost.ts';
 import { inOrder, Turns } from '../routing/candidates.ts';
 import { answerImages } from './answer.ts';
 import { makersOf, orderOf } from './order.ts';
-import { parseImages } from './parse.ts';
+import { type ImageRequest, parseImages } from './parse.ts';
 
 export async function createImages(request: Request, context: RequestContext): Promise<Response> {
   const { services, id } = context;
@@ -22,8 +22,10 @@ export async function createImages(request: Request, context: RequestContext): P
   );
   readQuery(request.url, []);
   const body = await readJsonBody(request);
+  const wanted = parseImages(body);
+  services.admitter.refuseWhoMustWait(key);
   return await services.idempotency.once(request, { id, keyId: key.id, route: 'images', body }, (claim) =>
-    create(request, context, key, body, claim),
+    create(request, context, key, wanted, claim),
   );
 }
 
@@ -31,10 +33,9 @@ async function create(
   request: Request,
   { services, id, requestId }: RequestContext,
   key: ApiKey,
-  body: unknown,
+  wanted: ImageRequest,
   claim: Claim | null,
 ): Promise<Response> {
-  const wanted = parseImages(body);
   const active = services.catalog();
   const model = resolveModel(active.catalog, wanted.model, 'image', {
     allowedModels: key.allowedModels,

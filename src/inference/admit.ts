@@ -52,7 +52,7 @@ export class Admitter {
   }
 
   async #admit(admission: Admission): Promise<Admitted> {
-    this.#refuseWhoMustWait(admission.key);
+    this.refuseWhoMustWait(admission.key);
     const createdAtMs = Date.now();
     const facts = {
       id: admission.id,
@@ -96,7 +96,8 @@ export class Admitter {
     }
   }
 
-  #refuseWhoMustWait(key: ApiKey): void {
+  /** Also to be asked before anything else that costs the database something. */
+  refuseWhoMustWait(key: ApiKey): void {
     const waiting = this.#waiting.get(key);
     if (!waiting) return;
     const leftMs = waiting.untilMs - performance.now();

@@ -11,7 +11,7 @@ export type Delivery = Readonly<{
   client: AbortSignal;
 }>;
 
-const contentType = 'application/json;charset=utf-8';
+const headers = { 'content-type': 'application/json;charset=utf-8' };
 
 export async function deliverWhole(
   { generation, claim, client }: Delivery,
@@ -19,9 +19,9 @@ export async function deliverWhole(
   billed: (status: 'completed' | 'cancelled', kept: Ending['kept']) => Ending,
 ): Promise<Response> {
   const body = JSON.stringify(answer);
-  const kept = claim === null ? null : claim.kept(body, contentType, null);
+  const kept = claim === null ? null : await claim.kept(body, headers, null);
   // A client that left before its answer still caused the work; its Generation is closed as cancelled.
   await settleBeforeDelivery(generation, billed(client.aborted ? 'cancelled' : 'completed', kept));
   claim?.handOver();
-  return new Response(body, { headers: { 'content-type': contentType } });
+  return new Response(body, { headers });
 }

@@ -70,10 +70,12 @@ export class Effects {
       });
     }
     if (settlement.kept !== null) {
-      const { name, answer, answerWhenShort } = settlement.kept;
-      const kept = isShort ? answerWhenShort : answer;
+      const { name, whole, whenShort } = settlement.kept;
+      const answer = isShort ? whenShort : whole;
+      const kept =
+        answer === 'staged' ? { staged: isShort ? 'short' : 'whole' } : answer === null ? null : { answer };
       if (kept !== null)
-        this.#kept.push({ key_id: generation.keyId, name, request_id: generation.id, answer: kept });
+        this.#kept.push({ key_id: generation.keyId, name, request_id: generation.id, ...kept });
     }
     const reason = isShort ? 'insufficient_balance' : settlement.loss;
     if (reason !== null) {

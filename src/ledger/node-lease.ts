@@ -12,7 +12,8 @@ export type NodeLease = Readonly<{ stop: () => Promise<void> }>;
 
 const beatMs = 2_000;
 const patienceMs = 4_000;
-const leaseSeconds = 10;
+/** How long a node may be silent before it counts as dead. */
+export const leaseSeconds = 10;
 
 /** `openConnection` opens a client for the lease alone: a heartbeat must not wait for anyone else's queries. */
 export async function takeLease(

@@ -45,12 +45,12 @@ export type BilledUsage = Readonly<{
   tier: string | null;
 }>;
 
-/** An answer that is kept for retries of a named request, sealed, in base64. */
+/** An answer that is kept for retries of a named request: sealed, in base64, or staged in the database before. */
 export type KeptAnswer = Readonly<{
   name: string;
-  answer: string;
+  whole: string | 'staged';
   /** What was answered if the balance did not cover the cost; null when nothing was. */
-  answerWhenShort: string | null;
+  whenShort: string | 'staged' | null;
 }>;
 
 export type BilledCost = Readonly<{ input: Money; output: Money; total: Money }>;

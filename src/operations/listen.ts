@@ -1,7 +1,10 @@
 import type { Config } from '../config.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 
-type Listener = (request: Request) => Promise<Response>;
+type Listener = (
+  request: Request,
+  host: { timeout: (request: Request, seconds: number) => void },
+) => Promise<Response>;
 type Routes = Readonly<{ routes: Record<string, Record<string, Listener>>; fetch: Listener }>;
 
 export type Listening = Readonly<{

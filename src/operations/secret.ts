@@ -10,6 +10,9 @@ import type { SQL } from 'bun';
 import type { Config } from '../config.ts';
 import { type DerivedKeys, deriveKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
+import { OperatorError } from '../lib/operator-error.ts';
+
+const shortestSecret = 32;
 
 export async function openSecret(config: Config, sql: SQL, log: Log): Promise<DerivedKeys> {
   if (config.authSecret !== null) return deriveKeys(config.authSecret);
@@ -21,7 +24,11 @@ export async function openSecret(config: Config, sql: SQL, log: Log): Promise<De
 function secretInFolder(dataFolder: string): string {
   const file = join(dataFolder, 'secret');
   try {
-    return readFileSync(file, 'utf8');
+    const secret = readFileSync(file, 'utf8').trim();
+    if (secret.length >= shortestSecret) return secret;
+    throw new OperatorError(
+      `${file} is cut short. Put back the file, or remove it to have a new secret made.`,
+    );
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     const secret = newSecret();

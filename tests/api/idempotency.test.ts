@@ -1,5 +1,6 @@
 /** Named requests: carried out once, answered the same again, across nodes, crashes and all kinds of failures. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { deleteExpired } from '../../src/idempotency/claim-store.ts';
 import {
   type ChatFixture,
   type ErrorBody,
@@ -7,7 +8,7 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
-import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
+import { type Gateway, startGateway, temporaryFolder, tollgateJson } from '../support/gateway.ts';
 
 let fixture: ChatFixture;
 let other: Gateway;
@@ -126,27 +127,55 @@ describe('the same name and body', () => {
     });
   });
 
-  test('spaces and the order of writing do not matter, other keys of the account do', async () => {
+  test('spaces and the order of fields do not matter', async () => {
     const name = newName();
-    const { key: another } = await fixture.customer('1');
-    const first = await bytesOf(await chat(name, 'scoped to the key'));
-    const foreign = await chat(name, 'scoped to the key', { key: another });
-    expect(foreign.headers.get('idempotent-replayed')).toBeNull();
-    expect((await bytesOf(foreign)).id).not.toBe(first.id);
-    const spaced = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    await chat(name, 'in any order');
+    const reordered = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${key}`,
         'content-type': 'application/json',
         'idempotency-key': name,
       },
-      body: JSON.stringify(
-        { model: 'full', messages: [{ role: 'user', content: 'scoped to the key' }] },
-        null,
-        2,
-      ),
+      body: JSON.stringify({ messages: [{ content: 'in any order', role: 'user' }], model: 'full' }, null, 2),
     });
-    expect(spaced.headers.get('idempotent-replayed')).toBe('true');
+    expect(reordered.headers.get('idempotent-replayed')).toBe('true');
+  });
+
+  test('a name belongs to its key: another key of the account has its own', async () => {
+    const name = newName();
+    const { key: another } = await tollgateJson<{ key: string }>(
+      ['key', 'create', '--account', account],
+      fixture.environment,
+    );
+    const first = await bytesOf(await chat(name, 'scoped to the key'));
+    const second = await chat(name, 'scoped to the key', { key: another });
+    expect(second.headers.get('idempotent-replayed')).toBeNull();
+    expect((await bytesOf(second)).id).not.toBe(first.id);
+  });
+
+  test('an answer of megabytes is kept beside the ledger, and given again', async () => {
+    const name = newName();
+    const content = `[[long 20000]] [[burst]] ${name}`;
+    const first = await bytesOf(await chat(name, content, { more: { stream: true } }));
+    expect(first.text.length).toBeGreaterThan(2_000_000);
+    const again = await chat(name, content, { more: { stream: true }, origin: other.origin });
+    expect([again.headers.get('idempotent-replayed'), again.headers.get('cache-control')]).toEqual([
+      'true',
+      'no-cache',
+    ]);
+    expect(await bytesOf(again)).toEqual(first);
+    const [row] = await fixture.database.sql`
+      select count(*)::int as count from idempotent_requests where staged is not null or staged_when_short is not null`;
+    expect(row.count).toBe(0);
+  });
+
+  test('a gateway that was started again answers in the same way', async () => {
+    const name = newName();
+    const first = await bytesOf(await chat(name, 'before the restart', { origin: other.origin }));
+    await other.stop();
+    other = await startGateway({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
+    expect(await bytesOf(await chat(name, 'before the restart', { origin: other.origin }))).toEqual(first);
   });
 });
 
@@ -228,20 +257,42 @@ describe('when the first attempt failed', () => {
     expect((await chargesOf()) - before).toBe(1);
   });
 
-  test.each([
-    ['a bad parameter', 'x', { temperature: 9 }, 400],
-    ['an unknown model', 'x', { model: 'nope' }, 404],
-    ['what the provider refuses', '[[status 400]] x', {}, 502],
-  ])('%s is answered in the same way again', async (_what, content, more, status) => {
+  test('what the provider refuses is answered in the same way again', async () => {
     const name = newName();
-    const first = await chat(name, content, { more });
-    expect(first.status).toBe(status);
+    const first = await chat(name, '[[status 400]] refused');
     const shouldRetry = first.headers.get('x-should-retry');
     const bytes = await bytesOf(first);
-    const again = await chat(name, content, { more });
+    expect(bytes.status).toBe(502);
+    const again = await chat(name, '[[status 400]] refused');
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     expect(again.headers.get('x-should-retry')).toBe(shouldRetry);
     expect(await bytesOf(again)).toEqual(bytes);
+    expect(callsWith('refused')).toBe(1);
+  });
+
+  test.each([
+    ['a bad parameter', { temperature: 9 }, 400],
+    ['an unknown model', { model: 'nope' }, 404],
+  ])('%s is found out again, in the same words, and nothing is kept of it', async (_what, more, status) => {
+    const name = newName();
+    const first = await bytesOf(await chat(name, 'wrong', { more }));
+    expect(first.status).toBe(status);
+    expect((await bytesOf(await chat(name, 'wrong', { more }))).text).toBe(first.text);
+    expect((await chat(name, 'right')).status).toBe(200);
+  });
+
+  test('a stream that could not be paid for in full is answered again as it was', async () => {
+    const poor = await fixture.customer('0.02');
+    const name = newName();
+    const content = `[[usage 10 20000]] ${name}`;
+    const first = await bytesOf(
+      await chat(name, content, { key: poor.key, more: { stream: true, max_tokens: 5 } }),
+    );
+    expect(first.text).toContain('insufficient_balance');
+    const again = await chat(name, content, { key: poor.key, more: { stream: true, max_tokens: 5 } });
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect(await bytesOf(again)).toEqual(first);
+    expect(await chargesOf(poor.account)).toBe(1);
   });
 
   test('402 is answered in the same way again; a new name tries anew', async () => {
@@ -250,6 +301,8 @@ describe('when the first attempt failed', () => {
     const first = await bytesOf(await chat(name, 'too dear', { key: poor.key }));
     expect(first.status).toBe(402);
     expect(await bytesOf(await chat(name, 'too dear', { key: poor.key }))).toEqual(first);
+    const anew = await chat(newName(), 'too dear', { key: poor.key });
+    expect([anew.status, anew.headers.get('idempotent-replayed')]).toEqual([402, null]);
   });
 
   test('429 of the key is carried out anew', async () => {
@@ -272,6 +325,16 @@ test('kept answers are encrypted, and gone after their time', async () => {
   await fixture.database.sql`update idempotent_requests set expires_at = now()`;
   const anew = await chat(name, 'another body is fine by then');
   expect([anew.status, anew.headers.get('idempotent-replayed')]).toEqual([200, null]);
+});
+
+test('what has expired is removed, a bounded number at a time, and the rest stays', async () => {
+  await fixture.database.sql`update idempotent_requests set expires_at = now()`;
+  const [{ count }] = await fixture.database.sql`select count(*)::int as count from idempotent_requests`;
+  const name = newName();
+  await chat(name, 'stays');
+  expect(await deleteExpired(fixture.database.sql, count - 1)).toBe(count - 1);
+  expect(await deleteExpired(fixture.database.sql, 1_000)).toBe(1);
+  expect((await chat(name, 'stays')).headers.get('idempotent-replayed')).toBe('true');
 });
 
 test('a node that dies leaves its requests to the other, which carries them out once it is sure', async () => {
