@@ -35,6 +35,33 @@ describe('the OpenAI SDK', () => {
     });
   });
 
+  test('lists the models, and pages over Generations by hand', async () => {
+    const models: string[] = [];
+    for await (const model of openai.models.list()) models.push(model.id);
+    expect(models).toContain('full');
+    const { key: own } = await fixture.customer('10');
+    const client = new OpenAI({ baseURL: `${fixture.gateway.origin}/v1`, apiKey: own, maxRetries: 0 });
+    const made: string[] = [];
+    for (let count = 0; count < 5; count += 1) {
+      const { id } = await client.chat.completions.create({
+        model: 'full',
+        messages: [user(`page ${count}`)],
+      });
+      made.unshift(id);
+    }
+    type Page = { data: { id: string }[]; has_more: boolean; next_cursor: string | null };
+    const walked: string[] = [];
+    for (let cursor: string | null = null; ; ) {
+      const page: Page = await client.get('/generations', {
+        query: { limit: 2, status: 'completed', ...(cursor === null ? {} : { cursor }) },
+      });
+      walked.push(...page.data.map(({ id }) => id));
+      cursor = page.next_cursor;
+      if (!page.has_more) break;
+    }
+    expect(walked).toEqual(made);
+  });
+
   test('streams, with usage', async () => {
     const stream = await openai.chat.completions.create({
       model: 'full',
