@@ -327,6 +327,48 @@ test('kept answers are encrypted, and gone after their time', async () => {
   expect([anew.status, anew.headers.get('idempotent-replayed')]).toEqual([200, null]);
 });
 
+/** Runs while nothing can be settled. */
+async function unsettled<Result>(run: () => Promise<Result>): Promise<Result> {
+  await fixture.database.sql`alter table usage_records rename to usage_records_away`;
+  try {
+    return await run();
+  } finally {
+    await fixture.database.sql`alter table usage_records_away rename to usage_records`;
+  }
+}
+
+describe('when the charge could not be committed in time', () => {
+  test('a stream that was delivered is charged later, and then answered again in full', async () => {
+    const name = newName();
+    const content = `[[chunk-delay 30]] a b c d e ${name}`;
+    const before = await chargesOf();
+    const first = await chat(name, content, { more: { stream: true } });
+    const seen = await unsettled(() => first.text());
+    expect(seen).toContain('billing_temporarily_unavailable');
+    const again = await chat(name, content, { more: { stream: true } });
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    const text = await again.text();
+    expect(text).not.toContain('"error"');
+    expect(text).toContain(name);
+    expect(callsWith(name)).toBe(1);
+    expect((await chargesOf()) - before).toBe(1);
+  }, 60_000);
+
+  test('a whole answer that was withheld is carried out anew, and charged once', async () => {
+    const name = newName();
+    const content = `[[delay 300]] withheld ${name}`;
+    const before = await chargesOf();
+    const asking = chat(name, content);
+    await Bun.sleep(100);
+    const first = await unsettled(async () => bytesOf(await asking));
+    expect(first.text).toContain('billing_consistency_error');
+    const again = await chat(name, content);
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, null]);
+    expect(callsWith(name)).toBe(2);
+    expect((await chargesOf()) - before).toBe(1);
+  }, 60_000);
+});
+
 test('what has expired is removed, a bounded number at a time, and the rest stays', async () => {
   await fixture.database.sql`update idempotent_requests set expires_at = now()`;
   const [{ count }] = await fixture.database.sql`select count(*)::int as count from idempotent_requests`;
