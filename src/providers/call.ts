@@ -32,23 +32,21 @@ export class Call {
   /** What is left of the whole call's time, as of `#waitingSinceMs`. */
   #leftMs: number;
   #waitingSinceMs: number | null = performance.now();
-  #isAnswered = false;
+  readonly #stopWatching: () => void;
 
   constructor(link: Link) {
     const { connectMs, firstByteMs, totalMs } = link.timeouts;
     this.#link = link;
     this.#leftMs = totalMs;
     this.#deadline = deadlines.start(Math.min(firstByteMs, totalMs), () => this.timeOut());
-    link.line.watch(connectMs, () => {
-      if (!this.#isAnswered) this.timeOut();
-    });
+    this.#stopWatching = link.line.watch(connectMs, () => this.timeOut());
     underWay.add(this);
     if (isOver) this.timeOut();
   }
 
   /** The provider has answered, whatever it says. */
   answered(): void {
-    this.#isAnswered = true;
+    this.#stopWatching();
     this.#link.line.heard();
   }
 
@@ -71,7 +69,7 @@ export class Call {
   }
 
   close(): void {
-    this.#isAnswered = true;
+    this.#stopWatching();
     this.#deadline.clear();
     underWay.delete(this);
   }

@@ -3,12 +3,13 @@
  * lately is dialled beside the call: if nobody picks up in time, the call is over long before its first byte is due.
  */
 import { connect } from 'node:net';
-import { within } from '../lib/within.ts';
 
 /** Who has answered within this time is taken to be there: calls to a busy provider cost nothing extra. */
 const heardForMs = 10_000;
 /** A connection that was not made by then is tried anew: the system itself would wait ever longer between its tries. */
 const knockMs = 1_000;
+
+const nothingToStop = () => undefined;
 
 export class Line {
   readonly #host: string;
@@ -30,16 +31,23 @@ export class Line {
     this.#heardAtMs = performance.now();
   }
 
-  /** Calls back when it turns out that nobody picks up. */
-  watch(connectMs: number, onSilence: () => void): void {
-    if (!this.#isDirect || performance.now() - this.#heardAtMs < heardForMs) return;
+  /** Calls back when it turns out that nobody picks up, unless it is told before that nobody wants to know. */
+  watch(connectMs: number, onSilence: () => void): () => void {
+    if (!this.#isDirect || performance.now() - this.#heardAtMs < heardForMs) return nothingToStop;
     this.#watching += 1;
+    let isWatching = true;
+    const stop = () => {
+      if (isWatching) this.#watching -= 1;
+      isWatching = false;
+      clearTimeout(timer);
+    };
+    const timer = setTimeout(() => {
+      stop();
+      onSilence();
+    }, connectMs);
     this.#dialling ??= this.#dial();
-    within(connectMs, this.#dialling)
-      .catch(onSilence)
-      .finally(() => {
-        this.#watching -= 1;
-      });
+    this.#dialling.then(stop, stop);
+    return stop;
   }
 
   /** One for all who watch: resolves as soon as anyone is there. */
@@ -52,7 +60,6 @@ export class Line {
   #knock(): Promise<boolean> {
     return new Promise((resolve) => {
       const socket = connect({ host: this.#host, port: this.#port });
-      // Nothing but calls may keep the process alive.
       socket.unref();
       const end = (isReply: boolean) => {
         clearTimeout(timer);
