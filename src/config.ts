@@ -3,6 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { type IpNetwork, parseNetwork } from './lib/ip-address.ts';
 import { type LogLevel, logLevels } from './lib/log.ts';
 import { OperatorError } from './lib/operator-error.ts';
 
@@ -28,14 +29,31 @@ export type Config = Readonly<{
   publicUrl: string | null;
   /** Signs and encrypts; null means that the gateway makes its own. */
   authSecret: string | null;
+  /** Whether anyone may make a user and an account of their own. */
+  isSignUpOpen: boolean;
+  /** Null when the gateway cannot send mail. */
+  mail: MailSettings | null;
+  /** Whose X-Forwarded-For header is believed. */
+  trustedProxies: readonly IpNetwork[];
   /** How long Generations are kept; null means forever. */
   generationRetentionDays: number | null;
+  /** Who answers the questions of POST /api/decisions/run. Null stands for what is not set. */
+  decisions: Readonly<{
+    baseUrl: string | null;
+    model: string | null;
+    providerName: string;
+    /** A chat model of the catalogue that is asked instead of a provider. */
+    chatModel: string | null;
+  }>;
   logLevel: LogLevel;
   /** Whether the environment names a proxy, which calls to providers then leave through. */
   isProxied: boolean;
   /** Reads a secret such as a provider key: from NAME, else from the file that NAME_FILE names. */
   secret: (name: string) => string | null;
 }>;
+
+/** `url` may hold a password. The links in mails lead to `origin`, never to what a request calls the gateway. */
+export type MailSettings = Readonly<{ url: string; from: string; origin: string }>;
 
 export function readConfig(environment: Environment = process.env): Config {
   return {
@@ -47,7 +65,11 @@ export function readConfig(environment: Environment = process.env): Config {
     catalogFile: resolve(environment.TOLLGATE_CATALOG || 'catalog.yaml'),
     publicUrl: readPublicUrl(environment),
     authSecret: readAuthSecret(environment),
+    isSignUpOpen: readChoice(environment, 'SIGN_UP', 'closed', ['open', 'closed']) === 'open',
+    mail: readMail(environment),
+    trustedProxies: readNetworks(environment, 'TRUSTED_PROXIES'),
     generationRetentionDays: readRetention(environment),
+    decisions: readDecisions(environment),
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),
     isProxied: proxyVariables.some((name) => environment[name]),
     secret: (name) => readSecret(environment, name),
@@ -122,10 +144,78 @@ function readAuthSecret(environment: Environment): string | null {
   );
 }
 
+/** Like the database's, this URL may hold a password. */
+function readMail(environment: Environment): MailSettings | null {
+  const url = readSecret(environment, 'SMTP_URL');
+  if (url === null) return null;
+  const protocol = URL.canParse(url) ? new URL(url).protocol : null;
+  if (protocol !== 'smtp:' && protocol !== 'smtps:')
+    throw new OperatorError('SMTP_URL must have the form smtp://user:password@host:587 or smtps://….');
+  const from = environment.MAIL_FROM;
+  if (!from || !/^(?:[^<>\p{Cc}]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/u.test(from))
+    throw new OperatorError(
+      'With SMTP_URL set, MAIL_FROM must be the sender of mails, such as Tollgate <noreply@example.com>.',
+    );
+  const origin = readPublicUrl(environment);
+  if (origin === null)
+    throw new OperatorError('With SMTP_URL set, PUBLIC_URL must be set too: links in mails lead there.');
+  return { url, from, origin };
+}
+
+function readNetworks(environment: Environment, name: string): IpNetwork[] {
+  const items = (environment[name] ?? '').split(',').map((item) => item.trim());
+  return items
+    .filter((item) => item !== '')
+    .map((item) => {
+      const network = parseNetwork(item);
+      if (network !== null) return network;
+      throw new OperatorError(
+        `${name} must be addresses or networks such as 10.0.0.0/8, separated by commas, but has "${item}".`,
+      );
+    });
+}
+
+/** Where a browser on this machine finds the gateway. */
+export function localOriginOf({ host, port }: Pick<Config, 'host' | 'port'>): string {
+  const reachable = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
 /** A hundred years is as good as forever, and still a date. */
 function readRetention(environment: Environment): number | null {
   const name = 'GENERATION_RETENTION_DAYS';
   return environment[name] ? readInteger(environment, name, 0, 1, 36_500) : null;
+}
+
+const decisionVariables = ['DECISIONS_BASE_URL', 'DECISIONS_API_KEY', 'DECISIONS_MODEL'];
+
+/** Whether a provider's settings are complete is found out where its key is read, which may change. */
+function readDecisions(environment: Environment): Config['decisions'] {
+  const chatModel = environment.DECISIONS_CHAT_MODEL || null;
+  const isSet = (name: string) => environment[name] || environment[`${name}_FILE`];
+  const other = chatModel === null ? undefined : decisionVariables.find(isSet);
+  if (other !== undefined)
+    throw new OperatorError(
+      `DECISIONS_CHAT_MODEL and ${other} are both set: decisions come from a chat model or from a provider of them.`,
+    );
+  return {
+    baseUrl: readDecisionsUrl(environment),
+    model: environment.DECISIONS_MODEL || null,
+    providerName: environment.DECISIONS_PROVIDER_NAME || 'Decision provider',
+    chatModel,
+  };
+}
+
+/** It may hold a password that does not belong there, so the message does not repeat it. */
+function readDecisionsUrl(environment: Environment): string | null {
+  const text = environment.DECISIONS_BASE_URL;
+  if (!text) return null;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isBare = url !== null && url.username === '' && url.password === '' && !/[?#]/.test(text);
+  if (isBare && (url.protocol === 'https:' || url.protocol === 'http:')) return url.href.replace(/\/+$/, '');
+  throw new OperatorError(
+    'DECISIONS_BASE_URL must be an address such as https://decisions.example.com/v1, without credentials or a query.',
+  );
 }
 
 function readSecret(environment: Environment, name: string): string | null {

@@ -1,7 +1,9 @@
 /**
- * The account and the key that the first start on the embedded database makes, so that the first call works when
- * pasted. The key is remembered in the data folder, readable by its owner only, so that every start can show it.
+ * The account, the key and the user that the first start on the embedded database makes, so that the first call works
+ * when pasted and the first person can sign in. The key is remembered in the data folder, readable by its owner only, so
+ * that every start can show it. The password is kept nowhere: it is shown once.
  */
+import { randomBytes } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL, TransactionSQL } from 'bun';
@@ -10,45 +12,63 @@ import { insertAccount } from './accounts/account-store.ts';
 import { hashKey } from './keys/key-format.ts';
 import { createKey, defaultRequestsPerMinute, findKeyByHash } from './keys/key-store.ts';
 import { parseMoney } from './lib/money.ts';
+import { hashPassword } from './users/password.ts';
+import { insertMembership, insertUser } from './users/user-store.ts';
 
-const demoSchema = z.object({ account: z.string(), key: z.string() });
-export type Demo = Readonly<z.infer<typeof demoSchema>>;
+const rememberedSchema = z.object({ account: z.string(), key: z.string() });
+type Remembered = Readonly<z.infer<typeof rememberedSchema>>;
 
+/** `password` is there only when the user was made just now. */
+export type DemoSignIn = Readonly<{ email: string; password: string | null }>;
+
+export type Demo = Readonly<{
+  /** Null when it was revoked. */
+  key: string | null;
+  /** Null when others look after the demo account. */
+  signIn: DemoSignIn | null;
+}>;
+
+const demoEmail = 'demo@tollgate.local';
 const openingCredit = parseMoney('100') ?? 0n;
 const demoLock = 7_012_018_003;
 
-/** Null when there is none to show: someone else filled this database, or the demo key was revoked. */
+/** Null when there is none to show: someone else filled this database. */
 export async function prepareDemo(sql: SQL, dataFolder: string): Promise<Demo | null> {
   const file = join(dataFolder, 'demo.json');
   return await sql.begin(async (transaction) => {
     await transaction`select pg_advisory_xact_lock(${demoLock})`;
     const remembered = readDemo(file);
     const key = remembered && (await findKeyByHash(transaction, hashKey(remembered.key)));
-    if (key) return key.revokedAt === null ? remembered : null;
+    if (key)
+      return {
+        key: key.revokedAt === null ? remembered.key : null,
+        signIn: await prepareSignIn(transaction, key.accountId),
+      };
     const hasAccounts = (await transaction`select 1 from accounts limit 1`).length > 0;
     if (hasAccounts && remembered === null) return null;
-    const demo = await createDemo(transaction);
+    const created = await createDemo(transaction);
+    const signIn = await prepareSignIn(transaction, created.account);
     // Written before the commit: a crash between the two leaves a key that does not exist, which is made anew, and
     // never a demo that nobody remembers.
-    writeDemo(file, demo);
-    return demo;
+    writeDemo(file, created);
+    return { key: created.key, signIn };
   });
 }
 
-function readDemo(file: string): Demo | null {
+function readDemo(file: string): Remembered | null {
   try {
-    return demoSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return rememberedSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
     return null;
   }
 }
 
-function writeDemo(file: string, demo: Demo): void {
+function writeDemo(file: string, demo: Remembered): void {
   writeFileSync(`${file}.new`, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
 
-async function createDemo(transaction: TransactionSQL): Promise<Demo> {
+async function createDemo(transaction: TransactionSQL): Promise<Remembered> {
   const { id } = await insertAccount(transaction, 'Demo', openingCredit);
   const created = await createKey(transaction, {
     accountId: id,
@@ -59,4 +79,23 @@ async function createDemo(transaction: TransactionSQL): Promise<Demo> {
     expiresAt: null,
   });
   return { account: id, key: created?.key ?? '' };
+}
+
+/** A demo account that nobody belongs to gets its user, who is also the operator. */
+async function prepareSignIn(transaction: TransactionSQL, accountId: string): Promise<DemoSignIn | null> {
+  const members = await transaction<{ email: string }[]>`
+    select email from memberships join users on users.id = user_id where account_id = ${accountId}`;
+  if (members.some(({ email }) => email === demoEmail)) return { email: demoEmail, password: null };
+  if (members.length > 0) return null;
+  const password = randomBytes(12).toString('base64url');
+  const user = await insertUser(transaction, {
+    email: demoEmail,
+    name: 'Demo',
+    passwordHash: await hashPassword(password),
+    isOperator: true,
+    isEmailVerified: false,
+  });
+  if (user === null) return null;
+  await insertMembership(transaction, user.id, accountId, 'owner');
+  return { email: demoEmail, password };
 }

@@ -10,6 +10,8 @@ type ErrorRow = Readonly<{
   retryable: Retryable;
   inBand: boolean;
   message: string;
+  /** The dashboard's own codes are no part of what API clients are told. */
+  surface: 'api' | 'console';
 }>;
 
 const http = (status: number, type: string, retryable: Retryable, message: string): ErrorRow => ({
@@ -18,6 +20,7 @@ const http = (status: number, type: string, retryable: Retryable, message: strin
   retryable,
   inBand: false,
   message,
+  surface: 'api',
 });
 const both = (status: number, type: string, retryable: Retryable, message: string): ErrorRow => ({
   status,
@@ -25,6 +28,7 @@ const both = (status: number, type: string, retryable: Retryable, message: strin
   retryable,
   inBand: true,
   message,
+  surface: 'api',
 });
 const stream = (type: string, retryable: Retryable, message: string): ErrorRow => ({
   status: null,
@@ -32,6 +36,7 @@ const stream = (type: string, retryable: Retryable, message: string): ErrorRow =
   retryable,
   inBand: true,
   message,
+  surface: 'api',
 });
 const outcome = (type: string, retryable: Retryable, message: string): ErrorRow => ({
   status: null,
@@ -39,6 +44,16 @@ const outcome = (type: string, retryable: Retryable, message: string): ErrorRow 
   retryable,
   inBand: false,
   message,
+  surface: 'api',
+});
+
+const console = (status: number, type: string, retryable: Retryable, message: string): ErrorRow => ({
+  status,
+  type,
+  retryable,
+  inBand: false,
+  message,
+  surface: 'console',
 });
 
 // biome-ignore format: one line a code is what makes this table readable.
@@ -93,9 +108,27 @@ export const errorTable = {
   streaming_error: stream('internal_error', 'conditional', 'The stream could not be processed.'),
   billing_temporarily_unavailable: stream('billing_error', 'conditional', 'The charge could not be committed yet and will be settled later.'),
   gateway_interrupted: outcome('internal_error', 'yes', 'The gateway stopped before this request was finished.'),
+  session_required: console(401, 'authentication_error', 'no', 'Sign in to use the dashboard.'),
+  invalid_credentials: console(401, 'authentication_error', 'no', 'The e-mail address or the password is wrong.'),
+  invalid_origin: console(403, 'permission_error', 'no', 'This request did not come from the dashboard. Behind a proxy, PUBLIC_URL must be the address in the browser.'),
+  permission_denied: console(403, 'permission_error', 'no', 'Your role does not allow this.'),
+  sign_up_closed: console(403, 'permission_error', 'no', 'Sign-up is closed here. Ask the operator for a sign-in.'),
+  account_not_found: console(404, 'invalid_request_error', 'no', 'There is no such account, or you do not belong to it.'),
+  key_not_found: console(404, 'invalid_request_error', 'no', 'This account has no such key.'),
+  key_ended: console(400, 'invalid_request_error', 'no', 'This key was revoked or replaced already, or has expired.'),
+  last_owner: console(400, 'invalid_request_error', 'no', 'An account needs an owner, and this is the last one.'),
+  user_not_found: console(404, 'invalid_request_error', 'no', 'There is no such user.'),
+  email_taken: console(400, 'invalid_request_error', 'no', 'Someone has signed up with this e-mail address already.'),
+  invalid_reset_token: console(400, 'invalid_request_error', 'no', 'This link has been used, or has expired. Ask for a new one.'),
+  too_many_attempts: console(429, 'rate_limit_error', 'yes', 'There were too many attempts. Wait a while before the next one.'),
+  authentication_unavailable: console(503, 'internal_error', 'yes', 'Your session could not be verified at the moment.'),
 } satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof errorTable;
+
+export const apiErrorCodes = (Object.keys(errorTable) as ErrorCode[]).filter(
+  (code) => errorTable[code].surface === 'api',
+);
 
 /** What a caller may add to a refusal. `cause` is for the log and never leaves the process. */
 type ErrorDetails = Readonly<{

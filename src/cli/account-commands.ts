@@ -1,4 +1,4 @@
-import { createAccount, listAccounts } from '../accounts/account-store.ts';
+import { createAccount, listAccounts, setSuspended } from '../accounts/account-store.ts';
 import { credit } from '../ledger/credit.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
@@ -71,8 +71,25 @@ const list: DatabaseCommand = {
   },
 };
 
+const suspension = (name: string, summary: string, isSuspended: boolean): DatabaseCommand => ({
+  name: `account ${name}`,
+  summary,
+  positionals: ['ACCOUNT'],
+  run: async (sql, words) => {
+    const id = readUuid(words.positionals[0] ?? '', 'ACCOUNT');
+    if (!(await setSuspended(sql, id, isSuspended))) throw noSuchAccount(id);
+    return {
+      json: { id, suspended: isSuspended },
+      text: `Account ${id} is ${isSuspended ? 'suspended: its keys are refused' : 'active'}.`,
+    };
+  },
+});
+
+const suspend = suspension('suspend', 'Refuse every key of an account until it is resumed.', true);
+const resume = suspension('resume', 'Accept the keys of a suspended account again.', false);
+
 export function noSuchAccount(id: string): OperatorError {
   return new OperatorError(`There is no account ${id}. List them with: tollgate account list`);
 }
 
-export const accountCommands = [create, creditAccount, list];
+export const accountCommands = [create, creditAccount, suspend, resume, list];

@@ -13,7 +13,7 @@ type CommandWords = Readonly<{
 }>;
 
 export type DatabaseCommand = CommandWords &
-  Readonly<{ run: (sql: SQL, words: Arguments) => Promise<Outcome> }>;
+  Readonly<{ run: (sql: SQL, words: Arguments, config: Config) => Promise<Outcome> }>;
 export type LocalCommand = CommandWords &
   Readonly<{ runLocally: (config: Config, words: Arguments) => Promise<Outcome | null> }>;
 export type Command = DatabaseCommand | LocalCommand;

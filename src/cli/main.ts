@@ -45,10 +45,11 @@ async function main(words: readonly string[]): Promise<number> {
 }
 
 async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promise<Outcome> {
-  const database = await openDatabase(readConfig());
+  const config = readConfig();
+  const database = await openDatabase(config);
   try {
     await prepareSchema(database);
-    return await command.run(database.sql, given);
+    return await command.run(database.sql, given, config);
   } finally {
     await database.close();
   }

@@ -1,9 +1,14 @@
 import { accountExists } from '../accounts/account-store.ts';
+import { type Config, localOriginOf } from '../config.ts';
 import { OperatorError } from '../lib/operator-error.ts';
-import { createUser, longestPassword, shortestPassword } from '../users/user-store.ts';
+import { createAuth } from '../sessions/auth.ts';
+import { createResetToken, resetUrl } from '../sessions/reset-link.ts';
+import { isEmailAddress } from '../users/email-address.ts';
+import { longestPassword, shortestPassword } from '../users/password.ts';
+import { createUser, findUserByEmail, listUsers, type Role } from '../users/user-store.ts';
 import { noSuchAccount } from './account-commands.ts';
 import { readUuid, UsageError } from './arguments.ts';
-import type { DatabaseCommand } from './command.ts';
+import { type DatabaseCommand, formatTable } from './command.ts';
 
 const create: DatabaseCommand = {
   name: 'user create',
@@ -13,20 +18,21 @@ const create: DatabaseCommand = {
     { name: 'password', value: 'P', required: true },
     { name: 'admin', value: null },
     { name: 'account', value: 'ID' },
+    { name: 'role', value: 'owner|member' },
   ],
   run: async (sql, words) => {
     const email = words.text('email') ?? '';
     const password = words.text('password') ?? '';
     const account = words.text('account');
-    if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254)
-      throw new UsageError(`--email must be an e-mail address, but is "${email}".`);
+    const role = readRole(words.text('role') ?? 'owner');
+    if (!isEmailAddress(email)) throw new UsageError(`--email must be an e-mail address, but is "${email}".`);
     if (password.length < shortestPassword || password.length > longestPassword)
       throw new UsageError(`--password must have ${shortestPassword} to ${longestPassword} characters.`);
     const isOperator = words.flag('admin');
     if (account === null && !isOperator) throw new UsageError('A user needs --account ID, --admin, or both.');
     const accountId = account === null ? null : readUuid(account, '--account');
     if (accountId !== null && !(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
-    const user = await createUser(sql, { email, password, isOperator, accountId });
+    const user = await createUser(sql, { email, password, isOperator, accountId, role });
     if (user === null)
       throw new OperatorError(`A user with the address ${email.toLowerCase()} exists already.`);
     return {
@@ -36,4 +42,58 @@ const create: DatabaseCommand = {
   },
 };
 
-export const userCommands = [create];
+const list: DatabaseCommand = {
+  name: 'user list',
+  summary: 'List everyone who can sign in to the dashboard.',
+  run: async (sql) => {
+    const users = await listUsers(sql);
+    return {
+      json: users.map(({ id, email, isOperator, accounts, createdAt }) => ({
+        id,
+        email,
+        admin: isOperator,
+        accounts,
+        created_at: createdAt.toISOString(),
+      })),
+      text: formatTable(
+        ['ID', 'EMAIL', 'OPERATOR', 'ACCOUNTS'],
+        users.map(({ id, email, isOperator, accounts }) => [
+          id,
+          email,
+          isOperator ? 'yes' : 'no',
+          accounts.map((account) => `${account.id} (${account.role})`).join(', '),
+        ]),
+      ),
+    };
+  },
+};
+
+const resetLink: DatabaseCommand = {
+  name: 'user reset-link',
+  summary: 'Print a link with which a user chooses a new password, once and within an hour.',
+  positionals: ['EMAIL'],
+  run: async (sql, words, config) => {
+    const [email = ''] = words.positionals;
+    const user = await findUserByEmail(sql, email);
+    if (user === null)
+      throw new OperatorError(`There is no user ${email}. List them with: tollgate user list`);
+    const { token, expiresAt } = await createResetToken(createAuth(sql, settingsOf(config)), user.id);
+    const url = resetUrl(config.publicUrl ?? localOriginOf(config), token);
+    return {
+      json: { url, expires_at: expiresAt.toISOString() },
+      text: `${url}\n\nWorks once, until ${expiresAt.toISOString()}. Using it signs ${user.email} out everywhere.`,
+    };
+  },
+};
+
+/** No session is begun or read here, so nothing is signed, and the gateway's secret is not needed. */
+function settingsOf({ publicUrl }: Config) {
+  return { publicUrl, secret: crypto.randomUUID() };
+}
+
+function readRole(text: string): Role {
+  if (text === 'owner' || text === 'member') return text;
+  throw new UsageError(`--role must be owner or member, but is "${text}".`);
+}
+
+export const userCommands = [create, list, resetLink];

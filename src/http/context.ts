@@ -1,12 +1,17 @@
 import type { SQL } from 'bun';
+import type { Decider } from '../decisions/decider.ts';
 import type { Idempotency } from '../idempotency/once.ts';
 import type { AbandonedStreams } from '../inference/abandoned-streams.ts';
 import type { Admitter } from '../inference/admit.ts';
 import type { NoteAttempts } from '../inference/run.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
+import type { IpNetwork } from '../lib/ip-address.ts';
 import type { Log } from '../lib/log.ts';
-import type { ActiveCatalog } from '../routing/active-catalog.ts';
+import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
+import type { Attempts } from '../sessions/attempts.ts';
+import type { ResetMail } from '../sessions/reset-mail.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 
 /** What main.ts puts together and every handler may use. */
 export type Services = Readonly<{
@@ -14,16 +19,38 @@ export type Services = Readonly<{
   sql: SQL;
   keys: KeyCache;
   catalog: () => ActiveCatalog;
+  catalogFile: string;
+  catalogStatus: FollowedCatalog['status'];
+  /** This process among the others, in the table `nodes`. */
+  nodeId: string;
   admitter: Admitter;
   noteAttempts: NoteAttempts;
   abandoned: AbandonedStreams;
   idempotency: Idempotency;
   /** Keys for signing and encrypting, by purpose. */
   deriveKey: DerivedKeys;
+  sessions: Sessions;
+  /** How often something may be tried by those who want to sign in. */
+  attempts: Attempts;
+  isSignUpOpen: boolean;
+  /** Null when the gateway cannot send mail. */
+  resetMail: ResetMail | null;
+  /** Whose word is taken for the address of a client. */
+  trustedProxies: readonly IpNetwork[];
+  /** Who decides with the catalogue in force; null when no decision provider is configured. */
+  decisions: () => Decider | null;
+  /** The gateway's address as browsers know it; null when the operator does not say. */
+  publicUrl: string | null;
   isDraining: () => boolean;
   isDatabaseReachable: () => Promise<boolean>;
 }>;
 
-/** `id` is the UUID inside the request ID, the form that the database knows. */
-export type RequestContext = Readonly<{ id: string; requestId: string; services: Services }>;
+export type RequestContext = Readonly<{
+  /** The UUID inside the request ID, the form that the database knows. */
+  id: string;
+  requestId: string;
+  services: Services;
+  /** Null once the client is gone. */
+  clientAddress: () => string | null;
+}>;
 export type Handler = (request: Request, context: RequestContext) => Response | Promise<Response>;

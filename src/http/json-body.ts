@@ -15,11 +15,11 @@ const smallBodyBytes = 131_072;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** Always an object. Throws only ApiErrors, all of status 400. */
-export async function readJsonBody(request: Request): Promise<unknown> {
+export async function readJsonBody(request: Request, mostBytes = maxBodyBytes): Promise<unknown> {
   checkContentType(request.headers.get('content-type'));
   if (request.headers.get('content-encoding') !== null)
     throw new ApiError('invalid_request', { message: 'The body must not be compressed.' });
-  return parseJsonBody(await readBytes(request));
+  return parseJsonBody(await readBytes(request, mostBytes));
 }
 
 export function parseJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): unknown {
@@ -96,14 +96,17 @@ function checkContentType(header: string | null): void {
     throw new ApiError('invalid_request', { message: 'The charset of the body must be UTF-8.' });
 }
 
-async function readBytes(request: Request): Promise<Uint8Array<ArrayBuffer> | ArrayBuffer> {
+async function readBytes(
+  request: Request,
+  mostBytes: number,
+): Promise<Uint8Array<ArrayBuffer> | ArrayBuffer> {
   const announced = request.headers.get('content-length');
-  if (announced !== null && Number(announced) > maxBodyBytes) throw tooLarge();
+  if (announced !== null && Number(announced) > mostBytes) throw tooLarge(mostBytes);
   try {
     // The server holds a client to the length it announced; without one the bytes are counted as they come.
-    if (announced === null && request.body !== null) return await readCounted(request.body);
+    if (announced === null && request.body !== null) return await readCounted(request.body, mostBytes);
     const bytes = await request.arrayBuffer();
-    if (bytes.byteLength > maxBodyBytes) throw tooLarge();
+    if (bytes.byteLength > mostBytes) throw tooLarge(mostBytes);
     return bytes;
   } catch (thrown) {
     if (thrown instanceof ApiError) throw thrown;
@@ -115,21 +118,23 @@ async function readBytes(request: Request): Promise<Uint8Array<ArrayBuffer> | Ar
 }
 
 /** Leaving the loop cancels the stream, so nothing more of a body that is too large is taken in. */
-async function readCounted(body: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
+async function readCounted(
+  body: ReadableStream<Uint8Array>,
+  mostBytes: number,
+): Promise<Uint8Array<ArrayBuffer>> {
   // One growing buffer, because a body that comes byte by byte would cost a hundredfold as a list of chunks.
   const sink = new Bun.ArrayBufferSink();
   sink.start({ asUint8Array: true });
   let sizeBytes = 0;
   for await (const chunk of body) {
     sizeBytes += chunk.byteLength;
-    if (sizeBytes > maxBodyBytes) throw tooLarge();
+    if (sizeBytes > mostBytes) throw tooLarge(mostBytes);
     sink.write(chunk);
   }
   return sink.end() as Uint8Array<ArrayBuffer>;
 }
 
-function tooLarge(): ApiError {
-  return new ApiError('invalid_request', {
-    message: `The request body is larger than ${maxBodyBytes / 1024 / 1024} MB.`,
-  });
+function tooLarge(mostBytes: number): ApiError {
+  const size = mostBytes < 1024 * 1024 ? `${mostBytes / 1024} KB` : `${mostBytes / 1024 / 1024} MB`;
+  return new ApiError('invalid_request', { message: `The request body is larger than ${size}.` });
 }

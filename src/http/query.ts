@@ -23,3 +23,11 @@ export function readQuery(url: string, known: readonly string[]): Query {
   }
   return query;
 }
+
+/** `expected` says in words what a client should have sent. */
+export function invalidQuery(param: string, expected: string): ApiError {
+  return new ApiError('invalid_parameter', {
+    param,
+    message: `The query parameter ${param} is invalid: expected ${expected}.`,
+  });
+}

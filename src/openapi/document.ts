@@ -1,7 +1,7 @@
 /** The public interface as one OpenAPI document, made from what the gateway itself checks requests and answers with. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ErrorCode, errorTable } from '../errors.ts';
+import { apiErrorCodes } from '../errors.ts';
 import { endpoints } from './endpoints/all.ts';
 import type { Endpoint } from './endpoints/endpoint.ts';
 import { introduction } from './introduction.ts';
@@ -52,7 +52,7 @@ export function createDocument() {
         },
       },
     },
-    'x-errors': (Object.keys(errorTable) as ErrorCode[]).map(presentRow),
+    'x-errors': apiErrorCodes.map(presentRow),
   };
 }
 

@@ -1,5 +1,5 @@
 /** Answers and refusals of an endpoint, with their headers. */
-import { type ErrorCode, errorTable } from '../errors.ts';
+import { apiErrorCodes, type ErrorCode, errorTable } from '../errors.ts';
 import type { Endpoint, Examples } from './endpoints/endpoint.ts';
 import { type JsonSchema, referenceTo, schemaOf } from './json-schema.ts';
 import { errorSchema } from './schemas/errors.ts';
@@ -101,7 +101,7 @@ function success(endpoint: Endpoint): OpenApiResponse {
 /** The codes that an endpoint answers with, by status. A code without one occurs inside of streams only. */
 export function statusesOf({ errors }: Pick<Endpoint, 'errors'>): Map<number, [ErrorCode, ...ErrorCode[]]> {
   const statuses = new Map<number, [ErrorCode, ...ErrorCode[]]>();
-  const inOrderOfTable = (Object.keys(errorTable) as ErrorCode[]).filter((code) => errors.includes(code));
+  const inOrderOfTable = apiErrorCodes.filter((code) => errors.includes(code));
   for (const code of inOrderOfTable) {
     const { status } = errorTable[code];
     if (status === null) continue;

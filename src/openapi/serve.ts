@@ -1,19 +1,9 @@
 /** The document and its page, as the gateway serves them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pageHeaders, readingPolicy } from '../http/security-headers.ts';
 
 const style = readFileSync(join(import.meta.dir, '../../dashboard/docs.css'), 'utf8');
-
-/** The page needs its style and nothing else: no script, no network, no frame. */
-const safetyHeaders = {
-  'content-security-policy':
-    "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-};
-
-const sent = (text: string, type: string) =>
-  new Response(text, { headers: { ...safetyHeaders, 'content-type': `${type}; charset=utf-8` } });
 
 export type ReferencePages = Readonly<{
   showDocument: () => Promise<Response>;
@@ -27,6 +17,10 @@ export type ReferencePages = Readonly<{
  */
 export function referencePages(origin: () => string): ReferencePages {
   const made = make();
+  const sent = (text: string, type: string) =>
+    new Response(text, {
+      headers: { ...pageHeaders(readingPolicy, origin()), 'content-type': `${type}; charset=utf-8` },
+    });
   let page: string | null = null;
   return {
     showDocument: async () => sent((await made).text, 'application/json'),

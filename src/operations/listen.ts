@@ -3,7 +3,10 @@ import { OperatorError } from '../lib/operator-error.ts';
 
 type Listener = (
   request: Request,
-  host: { timeout: (request: Request, seconds: number) => void },
+  host: {
+    timeout: (request: Request, seconds: number) => void;
+    requestIP: (request: Request) => { address: string } | null;
+  },
 ) => Promise<Response>;
 type Routes = Readonly<{ routes: Record<string, Record<string, Listener>>; fetch: Listener }>;
 

@@ -1,4 +1,4 @@
-import type { Demo } from '../demo.ts';
+import type { Demo, DemoSignIn } from '../demo.ts';
 
 /** What a person sees after `npm start`. Goes to standard output, for people; logs are for programs. */
 export function showWelcome(origin: string, demo: Demo | null): void {
@@ -6,18 +6,21 @@ export function showWelcome(origin: string, demo: Demo | null): void {
 }
 
 function welcome(origin: string, demo: Demo | null): string {
-  const lines = [
-    '',
-    `Tollgate is running at ${origin}`,
-    `Dashboard: ${origin} (a start page for now; accounts and keys are made with npx tollgate)`,
-    '',
-  ];
-  if (demo)
+  const { key = null, signIn = null } = demo ?? {};
+  const lines = ['', `Tollgate is running at ${origin}`, `Dashboard: ${origin}`];
+  if (signIn !== null) lines.push(...waysIn(signIn));
+  if (key !== null)
     lines.push(
+      '',
       'List the models, with the key of the demo account:',
       '',
-      `  curl ${origin}/v1/models -H "Authorization: Bearer ${demo.key}"`,
-      '',
+      `  curl ${origin}/v1/models -H "Authorization: Bearer ${key}"`,
     );
-  return lines.join('\n');
+  return [...lines, ''].join('\n');
+}
+
+function waysIn({ email, password }: DemoSignIn): string[] {
+  if (password === null)
+    return [`  Sign in as ${email}. For a new password: npx tollgate user reset-link ${email}`];
+  return [`  E-mail:   ${email}`, `  Password: ${password}   (shown this once)`];
 }

@@ -1,6 +1,6 @@
 /** The standard error body, narrowed to the codes that can stand in one place. */
 import { z } from 'zod';
-import { type ErrorCode, errorTable } from '../../errors.ts';
+import { apiErrorCodes, type ErrorCode, errorTable } from '../../errors.ts';
 
 export type ErrorCodes = readonly [ErrorCode, ...ErrorCode[]];
 
@@ -16,10 +16,8 @@ export function errorBodySchema(codes: ErrorCodes) {
   });
 }
 
-const codes = Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]];
-
 export function codesWhere(isMeant: (row: (typeof errorTable)[ErrorCode]) => boolean): ErrorCodes {
-  return codes.filter((code) => isMeant(errorTable[code])) as [ErrorCode, ...ErrorCode[]];
+  return apiErrorCodes.filter((code) => isMeant(errorTable[code])) as [ErrorCode, ...ErrorCode[]];
 }
 
 export const errorSchema = errorBodySchema(

@@ -1,6 +1,6 @@
 /** Small values that several answers have in common. */
 import { z } from 'zod';
-import { type ErrorCode, errorTable } from '../../errors.ts';
+import { apiErrorCodes, type ErrorCode } from '../../errors.ts';
 
 export const requestId = z.string().regex(/^req_[0-9a-f]{32}$/);
 
@@ -22,5 +22,5 @@ export const uuid = z
   .meta({ format: 'uuid' });
 
 export const anyErrorCode = z
-  .enum(Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]])
+  .enum(apiErrorCodes as [ErrorCode, ...ErrorCode[]])
   .meta({ id: 'ErrorCode', description: 'Every code there is. Codes may be added later.' });

@@ -1,0 +1,26 @@
+/** Whether a request comes from the gateway's own pages. Cookies are sent by the browser whoever asks; this tells who does. */
+
+/**
+ * The address that browsers know the gateway by: what the operator says, else what the request was addressed to. A Host
+ * header that names no host makes an address that is none, and that no page can come from.
+ */
+export function ownOriginOf(request: Request, publicUrl: string | null): string {
+  if (publicUrl !== null) return publicUrl;
+  return URL.canParse(request.url) ? new URL(request.url).origin : 'null';
+}
+
+/** What changes something must say where it comes from, and that must be here. */
+export function isSameOrigin(request: Request, publicUrl: string | null): boolean {
+  const origin = request.headers.get('origin');
+  // What a browser calls null is any page that has no address.
+  return origin !== 'null' && origin === ownOriginOf(request, publicUrl);
+}
+
+/**
+ * A browser names no origin when a page only reads from its own, so for reading the lack of one is no sign of a stranger
+ * unless the browser says so.
+ */
+export function isReadFromHere(request: Request, publicUrl: string | null): boolean {
+  if (request.headers.has('origin')) return isSameOrigin(request, publicUrl);
+  return ['same-origin', 'none', null].includes(request.headers.get('sec-fetch-site'));
+}

@@ -1,0 +1,66 @@
+/** What the gateway tells browsers to refuse on its pages, whoever may ask for it. */
+type Headers = Readonly<Record<string, string>>;
+
+/** The app loads its own scripts and styles and talks to its own server. Pictures that people choose are data. */
+export const appPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "object-src 'none'",
+].join('; ');
+
+/** A page without scripts needs its style and nothing else. */
+export const readingPolicy = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ');
+
+const unusedFeatures = [
+  'accelerometer',
+  'browsing-topics',
+  'camera',
+  'display-capture',
+  'geolocation',
+  'gyroscope',
+  'magnetometer',
+  'microphone',
+  'midi',
+  'payment',
+  'publickey-credentials-create',
+  'screen-wake-lock',
+  'serial',
+  'usb',
+  'xr-spatial-tracking',
+];
+
+const always: Headers = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': unusedFeatures.map((feature) => `${feature}=()`).join(', '),
+};
+
+const twoYears = 63_072_000;
+
+/** `origin` is where browsers find the gateway: only one that is reached by HTTPS may promise to stay so. */
+export function pageHeaders(policy: string, origin: string): Headers {
+  return {
+    ...always,
+    'content-security-policy': policy,
+    ...(origin.startsWith('https:') ? { 'strict-transport-security': `max-age=${twoYears}` } : {}),
+  };
+}
+
+/** For answers that programs read: they are what they say, and nobody keeps them. */
+export const answerHeaders: Headers = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };

@@ -1,0 +1,70 @@
+/**
+ * How often something may be tried. The counters are rows, so they hold for all nodes together, by the database's clock;
+ * their names are keyed hashes, so that whoever reads the table learns neither addresses nor who has a sign-in.
+ */
+import { createHmac } from 'node:crypto';
+import type { SQL } from 'bun';
+import { ApiError } from '../errors.ts';
+
+/** At most this many in the period for one subject. They may come all at once, and then one each `period / most`. */
+export type Limit = Readonly<{ scope: string; subject: string; most: number; periodSeconds: number }>;
+
+export type Attempts = Readonly<{
+  /** Counts an attempt against all of these limits, or throws `too_many_attempts` and counts it against none. */
+  take: (limits: readonly Limit[]) => Promise<void>;
+  /** Makes it as if the attempt had not been: it was no guess. */
+  giveBack: (limits: readonly Limit[]) => Promise<void>;
+  /** Whether this user has got in from this network before. */
+  isFamiliar: (email: string, network: string) => Promise<boolean>;
+  rememberNetwork: (email: string, network: string) => Promise<void>;
+}>;
+
+export function openAttempts(sql: SQL, key: Buffer): Attempts {
+  const nameOf = (scope: string, ...subject: readonly string[]) =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([scope, ...subject]))
+      .digest();
+  const rowsOf = (limits: readonly Limit[]) =>
+    JSON.stringify(
+      limits.map(({ scope, subject, most, periodSeconds }) => ({
+        name: nameOf(scope, subject).toString('hex'),
+        interval_ms: (periodSeconds * 1000) / most,
+        period_ms: periodSeconds * 1000,
+      })),
+    );
+
+  return {
+    take: async (limits) => {
+      const [row] = await sql<[{ wait_seconds: number }]>`
+        select take_sign_in_attempt(${rowsOf(limits)}::text::jsonb) as wait_seconds`;
+      if (row.wait_seconds > 0)
+        throw new ApiError('too_many_attempts', { retryAfterSeconds: row.wait_seconds });
+    },
+
+    giveBack: async (limits) => {
+      // Locked in the order in which attempts are taken, so that nobody waits in a circle.
+      await sql`
+        with locked as materialized (
+          select sign_in_attempts.name, interval_ms
+          from jsonb_to_recordset(${rowsOf(limits)}::text::jsonb) as item (name text, interval_ms float8)
+          join sign_in_attempts on sign_in_attempts.name = decode(item.name, 'hex')
+          order by sign_in_attempts.name for update of sign_in_attempts
+        )
+        update sign_in_attempts
+        set theoretical_arrival_at = theoretical_arrival_at - make_interval(secs => interval_ms / 1000.0)
+        from locked where sign_in_attempts.name = locked.name`;
+    },
+
+    isFamiliar: async (email, network) => {
+      const found =
+        await sql`select 1 from familiar_networks where name = ${nameOf('familiar', email, network)}`;
+      return found.length > 0;
+    },
+
+    rememberNetwork: async (email, network) => {
+      await sql`
+        insert into familiar_networks (name) values (${nameOf('familiar', email, network)})
+        on conflict (name) do update set seen_at = now()`;
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * better-auth on the gateway's own tables. None of its routes is reachable: src/sign-in calls what it needs, and does by
+ * itself what must happen in one transaction.
+ */
+import { type BetterAuthOptions, betterAuth } from 'better-auth';
+import type { SQL } from 'bun';
+import { newId } from '../lib/ids.ts';
+import { hashPassword, longestPassword, shortestPassword, verifyPassword } from '../users/password.ts';
+import { bunDialect } from './dialect.ts';
+import { sessionTokenReader } from './session-token.ts';
+import { hashToken } from './token-hash.ts';
+
+export type AuthSettings = Readonly<{
+  secret: string;
+  /** The gateway's address as browsers know it; null when the operator does not say. */
+  publicUrl: string | null;
+}>;
+
+/** Sessions end after this long, whatever happens: no cookie has to be renewed, and none lives forever. */
+const sessionSeconds = 14 * 24 * 60 * 60;
+
+/** Where the address that the gateway found out is passed on; what a client calls by this name never gets here. */
+export const addressHeader = 'x-client-address';
+
+export type Auth = ReturnType<typeof createAuth>;
+
+export function createAuth(sql: SQL, settings: AuthSettings) {
+  return betterAuth(optionsOf(sql, settings));
+}
+
+function optionsOf(sql: SQL, settings: AuthSettings) {
+  const isHttps = settings.publicUrl?.startsWith('https:') ?? false;
+  const times = { createdAt: 'created_at', updatedAt: 'updated_at' };
+  return {
+    appName: 'Tollgate',
+    baseURL: settings.publicUrl ?? 'http://127.0.0.1',
+    basePath: '/api/auth',
+    secret: settings.secret,
+    database: { dialect: bunDialect(sql), type: 'postgres', transaction: true },
+    plugins: [sessionTokenReader],
+    user: {
+      modelName: 'users',
+      fields: { emailVerified: 'email_verified', ...times },
+      additionalFields: {
+        isOperator: {
+          type: 'boolean',
+          fieldName: 'is_operator',
+          input: false,
+          required: true,
+          defaultValue: false,
+        },
+      },
+    },
+    session: {
+      modelName: 'sessions',
+      fields: {
+        userId: 'user_id',
+        ipAddress: 'ip_address',
+        userAgent: 'user_agent',
+        expiresAt: 'expires_at',
+        ...times,
+      },
+      expiresIn: sessionSeconds,
+      disableSessionRefresh: true,
+    },
+    account: {
+      modelName: 'user_credentials',
+      fields: { userId: 'user_id', providerId: 'provider_id', accountId: 'provider_account_id', ...times },
+    },
+    verification: {
+      modelName: 'verifications',
+      storeIdentifier: { hash: async (token) => hashToken(token) },
+      fields: { expiresAt: 'expires_at', ...times },
+    },
+    emailAndPassword: {
+      enabled: true,
+      disableSignUp: true,
+      minPasswordLength: shortestPassword,
+      maxPasswordLength: longestPassword,
+      password: { hash: hashPassword, verify: ({ hash, password }) => verifyPassword(password, hash) },
+    },
+    databaseHooks: {
+      session: {
+        create: {
+          // better-auth would make one address of a whole IPv6 network; people look for theirs in the list.
+          before: async (session, context) => ({
+            data: { ...session, ipAddress: context?.headers?.get(addressHeader) ?? null },
+          }),
+        },
+      },
+    },
+    advanced: {
+      // The tables have no columns for what other ways to sign in would need.
+      database: { generateId: () => newId(), validateSchema: false },
+      ipAddress: { disableIpTracking: true },
+      // The origin is checked before a request gets here, by the same rule as everywhere else.
+      disableOriginCheck: true,
+      disableCSRFCheck: true,
+      useSecureCookies: false,
+      cookies: {
+        session_token: {
+          name: sessionCookieName(isHttps),
+          attributes: { httpOnly: true, sameSite: 'lax', path: '/', secure: isHttps },
+        },
+      },
+    },
+    // The gateway has limits of its own, which count by more than what a header says.
+    rateLimit: { enabled: false },
+    telemetry: { enabled: false },
+    logger: { disabled: true },
+  } satisfies BetterAuthOptions;
+}
+
+/** With this prefix a browser takes the cookie over HTTPS only, and from this host alone. */
+function sessionCookieName(isHttps: boolean): string {
+  return isHttps ? '__Host-tollgate_session' : 'tollgate_session';
+}

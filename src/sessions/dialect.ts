@@ -1,0 +1,57 @@
+/** Lets better-auth, which speaks through Kysely, use the same PostgreSQL driver as everything else. */
+import type { ReservedSQL, SQL } from 'bun';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+} from 'kysely';
+
+export function bunDialect(sql: SQL): Dialect {
+  return {
+    createAdapter: () => new PostgresAdapter(),
+    createIntrospector: (database) => new PostgresIntrospector(database),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+    createDriver: () => ({
+      init: async () => undefined,
+      acquireConnection: async () => new BunConnection(await sql.reserve()),
+      beginTransaction: (connection) => run(connection, 'begin'),
+      commitTransaction: (connection) => run(connection, 'commit'),
+      rollbackTransaction: (connection) => run(connection, 'rollback'),
+      releaseConnection: async (connection) => {
+        if (connection instanceof BunConnection) await connection.release();
+      },
+      // The pool belongs to the gateway, not to whoever borrows from it.
+      destroy: async () => undefined,
+    }),
+  };
+}
+
+async function run(connection: DatabaseConnection, statement: string): Promise<void> {
+  await connection.executeQuery(CompiledQuery.raw(statement));
+}
+
+class BunConnection implements DatabaseConnection {
+  readonly #reserved: ReservedSQL;
+
+  constructor(reserved: ReservedSQL) {
+    this.#reserved = reserved;
+  }
+
+  async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
+    const rows = await this.#reserved.unsafe<Row[] & { count: number }>(sql, [...parameters]);
+    return { rows: [...rows], numAffectedRows: BigInt(rows.count ?? 0) };
+  }
+
+  // biome-ignore lint/correctness/useYield: nothing here reads a result in parts.
+  async *streamQuery(): AsyncIterableIterator<never> {
+    throw new Error('Results are not read in parts.');
+  }
+
+  async release(): Promise<void> {
+    await this.#reserved.release();
+  }
+}

@@ -1,0 +1,30 @@
+/** Removes what has had its time: sessions, one-time tokens, counters that have run out, networks long unseen. */
+import type { SQL } from 'bun';
+import type { Log } from '../lib/log.ts';
+
+const everyMs = 10 * 60 * 1000;
+const familiarDays = 90;
+
+/** Now and every ten minutes from now on, on every node: what one has removed, the next does not find. */
+export function keepSignInTidy(sql: SQL, log: Log): () => void {
+  const run = () => {
+    removeExpired(sql).catch((error: unknown) => log.warn('expired sessions not removed yet', { error }));
+  };
+  const timer = setInterval(run, everyMs);
+  run();
+  return () => clearInterval(timer);
+}
+
+/** What someone is at work with is left for the next time. */
+async function removeExpired(sql: SQL): Promise<void> {
+  await sql`
+    delete from sessions where id in (
+      select id from sessions where expires_at < now() for update skip locked)`;
+  await sql`
+    delete from verifications where id in (
+      select id from verifications where expires_at < now() for update skip locked)`;
+  await sql`
+    delete from sign_in_attempts where name in (
+      select name from sign_in_attempts where theoretical_arrival_at < now() for update skip locked)`;
+  await sql`delete from familiar_networks where seen_at < now() - make_interval(days => ${familiarDays}::int)`;
+}

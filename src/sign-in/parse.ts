@@ -1,0 +1,66 @@
+/** The bodies of /api/auth, in better-auth's words. Each message completes the sentence "expected …". */
+import { z } from 'zod';
+import { readJsonBody } from '../http/json-body.ts';
+import { firstProblem, toApiError } from '../http/problem.ts';
+import { isEmailAddress } from '../users/email-address.ts';
+import { longestPassword, shortestPassword } from '../users/password.ts';
+
+const mostBytes = 64 * 1024;
+const longestName = 100;
+const longestToken = 100;
+
+const email = z.string('an e-mail address').refine(isEmailAddress, 'an e-mail address').toLowerCase();
+/** One that is empty or too long is no one's, and must not cost a hash. */
+const givenPassword = z.string('a password').min(1, 'a password').max(longestPassword, 'a password');
+const passwordForm = `${shortestPassword} to ${longestPassword} characters`;
+const newPassword = z
+  .string(passwordForm)
+  .min(shortestPassword, passwordForm)
+  .max(longestPassword, passwordForm);
+const nameForm = `a name of up to ${longestName} characters in one line`;
+const name = z
+  .string(nameForm)
+  .trim()
+  .max(longestName, nameForm)
+  .refine((text) => !/\p{Cc}/u.test(text), nameForm);
+const token = z.string('the token of a link').max(longestToken, 'the token of a link');
+
+const object = 'a JSON object';
+const schemas = {
+  signIn: z.strictObject({ email, password: givenPassword }, object),
+  signUp: z.strictObject({ name, email, password: newPassword }, object),
+  resetRequest: z.strictObject({ email }, object),
+  reset: z.strictObject({ token, newPassword }, object),
+  passwordChange: z.strictObject({ currentPassword: givenPassword, newPassword }, object),
+  session: z.strictObject({ id: z.guid('the ID of a session') }, object),
+  nothing: z.strictObject({}, object),
+};
+
+export const readSignIn = (request: Request) => read(request, schemas.signIn);
+export const readSignUp = (request: Request) => read(request, schemas.signUp);
+export const readResetRequest = (request: Request) => read(request, schemas.resetRequest);
+export const readReset = (request: Request) => read(request, schemas.reset);
+export const readPasswordChange = (request: Request) => read(request, schemas.passwordChange);
+export const readSessionId = (request: Request) => read(request, schemas.session);
+
+/** For what takes no parameters: an empty object, or no body at all. */
+export async function readNothing(request: Request): Promise<void> {
+  if (request.body !== null) await read(request, schemas.nothing);
+}
+
+async function read<Shape extends z.ZodType>(request: Request, schema: Shape): Promise<z.output<Shape>> {
+  const body = await readJsonBody(request, mostBytes);
+  const result = schema.safeParse(body);
+  if (!result.success) throw toApiError(firstProblem(result.error.issues, withoutSecrets(body)));
+  return result.data;
+}
+
+const secretFields: ReadonlySet<string> = new Set(['password', 'newPassword', 'currentPassword', 'token']);
+/** Long enough that a refusal does not repeat it. */
+const hidden = 'x'.repeat(100);
+
+/** A refusal tells what was there instead, which must never be a password. */
+function withoutSecrets(body: unknown): unknown {
+  const fields = Object.entries(body as Readonly<Record<string, unknown>>);
+  return Object.fromEntries(fields.map(([key, value]) => [key, secretFields.has(key) ? hidden : value]));
+}
