@@ -2,7 +2,7 @@
 
 import type { Call, Endpoint } from './endpoint.ts';
 import { BadRequest } from './errors.ts';
-import { isObject } from './fields.ts';
+import { isObject, readBody, refuseUnknown } from './fields.ts';
 import { sendJson } from './json-answer.ts';
 import { openai } from './openai-wire.ts';
 import type { Scenario } from './scenario.ts';
@@ -22,6 +22,8 @@ type DecisionRequest = {
 type Shares = { readonly [name: string]: number };
 
 const modelVersion = 'sandbox-decision-2026-11-01';
+const requestFields = new Set(['model', 'state', 'questions']);
+const questionFields = new Set(['type', 'instructions', 'criteria']);
 const tokensPerAnswer = 8;
 
 export const decisions: Endpoint<DecisionRequest> = {
@@ -34,8 +36,8 @@ export const decisions: Endpoint<DecisionRequest> = {
   answer: answerRequest,
 };
 
-function readRequest(body: unknown): DecisionRequest {
-  if (!isObject(body)) throw new BadRequest('The body must be a JSON object.', null);
+function readRequest(given: unknown): DecisionRequest {
+  const body = readBody(given, requestFields);
   if (typeof body.model !== 'string' || body.model === '') throw new BadRequest('Name a model.', 'model');
   if (!isObject(body.state)) throw new BadRequest('The state must be an object.', 'state');
   const { questions } = body;
@@ -43,6 +45,7 @@ function readRequest(body: unknown): DecisionRequest {
     throw new BadRequest('Ask at least one question.', 'questions');
   }
   for (const [name, question] of Object.entries(questions)) {
+    if (isObject(question)) refuseUnknown(question, questionFields, `questions.${name}`);
     if (!isQuestion(question)) throw new BadRequest('The question is not well formed.', `questions.${name}`);
   }
   return body as DecisionRequest;
@@ -70,7 +73,9 @@ function answerRequest(call: Call<DecisionRequest>): Response {
     entries.length * tokensPerAnswer,
   ];
   const usage = scenario['no-usage'] ? null : { input_tokens: inputTokens, output_tokens: outputTokens };
-  return sendJson(call, JSON.stringify({ model: modelVersion, answers, ...(usage && { usage }) }), usage);
+  const charge = scenario.charge === undefined ? null : { amount: scenario.charge, currency: 'USD' };
+  const body = { model: modelVersion, answers, ...(usage && { usage }), ...(charge && { charge }) };
+  return sendJson(call, JSON.stringify(body), usage);
 }
 
 function answerQuestion(question: Question, seed: string): Record<string, unknown> {

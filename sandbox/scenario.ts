@@ -57,6 +57,7 @@ export const directives = {
   // Images and decisions.
   fewer: whole,
   'bad-answer': oneOf('missing', 'type', 'probability'),
+  charge: decimal,
 };
 
 type DirectiveName = keyof typeof directives;
@@ -129,6 +130,10 @@ function text(value: string): string | undefined {
 
 function whole(value: string): number | undefined {
   return /^\d{1,7}$/.test(value) ? Number(value) : undefined;
+}
+
+function decimal(value: string): number | undefined {
+  return /^\d{1,9}(\.\d{1,12})?$/.test(value) ? Number(value) : undefined;
 }
 
 function positive(value: string): number | undefined {

@@ -21,3 +21,30 @@ export const decisionErrorTable = {
 } satisfies Record<string, DecisionErrorRow>;
 
 export type DecisionErrorName = keyof typeof decisionErrorTable;
+
+/** What is known of the call to the provider: its status and the ID it gave the call are null where it gave none. */
+export type UpstreamCall = Readonly<{ provider: string; status: number | null; requestId: string | null }>;
+export type AnsweredCall = UpstreamCall & Readonly<{ status: number }>;
+
+/** What may be added to a row of the table. `cause` is for the log and never leaves the process. */
+type ErrorDetails = Readonly<{
+  message?: string;
+  upstream?: UpstreamCall | null;
+  retryAfterSeconds?: number | null;
+  cause?: unknown;
+}>;
+
+/** A refusal or failure that has a place in the table above. */
+export class DecisionError extends Error {
+  readonly reason: DecisionErrorName;
+  readonly upstream: UpstreamCall | null;
+  readonly retryAfterSeconds: number | null;
+
+  constructor(reason: DecisionErrorName, details: ErrorDetails = {}) {
+    super(details.message ?? decisionErrorTable[reason].message, { cause: details.cause });
+    this.name = 'DecisionError';
+    this.reason = reason;
+    this.upstream = details.upstream ?? null;
+    this.retryAfterSeconds = details.retryAfterSeconds ?? null;
+  }
+}

@@ -1,0 +1,70 @@
+/** What a chat model answered, made into probabilities: checked, and divided by their sum, which is rarely quite one. */
+import type { ChatAnswer } from '../providers/chat.ts';
+import { type Fields, isObject, parseObject } from '../providers/wire.ts';
+import { levelId, optionId, questionId } from './chat-question.ts';
+import type { Answer, Question, Questions, Verdict } from './decider.ts';
+
+/** Null when it is no answer to these questions. `model` is what the catalogue calls the one that was asked. */
+export function readChatVerdict(
+  { content, usage }: ChatAnswer,
+  questions: Questions,
+  model: string,
+): Verdict | null {
+  const given = parseObject(content ?? '');
+  if (given === null || usage === null || Object.keys(given).length !== questions.size) return null;
+  const answers = new Map<string, Answer>();
+  for (const [index, [name, question]] of [...questions].entries()) {
+    const answer = readAnswer(given[questionId(index)], question);
+    if (answer === null) return null;
+    answers.set(name, answer);
+  }
+  return { model, answers, usage, chargeUsd: null };
+}
+
+function readAnswer(value: unknown, question: Question): Answer | null {
+  if (question.type === 'noul') return isShare(value) ? { type: 'noul', probability: value } : null;
+  if (!isObject(value)) return null;
+  return question.type === 'choice'
+    ? readChoice(value, [...question.options.keys()])
+    : readScore(value, question.levels);
+}
+
+function readChoice(given: Fields, options: readonly string[]): Answer | null {
+  const shares = normalize(
+    given,
+    options.map((_, index) => optionId(index)),
+  );
+  if (shares === null) return null;
+  const probabilities = new Map(options.map((name, index) => [name, shares[index] ?? 0]));
+  const choice = options[indexOfLargest(shares)] ?? '';
+  return { type: 'choice', choice, probabilities, confidence: null };
+}
+
+/** The first of them, where several are equal. */
+function indexOfLargest(shares: readonly number[]): number {
+  return shares.reduce((best, share, index) => (share > (shares[best] ?? 0) ? index : best), 0);
+}
+
+function readScore(given: Fields, levels: readonly string[]): Answer | null {
+  const probabilities = normalize(
+    given,
+    levels.map((_, index) => levelId(index)),
+  );
+  if (probabilities === null) return null;
+  const expected = probabilities.reduce((sum, share, level) => sum + share * level, 0);
+  // Adding up may go past the last level by the smallest of fractions.
+  const score = Math.min(expected, levels.length - 1);
+  return { type: 'score', score, probabilities, legend: levels, confidence: null };
+}
+
+/** The numbers under these names as parts of one; null unless there is one for each and for nothing else. */
+function normalize(given: Fields, names: readonly string[]): readonly number[] | null {
+  const shares = names.map((name) => given[name]).filter(isShare);
+  const sum = shares.reduce((total, share) => total + share, 0);
+  if (shares.length !== names.length || Object.keys(given).length !== names.length || sum === 0) return null;
+  return shares.map((share) => share / sum);
+}
+
+function isShare(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= 1;
+}

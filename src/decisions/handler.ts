@@ -1,0 +1,104 @@
+/**
+ * POST /api/decisions/run: same origin → session → size → JSON → questions → configured → model → the provider. It has an
+ * error body of its own, so nothing that is thrown in here goes further.
+ */
+import { ApiError } from '../errors.ts';
+import type { Services } from '../http/context.ts';
+import { parseJsonBody } from '../http/json-body.ts';
+import { formatPath } from '../http/json-path.ts';
+import { isSameOrigin } from '../http/origin.ts';
+import { readQuery } from '../http/query.ts';
+import type { DecisionRequest } from './decider.ts';
+import { DecisionError, decisionErrorTable } from './errors.ts';
+import { DecisionFault, parseDecision } from './parse.ts';
+import { presentDecision, presentDecisionError } from './present.ts';
+import { readBody } from './read-body.ts';
+
+type DecisionContext = Readonly<{
+  requestId: string;
+  services: Pick<Services, 'decisions' | 'publicUrl' | 'log'> &
+    Readonly<{ sessions: Pick<Services['sessions'], 'find'> }>;
+}>;
+
+export async function runDecision(request: Request, context: DecisionContext): Promise<Response> {
+  const response = await decide(request, context).catch((thrown: unknown) =>
+    refuse(thrown, request, context),
+  );
+  response.headers.set('cache-control', 'no-store');
+  response.headers.set('x-content-type-options', 'nosniff');
+  return response;
+}
+
+async function decide(request: Request, { services, requestId }: DecisionContext): Promise<Response> {
+  if (!isSameOrigin(request, services.publicUrl)) throw new DecisionError('invalid_origin');
+  await requireSession(request, services);
+  const decision = await readRequest(request);
+  const decider = services.decisions();
+  if (decider === null) throw new DecisionError('not_configured');
+  if (decision.model !== decider.model)
+    throw invalid(`model must be ${JSON.stringify(decider.model)}, the decision model of this gateway.`);
+  const decided = await decider.decide(decision, requestId, request.signal);
+  return Response.json(presentDecision(decided, requestId));
+}
+
+/** Only a session counts here: an API key is for programs, and this is for people. */
+async function requireSession(request: Request, { sessions }: DecisionContext['services']): Promise<void> {
+  const signedIn = await sessions.find(request.headers).catch((cause: unknown) => {
+    throw new DecisionError('authentication_unavailable', { cause });
+  });
+  if (signedIn === null) throw new DecisionError('authentication_error');
+}
+
+async function readRequest(request: Request): Promise<DecisionRequest> {
+  const type = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type !== 'application/json') throw invalid('The Content-Type must be application/json.');
+  const bytes = await readBody(request);
+  try {
+    readQuery(request.url, []);
+    const body = parseJsonBody(bytes) as Readonly<Record<string, unknown>>;
+    return parseDecision(body, new TextDecoder().decode(bytes));
+  } catch (thrown) {
+    throw inOwnWords(thrown);
+  }
+}
+
+/** What is shared with other endpoints refuses in their words. */
+function inOwnWords(thrown: unknown): unknown {
+  if (thrown instanceof DecisionFault) return invalid(`${formatPath(thrown.path)} ${thrown.message}.`);
+  if (!(thrown instanceof ApiError)) return thrown;
+  const { code, message, param } = thrown;
+  if (code === 'invalid_json') return new DecisionError('invalid_json', { message });
+  return invalid(param === undefined ? message : `${param}: ${message}`);
+}
+
+function invalid(message: string): DecisionError {
+  return new DecisionError('validation_error', { message });
+}
+
+/**
+ * The contract has no status 500 here. A defect of ours means that no decision could be had, which is what
+ * `provider_error` says; that it names no provider tells the two apart.
+ */
+function refuse(thrown: unknown, request: Request, { services, requestId }: DecisionContext): Response {
+  const error =
+    thrown instanceof DecisionError
+      ? thrown
+      : new DecisionError('provider_error', {
+          message: 'Something unexpected went wrong. The request ID identifies the incident.',
+          cause: thrown,
+        });
+  const { status, type } = decisionErrorTable[error.reason];
+  const { upstream, cause, retryAfterSeconds } = error;
+  // That a client left is no failure, and nobody gets this answer then.
+  if (status >= 500 && !request.signal.aborted)
+    services.log.error('request failed', {
+      requestId,
+      route: '/api/decisions/run',
+      code: type,
+      ...(upstream === null ? {} : { provider: upstream.provider }),
+      ...(upstream?.status == null ? {} : { upstreamStatus: upstream.status }),
+      ...(cause === undefined ? {} : { error: cause }),
+    });
+  const headers = retryAfterSeconds === null ? {} : { 'retry-after': `${retryAfterSeconds}` };
+  return Response.json(presentDecisionError(error, requestId), { status, headers });
+}

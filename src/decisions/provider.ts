@@ -1,0 +1,37 @@
+/** A provider of decisions: POST {base URL}/decisions, with what the client wrote. */
+import { readVerdict } from './answers.ts';
+import type { DecisionSource } from './decider.ts';
+import { DecisionError } from './errors.ts';
+import { post } from './exchange.ts';
+
+export type DecisionProvider = Readonly<{
+  /** The name that clients are told. */
+  name: string;
+  /** Without a trailing slash. */
+  baseUrl: string;
+  apiKey: string;
+  model: string;
+}>;
+
+export function askProvider({ name, baseUrl, apiKey, model }: DecisionProvider): DecisionSource {
+  return {
+    model,
+    ask: async ({ text, questions }, requestId, signal) => {
+      const headers = {
+        'content-type': 'application/json',
+        // What is compressed cannot be bounded by the length it announces.
+        'accept-encoding': 'identity',
+        'x-client-request-id': requestId,
+        authorization: `Bearer ${apiKey}`,
+      };
+      const { body, upstream } = await post(
+        { url: `${baseUrl}/decisions`, headers, body: text },
+        name,
+        signal,
+      );
+      const verdict = readVerdict(body, questions);
+      if (verdict === null) throw new DecisionError('invalid_response', { upstream });
+      return { ...verdict, upstream };
+    },
+  };
+}

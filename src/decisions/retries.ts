@@ -1,0 +1,96 @@
+/** When an overloaded provider is asked again: twice at most, after a while, and all within one deadline. */
+import { LateError } from '../lib/within.ts';
+import type { Decider, Decision, DecisionSource } from './decider.ts';
+import { DecisionError } from './errors.ts';
+
+const retryDelaysMs = [500, 1_500];
+const mostJitterMs = 100;
+const deadlineMs = 60_000;
+
+/** The clock and chance, which a test has its own of. */
+export type Time = Readonly<{
+  nowMs: () => number;
+  /** Ends early when nobody waits any more. */
+  sleep: (durationMs: number, client: AbortSignal) => Promise<void>;
+  /** Numbers from 0 to below 1. */
+  random: () => number;
+}>;
+
+export type Patience = Readonly<{ time: Time; deadlineMs: number }>;
+
+export const usualPatience: Patience = {
+  time: { nowMs: () => performance.now(), sleep: sleepUnlessAborted, random: Math.random },
+  deadlineMs,
+};
+
+/**
+ * Asks until there is an answer, another failure than overload, or no attempt left. `ask` is told how much time is left
+ * and must not take longer. A wait that would outlast the deadline is not begun.
+ */
+export async function askPatiently<Result>(
+  ask: (leftMs: number) => Promise<Result>,
+  client: AbortSignal,
+  { time, deadlineMs: longestMs }: Patience,
+): Promise<Result> {
+  const endsAtMs = time.nowMs() + longestMs;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await ask(endsAtMs - time.nowMs());
+    } catch (thrown) {
+      const delayMs = retryDelaysMs[attempt];
+      if (!isOverload(thrown) || delayMs === undefined) throw thrown;
+      const { upstream } = thrown;
+      const waitMs = delayMs + time.random() * mostJitterMs;
+      if (time.nowMs() + waitMs >= endsAtMs) throw new DecisionError('timeout', { upstream });
+      await time.sleep(waitMs, client);
+      if (client.aborted) throw new DecisionError('timeout', { upstream });
+    }
+  }
+}
+
+function isOverload(thrown: unknown): thrown is DecisionError {
+  return thrown instanceof DecisionError && thrown.reason === 'provider_overloaded';
+}
+
+/** A source that is asked as patiently as the contract says. */
+export function patiently(source: DecisionSource, patience: Patience = usualPatience): Decider {
+  return {
+    model: source.model,
+    decide: async (request, requestId, client) => {
+      const startedAtMs = patience.time.nowMs();
+      const ask = (leftMs: number): Promise<Decision> =>
+        endingWithin(leftMs, client, (signal) => source.ask(request, requestId, signal));
+      const decision = await askPatiently(ask, client, patience);
+      return { ...decision, latencyMs: Math.round(patience.time.nowMs() - startedAtMs) };
+    },
+  };
+}
+
+/** The signal is aborted when the time is over, for that reason, or when the client has gone. */
+async function endingWithin<Result>(
+  durationMs: number,
+  client: AbortSignal,
+  run: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const controller = new AbortController();
+  const end = () => controller.abort();
+  const late = () => controller.abort(new LateError('The provider did not answer in time.'));
+  const timer = setTimeout(late, Math.max(0, durationMs));
+  client.addEventListener('abort', end);
+  if (client.aborted) end();
+  try {
+    return await run(controller.signal);
+  } finally {
+    clearTimeout(timer);
+    client.removeEventListener('abort', end);
+  }
+}
+
+async function sleepUnlessAborted(durationMs: number, client: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, durationMs);
+  client.addEventListener('abort', () => resolve(), { once: true });
+  if (client.aborted) resolve();
+  await promise;
+  clearTimeout(timer);
+}
