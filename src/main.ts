@@ -5,6 +5,7 @@ import { type Database, explainRefusal, openDatabase, readinessOf } from './data
 import { migrate } from './database/migrate.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
 import { keepRetention } from './database/retention.ts';
+import { openDecisions } from './decisions/open.ts';
 import { prepareDemo } from './demo.ts';
 import { errorResponse } from './http/error-response.ts';
 import { openIdempotency } from './idempotency/once.ts';
@@ -25,7 +26,14 @@ import { listenForSignals, type Signals } from './operations/signals.ts';
 import { showWelcome } from './operations/welcome.ts';
 import { endAllCalls } from './providers/call.ts';
 import { createRoutes } from './routes.ts';
-import { followCatalog } from './routing/active-catalog.ts';
+import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
+import { reportOf } from './routing/node-report.ts';
+import { openAttempts } from './sessions/attempts.ts';
+import { createAuth } from './sessions/auth.ts';
+import { openResetMail } from './sessions/reset-mail.ts';
+import { openSessions } from './sessions/sessions.ts';
+import { keepSignInTidy } from './sessions/upkeep.ts';
+import { keepUsageAddedUp } from './usage/usage-days.ts';
 
 /** Runs until SIGTERM or SIGINT, then finishes what is under way. */
 export async function serve(config: Config): Promise<void> {
@@ -51,6 +59,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
   const applied = await migrate(database.sql);
   if (applied.length > 0) log.info('database migrated', { count: applied.length });
   closers.add('partitions', keepPartitionsAhead(database.sql, log));
+  closers.add('usage', keepUsageAddedUp(database.sql, log));
   if (config.generationRetentionDays !== null)
     closers.add('retention', keepRetention(database.openDedicated, config.generationRetentionDays, log));
   const deriveKey = await openSecret(config, database.sql, log);
@@ -61,10 +70,17 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
 
   const keys = await openKeyCache(database.sql);
   closers.add('keys', keys.close);
-  const { ledger, node } = await startLedger(config, database, log, closers);
+  const { ledger, node } = await startLedger(config, database, catalog, log, closers);
 
   const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), node.id, errorResponse, log);
   closers.add('idempotency', idempotency.close);
+  closers.add('sign-in', keepSignInTidy(database.sql, log));
+  const auth = createAuth(database.sql, {
+    secret: deriveKey('sessions').toString('base64'),
+    publicUrl: config.publicUrl,
+  });
+  const resetMail = config.mail === null ? null : openResetMail(database.sql, auth, config.mail, log);
+  if (resetMail !== null) closers.add('mail', resetMail.close);
   let isDraining = false;
   const abandoned = new AbandonedStreams();
   const services = {
@@ -72,11 +88,27 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
     sql: database.sql,
     keys,
     catalog: catalog.current,
+    catalogFile: catalog.file,
+    catalogStatus: catalog.status,
+    nodeId: node.id,
     admitter: new Admitter(ledger, node.id, log),
     noteAttempts: (generation: OpenGeneration) => noteAttempts(database.sql, generation),
     abandoned,
     idempotency,
     deriveKey,
+    sessions: openSessions(database.sql, auth),
+    attempts: openAttempts(database.sql, deriveKey('sign-in attempts')),
+    isSignUpOpen: config.isSignUpOpen,
+    resetMail,
+    trustedProxies: config.trustedProxies,
+    decisions: openDecisions({
+      settings: config.decisions,
+      secret: config.secret,
+      isDemo: database.isEmbedded,
+      catalog: catalog.current,
+      log,
+    }),
+    publicUrl: config.publicUrl,
     isDraining: () => isDraining,
     isDatabaseReachable: readinessOf(database.sql),
   };
@@ -98,13 +130,19 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
 }
 
 /** The ledger of this node, with its lease on what it opens. */
-async function startLedger(config: Config, database: Database, log: Log, closers: Closers) {
+async function startLedger(
+  config: Config,
+  database: Database,
+  catalog: FollowedCatalog,
+  log: Log,
+  closers: Closers,
+) {
   const node = { id: newId(), name: `${hostname()}:${config.port}` };
   const spool = openSpool(config.dataFolder, process.pid, node.id);
   const ledger = openLedger(database.openDedicated, spool, log);
   closers.add('ledger', ledger.close);
   await settleLeftBehind(ledger, spool, log);
-  const lease = await takeLease(database.openDedicated, ledger, node, log);
+  const lease = await takeLease(database.openDedicated, ledger, node, log, () => reportOf(catalog));
   closers.add('lease', lease.stop);
   return { ledger, node };
 }

@@ -1,6 +1,10 @@
 /** Every route on one screen, and the one place where errors become responses. */
 
 import { createChatCompletion } from './chat/handler.ts';
+import { consoleRoutes, patientConsoleRoutes } from './console/routes.ts';
+import { appPaths } from './dashboard/paths.ts';
+import { dashboardPages } from './dashboard/serve.ts';
+import { runDecision } from './decisions/handler.ts';
 import { ApiError, errorTable } from './errors.ts';
 import { getGeneration, listGenerations } from './generations/handler.ts';
 import type { Handler, Services } from './http/context.ts';
@@ -9,12 +13,16 @@ import { createImages } from './images/handler.ts';
 import { newId, requestIdFromUuid } from './lib/ids.ts';
 import { listModels } from './models/handler.ts';
 import { referencePages } from './openapi/serve.ts';
+import { clientAddressOf } from './operations/client-address.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
-import { showStartStyle, startPage } from './start-page.ts';
+import * as signIn from './sign-in/handler.ts';
 import { listUsage } from './usage/handler.ts';
 
 /** What a listener may ask of the server it is called by. */
-type Host = Readonly<{ timeout: (request: Request, seconds: number) => void }>;
+type Host = Readonly<{
+  timeout: (request: Request, seconds: number) => void;
+  requestIP: (request: Request) => { address: string } | null;
+}>;
 type Listener = (request: Request, host: Host) => Promise<Response>;
 
 export function createRoutes(
@@ -26,15 +34,16 @@ export function createRoutes(
 } {
   const on =
     (route: string, handler: Handler): Listener =>
-    (request) =>
-      answer(route, handler, request, services);
+    (request, host) =>
+      answer(route, handler, request, host, services);
   const reference = referencePages(origin);
+  const dashboard = dashboardPages(origin, services.log);
   /** A provider may be silent for longer than a connection may be idle; its own deadlines end that. */
   const onPatiently =
     (route: string, handler: Handler): Listener =>
     (request, host) => {
       host.timeout(request, 0);
-      return answer(route, handler, request, services);
+      return answer(route, handler, request, host, services);
     };
   return {
     routes: {
@@ -46,38 +55,72 @@ export function createRoutes(
       '/v1/generations/:id': { GET: on('/v1/generations/:id', getGeneration) },
       '/v1/models': { GET: on('/v1/models', listModels) },
       '/v1/usage': { GET: on('/v1/usage', listUsage) },
-      '/': { GET: on('/', startPage(origin)) },
+      '/api/decisions/run': { POST: on('/api/decisions/run', runDecision) },
+      ...listenersOf(authRoutes, on),
+      ...listenersOf(consoleRoutes, on),
+      ...listenersOf(patientConsoleRoutes, onPatiently),
       '/openapi.json': { GET: on('/openapi.json', reference.showDocument) },
       '/docs': { GET: on('/docs', reference.showPage) },
       '/docs.css': { GET: on('/docs.css', reference.showStyle) },
-      '/start.css': { GET: on('/start.css', showStartStyle) },
+      ...Object.fromEntries(appPaths.map((path) => [path, { GET: on(path, dashboard.showApp) }])),
+      '/assets/:name': { GET: on('/assets/:name', dashboard.showAsset) },
       '/healthz': { GET: on('/healthz', reportHealth) },
       '/readyz': { GET: on('/readyz', reportReadiness) },
     },
-    fetch: on('(none)', refuseUnknownRoute),
+    // Wrong methods come here too: a route is a method and a path.
+    fetch: on('(none)', dashboard.showMissing),
   };
 }
 
-/** Wrong methods come here too: a route is a method and a path. */
-function refuseUnknownRoute(): never {
-  throw new ApiError('not_found');
+/** Nothing else of better-auth is reachable. */
+const authRoutes = {
+  '/api/auth/sign-in/email': { POST: signIn.signIn },
+  '/api/auth/sign-up/email': { POST: signIn.signUp },
+  '/api/auth/sign-out': { POST: signIn.signOut },
+  '/api/auth/get-session': { GET: signIn.getSession },
+  '/api/auth/list-sessions': { GET: signIn.listSessions },
+  '/api/auth/revoke-session': { POST: signIn.revokeSession },
+  '/api/auth/revoke-other-sessions': { POST: signIn.revokeOtherSessions },
+  '/api/auth/change-password': { POST: signIn.changePassword },
+  '/api/auth/request-password-reset': { POST: signIn.requestPasswordReset },
+  '/api/auth/reset-password': { POST: signIn.resetPassword },
+};
+
+type On = (route: string, handler: Handler) => Listener;
+
+function listenersOf(routes: typeof consoleRoutes, on: On): Record<string, Record<string, Listener>> {
+  const listening = (path: string, methods: object): Record<string, Listener> =>
+    Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, on(path, handler)]));
+  return Object.fromEntries(
+    Object.entries(routes).map(([path, methods]) => [path, listening(path, methods)]),
+  );
 }
 
 async function answer(
   route: string,
   handler: Handler,
   request: Request,
+  host: Host,
   services: Services,
 ): Promise<Response> {
   const startedAt = performance.now();
   const id = newId();
   const requestId = requestIdFromUuid(id);
+  const clientAddress = () =>
+    clientAddressOf(
+      host.requestIP(request)?.address ?? null,
+      request.headers.get('x-forwarded-for'),
+      services.trustedProxies,
+    );
   let response: Response;
   try {
-    response = await handler(request, { id, requestId, services });
+    response = await handler(request, { id, requestId, services, clientAddress });
   } catch (thrown) {
     response = refuse(thrown, requestId, route, services);
   }
+  // What one person is told must not be kept for the next one at the same browser.
+  if (route.startsWith('/api/') && !response.headers.has('cache-control'))
+    response.headers.set('cache-control', 'no-store');
   // An answer that is given again keeps the ID of the request that it was made for.
   if (!response.headers.has('x-service-request-id')) {
     response.headers.set('x-service-request-id', requestId);

@@ -18,15 +18,16 @@ export async function createAccount(sql: SQL, name: string, openingCredit: Money
   return await sql.begin((transaction) => insertAccount(transaction, name, openingCredit));
 }
 
-/** The same as part of a transaction that does more. */
+/** The same as part of a transaction that does more, and by whom where that is known. */
 export async function insertAccount(
   transaction: TransactionSQL,
   name: string,
   openingCredit: Money,
+  operatorId: string | null = null,
 ): Promise<NewAccount> {
   const id = newId();
   await transaction`insert into accounts (id, name) values (${id}, ${name})`;
-  if (openingCredit > 0n) await credit(transaction, id, openingCredit, 'Opening credit');
+  if (openingCredit > 0n) await credit(transaction, id, openingCredit, 'Opening credit', operatorId);
   return { id, balance: openingCredit };
 }
 
@@ -54,4 +55,12 @@ export async function listAccounts(sql: SQL): Promise<Account[]> {
 
 export async function accountExists(sql: SQL, id: string): Promise<boolean> {
   return (await sql`select 1 from accounts where id = ${id}`).length > 0;
+}
+
+/** What is so already stays so. The database tells every node of the change. False when there is no such account. */
+export async function setSuspended(sql: SQL, id: string, isSuspended: boolean): Promise<boolean> {
+  const found = await sql`
+    update accounts set suspended_at = case when ${isSuspended}::boolean then coalesce(suspended_at, now()) end
+    where id = ${id} returning id`;
+  return found.length > 0;
 }

@@ -18,12 +18,21 @@ import { answerAsStream } from './stream.ts';
 import { answerWhole } from './whole.ts';
 
 export async function createChatCompletion(request: Request, context: RequestContext): Promise<Response> {
-  const { services } = context;
   const key = await lookUp('api_keys_lookup_failed', () =>
-    authenticate(request.headers.get('authorization'), services.keys),
+    authenticate(request.headers.get('authorization'), context.services.keys),
   );
   readQuery(request.url, []);
-  const body = await readJsonBody(request);
+  return await answerChat(request, context, key, await readJsonBody(request));
+}
+
+/** All that follows once it is known which key pays, however that was found out. */
+export async function answerChat(
+  request: Request,
+  context: RequestContext,
+  key: ApiKey,
+  body: unknown,
+): Promise<Response> {
+  const { services } = context;
   const chat = parseChat(body);
   services.admitter.refuseWhoMustWait(key);
   return await services.idempotency.once(

@@ -1,11 +1,11 @@
 /**
- * Where a page of Generations ended, as a text that only the gateway can make. It is signed together with the key that
- * asked and the filters, so it is of no use to another key or with other filters, and after a day of none at all.
+ * Where a page of Generations ended, as a text that only the gateway can make. It is signed together with whose list it
+ * is and the filters, so it is of no use to anyone else or with other filters, and after a day of none at all.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Whom a cursor is for and what it goes on with. The filters are null where there is none. */
-export type CursorScope = Readonly<{ keyId: string; status: string | null; model: string | null }>;
+/** Whose list it is, and then each of its filters, always in the same places: null where there is none. */
+export type CursorScope = readonly [owner: string, ...filters: (string | null)[]];
 
 const version = 1;
 const lifeMs = 24 * 60 * 60 * 1000;
@@ -27,7 +27,7 @@ export function encodeCursor(
   return Buffer.concat([payload, sign(payload, scope, signingKey)]).toString('base64url');
 }
 
-/** The position, or null when the cursor is altered, expired, or was made for another key or other filters. */
+/** The position, or null when the cursor is altered, expired, or was made for another list or other filters. */
 export function decodeCursor(
   text: string,
   scope: CursorScope,
@@ -44,9 +44,6 @@ export function decodeCursor(
 }
 
 /** As JSON the parts of the scope cannot run into one another, and none differs from every text. */
-function sign(payload: Buffer, { keyId, status, model }: CursorScope, signingKey: Uint8Array): Buffer {
-  return createHmac('sha256', signingKey)
-    .update(payload)
-    .update(JSON.stringify([keyId, status, model]))
-    .digest();
+function sign(payload: Buffer, scope: CursorScope, signingKey: Uint8Array): Buffer {
+  return createHmac('sha256', signingKey).update(payload).update(JSON.stringify(scope)).digest();
 }

@@ -32,7 +32,8 @@ export type GenerationStatus = (typeof generationStatuses)[number];
 /** Which Generations a list is about; null stands for all. */
 export type GenerationFilter = Readonly<{ status: GenerationStatus | null; model: string | null }>;
 
-type SummaryRow = {
+/** A row of list_generations or of list_account_generations. */
+export type SummaryRow = {
   id: string;
   created_at: Date;
   status: GenerationStatus;
@@ -51,7 +52,8 @@ type SummaryRow = {
   completed_at: Date | null;
 };
 
-type Row = SummaryRow & {
+/** A row of find_generation. */
+export type RecordRow = SummaryRow & {
   streaming: boolean;
   time_to_first_token_ms: number | null;
   error_code: string | null;
@@ -76,28 +78,12 @@ export async function findPage(
 
 /** Only what this key itself created is found: the key is part of the question. */
 export async function findGeneration(sql: SQL, id: string, keyId: string): Promise<GenerationRecord | null> {
-  const [row] = await sql<Row[]>`
-    select id, created_at, 'in_progress' as status, workload, model, provider, streaming,
-           floor(extract(epoch from clock_timestamp() - created_at) * 1000)::int as latency_ms,
-           null::int as time_to_first_token_ms, null::bigint as input_tokens, null::bigint as output_tokens,
-           null::bigint as units, null::text as unit, null::numeric as cost_input, null::numeric as cost_output,
-           null::numeric as cost_total, null::text as error_code, null::timestamptz as completed_at,
-           jsonb_array_length(attempts) > 1 as fallback, attempts
-    from open_generations where id = ${id} and key_id = ${keyId}
-    union all
-    select id, created_at, status, workload, model, provider, streaming, latency_ms, time_to_first_token_ms,
-           input_tokens, output_tokens, units, unit, cost_input, cost_output, cost_total, error_code, completed_at,
-           fallback,
-           (select jsonb_agg(jsonb_build_object(
-              'index', index, 'provider', provider, 'status', status,
-              'startedAtMs', extract(epoch from started_at) * 1000, 'completedAtMs', extract(epoch from completed_at) * 1000,
-              'upstreamStatus', upstream_status, 'errorCode', error_code) order by index)
-            from attempts where generation_id = ${id}) as attempts
-    from generations where id = ${id} and key_id = ${keyId}`;
+  const [row] = await sql<RecordRow[]>`
+    select * from find_generation(${id}::uuid) where key_id = ${keyId}`;
   return row ? toRecord(row) : null;
 }
 
-function toRecord(row: Row): GenerationRecord {
+export function toRecord(row: RecordRow): GenerationRecord {
   return {
     ...toSummary(row),
     streaming: row.streaming,
@@ -107,7 +93,7 @@ function toRecord(row: Row): GenerationRecord {
   };
 }
 
-function toSummary(row: SummaryRow): GenerationSummary {
+export function toSummary(row: SummaryRow): GenerationSummary {
   const { input_tokens: inputTokens, output_tokens: outputTokens, units, unit } = row;
   const { cost_input: input, cost_output: output, cost_total: total } = row;
   return {

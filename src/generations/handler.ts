@@ -27,7 +27,7 @@ export function listGenerations(cursorKey: Uint8Array): Handler {
   return async (request, { services }) => {
     const key = await keyOf(request, services);
     const { limit, cursor, filter } = parseListQuery(readQuery(request.url, listParameters));
-    const scope = { keyId: key.id, ...filter };
+    const scope = [key.id, filter.status, filter.model] as const;
     const position = cursor === null ? newestPosition : decodeCursor(cursor, scope, cursorKey, Date.now());
     if (position === null) throw new ApiError('invalid_cursor', { param: 'cursor' });
     // One more than asked for tells whether there is more.

@@ -81,6 +81,22 @@ const invariants: readonly Invariant[] = [
             using (key_id, month)`,
   },
   {
+    says: 'usage that was added up by day, model and key equals its usage records',
+    query: `with counted as (
+              select usage_records.account_id, (billed_at at time zone 'UTC')::date as day, model, key_id, count(*) as requests,
+                     sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
+                     coalesce(sum(units) filter (where unit = 'images'), 0) as images, sum(cost) as cost
+              from usage_progress
+              join ledger_entries on ledger_entries.account_id = usage_progress.account_id and number <= entry_number
+              join usage_records on usage_records.id = generation_id
+              group by 1, 2, 3, 4
+            )
+            select count(*) as checked,
+                   count(*) filter (where (days.requests, days.input_tokens, days.output_tokens, days.images, days.cost)
+                     is distinct from (counted.requests, counted.input_tokens, counted.output_tokens, counted.images, counted.cost)) as violations
+            from usage_days as days full join counted using (account_id, day, model, key_id)`,
+  },
+  {
     says: 'every entry, hold, usage record and write-off belongs to an account that exists',
     query: `select count(*) as checked, count(*) filter (where accounts.id is null) as violations
             from (select account_id from ledger_entries union all select account_id from open_generations

@@ -15,14 +15,19 @@ const patienceMs = 4_000;
 /** How long a node may be silent before it counts as dead. */
 export const leaseSeconds = 10;
 
-/** `openConnection` opens a client for the lease alone: a heartbeat must not wait for anyone else's queries. */
+/**
+ * `openConnection` opens a client for the lease alone: a heartbeat must not wait for anyone else's queries. `report`
+ * gives what the others are to know of this node.
+ */
 export async function takeLease(
   openConnection: () => SQL,
   ledger: Ledger,
   node: { id: string; name: string },
   log: Log,
+  report: () => unknown = () => null,
 ): Promise<NodeLease> {
   let sql = openConnection();
+  let told: string | null = null;
   let steadySinceMs = performance.now();
   await renew();
   const beating = repeat(beatMs, async () => {
@@ -30,6 +35,7 @@ export async function takeLease(
       await within(patienceMs, renew());
     } catch (error) {
       steadySinceMs = performance.now();
+      told = null;
       log.warn('heartbeat failed', { nodeId: node.id, error });
       // A connection that does not answer may never do so again.
       sql.close({ timeout: 0 }).catch(() => undefined);
@@ -45,9 +51,22 @@ export async function takeLease(
   });
 
   async function renew(): Promise<void> {
+    const news = describe();
     await sql`
-      insert into nodes (id, name) values (${node.id}, ${node.name})
-      on conflict (id) do update set heartbeat_at = now()`;
+      insert into nodes (id, name, report) values (${node.id}, ${node.name}, ${news}::text::jsonb)
+      on conflict (id) do update
+      set heartbeat_at = now(), report = case when ${news !== told}::boolean then excluded.report else nodes.report end`;
+    told = news;
+  }
+
+  /** A lease must not be lost over what is only there to be looked at. */
+  function describe(): string {
+    try {
+      return JSON.stringify(report());
+    } catch (error) {
+      log.warn('report not made', { nodeId: node.id, error });
+      return 'null';
+    }
   }
 
   async function reap(): Promise<void> {

@@ -5,7 +5,7 @@
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { priceListOf } from '../models/catalog.ts';
-import { CatalogStore } from '../models/catalog-store.ts';
+import { type CatalogStatus, CatalogStore } from '../models/catalog-store.ts';
 import type { Catalog } from '../models/model.ts';
 import { type SandboxProcess, startSandbox } from '../providers/sandbox-process.ts';
 import { type Candidate, candidatesByModel } from './candidates.ts';
@@ -22,7 +22,10 @@ export type ActiveCatalog = Readonly<{
 }>;
 
 export type FollowedCatalog = Readonly<{
+  file: string;
   current: () => ActiveCatalog;
+  /** Since when the catalogue is in force, and why the file as it is now is not. */
+  status: () => CatalogStatus;
   /** Reads the file and the secrets again, whether they look changed or not. */
   reload: () => void;
   close: () => Promise<void>;
@@ -71,7 +74,9 @@ export async function followCatalog(
   });
 
   return {
+    file,
     current: () => store.current,
+    status: () => store.status,
     reload: () => {
       store
         .reload({ evenIfUnchanged: true })

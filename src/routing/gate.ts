@@ -23,6 +23,14 @@ export type GateObserver = (
   pauseMs: number,
 ) => void;
 
+/** Why a gate is not simply open. Times are of `performance.now()`. */
+export type GateStatus = Readonly<{
+  state: Circuit['state'];
+  consecutiveFailures: number;
+  /** When an open circuit lets a probe through, or a pause is over; null when neither is waited for. */
+  untilMs: number | null;
+}>;
+
 export class Gate {
   readonly #model: string;
   readonly #load: Load;
@@ -30,6 +38,7 @@ export class Gate {
   #provider: Provider;
   #circuit: Circuit = closedCircuit;
   #pausedUntilMs = 0;
+  #consecutiveFailures = 0;
 
   constructor(provider: Provider, model: string, load: Load, observer: GateObserver) {
     this.#provider = provider;
@@ -61,9 +70,21 @@ export class Gate {
     return Math.max(pauseMs, waitMs(this.#circuit, nowMs), this.#isFull() ? nextLookMs : 0);
   }
 
+  /** Null when nothing is known against the provider. */
+  status(nowMs: number): GateStatus | null {
+    const { state } = this.#circuit;
+    const consecutiveFailures = this.#consecutiveFailures;
+    const isPaused = nowMs < this.#pausedUntilMs;
+    if (state === 'closed' && !isPaused && consecutiveFailures === 0) return null;
+    const openUntilMs = this.#circuit.state === 'open' ? this.#circuit.untilMs : 0;
+    const untilMs = Math.max(openUntilMs, isPaused ? this.#pausedUntilMs : 0);
+    return { state, consecutiveFailures, untilMs: untilMs === 0 ? null : untilMs };
+  }
+
   /** What a call has told so far; the era in which it goes on. */
   note(era: number, verdict: Verdict): number {
     const before = this.#circuit;
+    if (era === before.era) this.#count(verdict);
     this.#circuit = endCall(before, era, verdict, this.#provider.circuit, performance.now());
     this.#tellOfChange(before.state);
     return era === before.era ? this.#circuit.era : era;
@@ -82,6 +103,11 @@ export class Gate {
 
   leave(): void {
     this.#load.calls -= 1;
+  }
+
+  #count(verdict: Verdict): void {
+    if (verdict === 'success') this.#consecutiveFailures = 0;
+    else if (verdict === 'failure') this.#consecutiveFailures += 1;
   }
 
   #tellOfChange(before: Circuit['state']): void {

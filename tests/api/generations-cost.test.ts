@@ -8,6 +8,7 @@ import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 const months = ['2025-01-01', '2025-02-01', '2025-03-01'];
 const rowsPerMonth = 333_400;
 const pageSize = 20;
+const openCount = 5_000;
 const accountId = newId();
 /** Made the first 300,000 and has been quiet ever since, in the middle of a month that others went on in. */
 const quietKey = newId();
@@ -22,12 +23,17 @@ let sql: SQL;
 beforeAll(async () => {
   database = await createDatabase();
   sql = new SQL(database.url, { max: 1, bigint: true });
+  await sql`insert into accounts (id, name) values (${accountId}, 'Test')`;
+  for (const key of [quietKey, steadyKey, busyKey])
+    await sql`
+      insert into api_keys (id, account_id, name, hash, hint, requests_per_minute)
+      values (${key}, ${accountId}, 'Test', ${Buffer.from(key.replaceAll('-', '').repeat(2), 'hex')}, '…', 1)`;
   for (const [index, month] of months.entries()) await loadMonth(month, index * rowsPerMonth);
   await sql`
     insert into open_generations (id, account_id, key_id, node_id, workload, model, provider, streaming, hold,
       price_list_id, attempts, created_at)
     select gen_random_uuid(), ${accountId}, ${busyKey}, ${newId()}, 'chat', 'usual', 'P', true, 0, 1, '[]', now()
-    from generate_series(1, 5000)`;
+    from generate_series(1, ${openCount}::int)`;
 }, 60_000);
 
 afterAll(async () => {
@@ -68,7 +74,8 @@ async function loadMonth(month: string, rowsBefore: number): Promise<void> {
 }
 
 type Question = Readonly<{
-  key: string;
+  /** Left out for all keys of the account. */
+  key?: string;
   before?: string;
   status?: string;
   model?: string;
@@ -97,16 +104,22 @@ async function costOf(question: Question): Promise<Cost> {
 
 async function explain(connection: SQL, question: Question) {
   const { key, before = newestPosition, status = null, model = null, limit = pageSize } = question;
-  const [row] = await connection<[Explained]>`
-    explain (analyze, buffers, format json)
-    select * from list_generations(${key}::uuid, ${before}::uuid, ${status}::text, ${model}::text, ${limit + 1}::int)`;
+  const [row] = await (key === undefined
+    ? connection<[Explained]>`
+        explain (analyze, buffers, format json)
+        select * from list_account_generations(
+          ${accountId}::uuid, ${before}::uuid, ${status}::text, ${model}::text, ${limit + 1}::int)`
+    : connection<[Explained]>`
+        explain (analyze, buffers, format json)
+        select * from list_generations(
+          ${key}::uuid, ${before}::uuid, ${status}::text, ${model}::text, ${limit + 1}::int)`);
   return row['QUERY PLAN'][0];
 }
 
 async function readCounters(connection: SQL): Promise<Counters> {
   const [row] = await connection<[Counters]>`
     select sum(seq_scan)::bigint as sequential, sum(idx_tup_fetch)::bigint as fetched from pg_stat_xact_user_tables
-    where relname ~ '^(generations|open_generations)'`;
+    where relname ~ '^(generations|open_generations|api_keys)'`;
   return row;
 }
 
@@ -164,3 +177,40 @@ test.each(['before', 'after'])(
     }
   },
 );
+
+test('a page of all keys of an account costs the same everywhere, too', async () => {
+  const deep = await positionAt(steadyKey, 10_000 * pageSize);
+  const early = await positionAt(quietKey, 290_000);
+  const full = pageSize + 1;
+  const expected: [Question, number][] = [
+    [{}, full],
+    [{ before: deep }, full],
+    [{ before: early, limit: 100 }, 101],
+    [{ status: 'completed' }, full],
+    [{ status: 'completed', before: deep }, full],
+    [{ status: 'failed' }, 10],
+    [{ status: 'failed', before: early }, 10],
+    [{ status: 'cancelled' }, 9],
+    [{ status: 'cancelled', before: early }, 0],
+    [{ status: 'in_progress' }, full],
+    [{ model: 'usual' }, full],
+    [{ model: 'usual', before: deep }, full],
+    [{ model: 'rare' }, 9],
+    [{ model: 'rare', before: early }, 0],
+    [{ model: 'none' }, 0],
+    [{ model: 'usual', status: 'completed', before: deep }, full],
+    [{ model: 'rare', status: 'cancelled' }, 9],
+    [{ model: 'rare', status: 'completed' }, 0],
+  ];
+  for (const [question, rows] of expected) {
+    const cost = await costOf(question);
+    const context = JSON.stringify({ question, cost });
+    expect(cost.rows, context).toBe(rows);
+    expect(cost.sequentialScans, context).toBe(0);
+    // A model is looked for among all that are open: those are few, and no index that they have to keep up knows it.
+    const open = question.model === undefined ? 0 : openCount + openCount / 10;
+    // Three keys, each asked for its newest one and for a page, and both within a month and before it.
+    expect(cost.buffers, context).toBeLessThan(3 * 2 * 250 + open);
+    expect(cost.rowsRead, context).toBeLessThan(3 * 2 * ((question.limit ?? pageSize) + 1) + 200 + open);
+  }
+});

@@ -328,12 +328,7 @@ describe('400', () => {
     const [{ secret }] = await fixture.database.sql<[{ secret: string }]>`select secret from gateway_secret`;
     const dayMs = 24 * 60 * 60 * 1000;
     const cursorOf = (by: string, atMs: number) =>
-      encodeCursor(
-        newId(),
-        { keyId: owner.keyId, status: null, model: null },
-        deriveKeys(by)('cursor'),
-        atMs,
-      );
+      encodeCursor(newId(), [owner.keyId, null, null], deriveKeys(by)('cursor'), atMs);
     expect((await ask({ cursor: cursorOf(secret, Date.now() - dayMs + 60_000) })).status).toBe(200);
     for (const cursor of [cursorOf(secret, Date.now() - dayMs), cursorOf('another', Date.now())])
       await expectError(await ask({ cursor }), 400, 'invalid_cursor', 'cursor');

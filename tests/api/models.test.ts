@@ -345,17 +345,23 @@ test('a body that no endpoint takes is refused by the gateway itself, with an ID
 });
 
 test.each(['no such host', 'evil.example', '[::1', 'a:b:c'])(
-  'the start page says its own address, whatever the Host header is: %s',
+  'pages are served and say nothing of the Host header, whatever it is: %s',
   async (host) => {
-    const answer = await rawRequest(`GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
-    expect(answer).toStartWith('HTTP/1.1 200');
-    expect(answer).toContain(`curl ${gateway.origin}/v1/models`);
-    expect(answer).not.toContain(host);
+    const ask = (path: string) =>
+      rawRequest(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAccept: text/html\r\nConnection: close\r\n\r\n`);
+    const answers = await Promise.all(['/', '/docs', '/missing'].map(ask));
+    expect(answers.map((answer) => answer.slice(0, 'HTTP/1.1 200'.length))).toEqual([
+      'HTTP/1.1 200',
+      'HTTP/1.1 200',
+      'HTTP/1.1 404',
+    ]);
+    for (const answer of answers) expect(answer).not.toContain(host);
+    expect(answers[1]).toContain(`curl ${gateway.origin}/v1/`);
   },
 );
 
 test('every request has an ID of its own, on pages and operator routes too', async () => {
-  const paths = ['/', '/start.css', '/healthz', '/readyz', '/v1/models', '/missing'];
+  const paths = ['/', '/docs.css', '/healthz', '/readyz', '/v1/models', '/missing'];
   const ids = await Promise.all(
     paths.map(async (path) => (await get(path)).headers.get('x-service-request-id')),
   );

@@ -1,0 +1,164 @@
+/**
+ * What the console API says, in the words of the wire: the one thing that the dashboard and the server share. Amounts are
+ * decimal texts with up to 12 digits, times ISO 8601 in UTC, days `YYYY-MM-DD` in UTC.
+ */
+import type { presentGeneration, presentSummary } from '../generations/present.ts';
+import type { PublicModel } from '../models/present.ts';
+
+export type { DecisionAnswer, DecisionBody, DecisionErrorBody } from '../decisions/present.ts';
+
+export type Role = 'owner' | 'member';
+
+/** GET /api/console/me */
+export type Me = {
+  user: { id: string; email: string; name: string; is_operator: boolean };
+  /** Those that the user belongs to, the oldest first. */
+  accounts: { id: string; name: string; role: Role; is_suspended: boolean }[];
+  decisions: {
+    is_configured: boolean;
+    /** The model that requests must name; null when nothing is configured. */
+    model: string | null;
+  };
+  /** The address that API clients use, without a path. */
+  api_origin: string;
+};
+
+/** GET /api/console/sign-in-options, the only one that needs no session. */
+export type SignInOptions = { sign_up: 'open' | 'closed'; password_reset: 'email' | 'operator' };
+
+/** What a list answers with. `next_cursor` is null on the last page. */
+export type Page<Item> = { data: Item[]; has_more: boolean; next_cursor: string | null };
+
+/** GET …/accounts/{account}/overview */
+export type Overview = {
+  balance: string;
+  held: string;
+  is_suspended: boolean;
+  /** The 30 days up to today, each of them present, the oldest first. What was not billed is no request here. */
+  days: { day: string; cost: string; requests: number }[];
+  /**
+   * Of the newest 10,000 requests that ended within 24 hours. The share is from 0 to 1, of those that completed or failed,
+   * and null without any; latencies are of those that completed.
+   */
+  recent: {
+    requests: number;
+    completed: number;
+    failed: number;
+    cancelled: number;
+    success_share: number | null;
+    latency_ms_p50: number | null;
+    latency_ms_p95: number | null;
+    time_to_first_token_ms_p50: number | null;
+  };
+  attention: Attention[];
+};
+
+export type Attention =
+  | { kind: 'account_suspended' }
+  /** `balance` is without what is held; `days_left` at the average of the last 7 days, null when nothing was spent. */
+  | { kind: 'balance_empty' | 'balance_low'; balance: string; days_left: number | null }
+  /** `spent` is with what is held, as the limit counts it. */
+  | { kind: 'key_near_limit' | 'key_at_limit'; key_id: string; name: string; spent: string; limit: string }
+  | { kind: 'key_expiring' | 'key_expired'; key_id: string; name: string; expires_at: string }
+  | { kind: 'model_unavailable'; model: string; provider: string; until: string | null };
+
+/** GET …/accounts/{account}/keys → { data: Key[] }, the newest first. */
+export type Key = {
+  id: string;
+  name: string;
+  /** Such as svc_sk_…a1b2. */
+  hint: string;
+  /** `replaced` is in force until revoked_at, which lies ahead. */
+  state: 'active' | 'replaced' | 'revoked' | 'expired';
+  requests_per_minute: number;
+  monthly_limit: string | null;
+  /** Null allows every model. */
+  allowed_models: string[] | null;
+  expires_at: string | null;
+  revoked_at: string | null;
+  created_at: string;
+  last_used_at: string | null;
+  month_spent: string;
+  held: string;
+};
+
+/** POST …/keys. Owners only. Fields left out take the default: 600 a minute, and no limit of any other kind. */
+export type KeyDraft = {
+  name: string;
+  requests_per_minute?: number;
+  monthly_limit?: string | null;
+  allowed_models?: string[] | null;
+  expires_at?: string | null;
+};
+
+/** PATCH …/keys/{id}: what is left out stays as it is. Owners only. → Key. A revoked key cannot be changed. */
+export type KeyChange = Partial<KeyDraft>;
+
+/**
+ * POST …/keys/{id}/replace. Owners only. The new key has the same settings; the old one ends at `revoke_at`, at most 30
+ * days ahead; null is now. Only an active key can be replaced.
+ */
+export type KeyReplacement = { revoke_at: string | null };
+
+/** POST …/keys/{id}/revoke with an empty object → Key. Owners only. Revoking again changes nothing. */
+
+/** The answer to POST …/keys and …/replace: the only time that the secret is told. */
+export type NewKey = { key: Key; secret: string };
+
+/** GET …/accounts/{account}/models → { data: Model[] }: what /v1/models says, for a key without an allowlist. */
+export type Model = PublicModel;
+
+/** GET …/generations?limit&cursor&status&model&key → Page<GenerationRow>, the newest first, open ones among them. */
+export type GenerationRow = ReturnType<typeof presentSummary> & { key: { id: string; name: string } };
+
+/** GET …/generations/{request_id} */
+export type GenerationDetail = ReturnType<typeof presentGeneration> & {
+  key: { id: string; name: string; hint: string };
+  /** What happened to the money: null while the request is open. */
+  ledger: { charged: string; written_off: string | null; write_off_reason: string | null } | null;
+};
+
+/**
+ * GET …/usage?from&to (days, both included, at most 366 of them; the last 30 when left out). Days with more than 50,000
+ * rows are refused with `invalid_parameter`: usage.csv has no such limit.
+ */
+export type Usage = {
+  from: string;
+  to: string;
+  totals: UsageFigures;
+  /** One row for each day, model and key with usage, sorted in that order. */
+  rows: (UsageFigures & { day: string; model: string; key_id: string; key_name: string })[];
+};
+export type UsageFigures = {
+  requests: number;
+  input_tokens: number;
+  output_tokens: number;
+  images: number;
+  cost: string;
+};
+/** GET …/usage.csv?from&to: the same rows as a file. */
+
+/** GET …/ledger?limit&cursor → Statement, the newest entry first. */
+export type Statement = Page<LedgerEntry> & { balance: string; held: string };
+export type LedgerEntry = {
+  number: number;
+  kind: 'credit' | 'charge' | 'correction';
+  /** Negative for a charge. */
+  amount: string;
+  balance_after: string;
+  memo: string | null;
+  generation: { id: string; model: string | null } | null;
+  created_at: string;
+};
+
+/** GET …/members → { data: Member[] }, in the order in which they joined. */
+export type Member = { id: string; email: string; name: string; role: Role; created_at: string };
+
+/** PATCH …/members/{user} → Member. DELETE …/members/{user} → 204. Owners only, and the last owner stays one. */
+export type MemberChange = { role: Role };
+
+/**
+ * POST …/playground/chat: { key_id, request }, where `request` is a body of POST /v1/chat/completions. Answers exactly
+ * as that endpoint does, and is charged to the key like any other request.
+ */
+export type PlaygroundRequest = { key_id: string; request: Record<string, unknown> };

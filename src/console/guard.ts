@@ -1,0 +1,52 @@
+/**
+ * What every call of the dashboard passes first: it comes from the dashboard itself, and from someone who is signed in.
+ * What that person may see or change is decided in each query, by the membership that it joins.
+ */
+import type { BunRequest } from 'bun';
+import { ApiError } from '../errors.ts';
+import type { Handler, RequestContext } from '../http/context.ts';
+import { isReadFromHere, isSameOrigin } from '../http/origin.ts';
+import type { SignedIn } from '../sessions/sessions.ts';
+
+export type ConsoleContext = RequestContext & Readonly<{ signedIn: SignedIn; params: PathParameters }>;
+export type ConsoleHandler = (request: Request, context: ConsoleContext) => Promise<Response>;
+
+/** The named parts of the path. */
+export type PathParameters = Readonly<Record<string, string>>;
+
+/** For everyone who is signed in. */
+export function forSignedIn(handler: ConsoleHandler): Handler {
+  return async (request, context) => {
+    refuseStrangers(request, context);
+    const signedIn = await whoIs(request, context);
+    const response = await handler(request, { ...context, signedIn, params: (request as BunRequest).params });
+    // What one person sees must not be kept for the next one at the same browser.
+    if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store');
+    response.headers.set('x-content-type-options', 'nosniff');
+    return response;
+  };
+}
+
+/** For those who run the gateway. */
+export function forOperators(handler: ConsoleHandler): Handler {
+  return forSignedIn(async (request, context) => {
+    if (!context.signedIn.isOperator) throw new ApiError('permission_denied');
+    return await handler(request, context);
+  });
+}
+
+export function refuseStrangers(request: Request, { services }: RequestContext): void {
+  const isReading = request.method === 'GET' || request.method === 'HEAD';
+  const isOurs = isReading
+    ? isReadFromHere(request, services.publicUrl)
+    : isSameOrigin(request, services.publicUrl);
+  if (!isOurs) throw new ApiError('invalid_origin');
+}
+
+async function whoIs(request: Request, { services }: RequestContext): Promise<SignedIn> {
+  const signedIn = await services.sessions.find(request.headers).catch((cause: unknown) => {
+    throw new ApiError('authentication_unavailable', { cause });
+  });
+  if (signedIn === null) throw new ApiError('session_required');
+  return signedIn;
+}

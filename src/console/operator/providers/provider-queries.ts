@@ -1,0 +1,71 @@
+import type { SQL } from 'bun';
+import { leaseSeconds } from '../../../ledger/node-lease.ts';
+
+/** As much as can be counted while somebody waits for it: on a busy gateway a day has millions. */
+const mostAttempts = 100_000;
+const mostFailures = 50;
+
+export type AttemptCounts = Readonly<{
+  since: Date;
+  /** By the name that attempts are recorded under. */
+  byProvider: ReadonlyMap<string, Readonly<{ attempts: number; failed: number }>>;
+}>;
+
+type CountRow = { provider: string; attempts: number; failed: number; oldest: Date };
+
+/** Of requests that have ended. The newest attempts lie at the end of the index by ID, which is by time. */
+export async function countAttempts(sql: SQL): Promise<AttemptCounts> {
+  const rows = await sql<CountRow[]>`
+    select provider, count(*)::int as attempts, (count(*) filter (where status = 'failed'))::int as failed,
+           min(started_at) as oldest
+    from (
+      select provider, status, started_at from attempts
+      where generation_id >= first_id_at(now() - interval '24 hours')
+      order by generation_id desc limit ${mostAttempts}
+    ) as newest
+    group by provider`;
+  const total = rows.reduce((sum, { attempts }) => sum + attempts, 0);
+  const dayAgoMs = Date.now() - 24 * 60 * 60 * 1000;
+  const oldestMs = Math.min(...rows.map(({ oldest }) => oldest.getTime()));
+  return {
+    since: new Date(total < mostAttempts ? dayAgoMs : Math.max(dayAgoMs, oldestMs)),
+    byProvider: new Map(rows.map(({ provider, attempts, failed }) => [provider, { attempts, failed }])),
+  };
+}
+
+export type FailureRow = {
+  generation_id: string;
+  account_id: string;
+  account_name: string;
+  model: string;
+  provider: string;
+  index: number;
+  error_code: string | null;
+  upstream_status: number | null;
+  completed_at: Date;
+};
+
+export async function findFailures(sql: SQL): Promise<FailureRow[]> {
+  return await sql<FailureRow[]>`
+    with newest as materialized (
+      select generation_id, index, provider, error_code, upstream_status, completed_at from attempts
+      where status = 'failed' and generation_id >= first_id_at(now() - interval '24 hours')
+      order by generation_id desc, index desc limit ${mostFailures}
+    )
+    select generation_id, account_id, accounts.name as account_name, model, newest.provider, index, newest.error_code,
+           upstream_status, newest.completed_at
+    from newest
+    join generations on generations.id = generation_id
+    join accounts on accounts.id = account_id
+    order by generation_id desc, index desc`;
+}
+
+export type ReportRow = { name: string; report: unknown };
+
+/** What the nodes that live have told of themselves. */
+export async function findReports(sql: SQL): Promise<ReportRow[]> {
+  return await sql<ReportRow[]>`
+    select name, report from nodes
+    where stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseSeconds})
+    order by name, id`;
+}

@@ -1,0 +1,31 @@
+/**
+ * POST /api/console/accounts/{account}/playground/chat: a chat request of someone who is signed in, with a key of their
+ * account. Only who may use the key is found out in another way; the rest is what the public endpoint does.
+ */
+import { answerChat } from '../../chat/handler.ts';
+import { ApiError } from '../../errors.ts';
+import type { Services } from '../../http/context.ts';
+import { lookUp } from '../../http/lookup.ts';
+import { readQuery } from '../../http/query.ts';
+import { checkKey } from '../../keys/authenticate.ts';
+import type { ApiKey } from '../../keys/key-store.ts';
+import { type Caller, callerOf } from '../access.ts';
+import type { ConsoleContext } from '../guard.ts';
+import { isUuid } from '../params.ts';
+import { findKeyHash } from './key-queries.ts';
+import { readPlaygroundCall } from './parse.ts';
+
+export async function chatInPlayground(request: Request, context: ConsoleContext): Promise<Response> {
+  const caller = callerOf(context);
+  readQuery(request.url, []);
+  const { keyId, chat } = await readPlaygroundCall(request);
+  const key = await lookUp('api_keys_lookup_failed', () => keyOf(caller, keyId, context.services));
+  return await answerChat(request, context, key, chat);
+}
+
+/** From the cache, like that of any other request: whoever was told to wait has to wait here too. */
+async function keyOf(caller: Caller, keyId: string, { sql, keys }: Services): Promise<ApiKey> {
+  if (!isUuid(keyId)) throw new ApiError('key_not_found');
+  const hash = await findKeyHash(sql, caller, keyId);
+  return checkKey(await keys.find(hash), new Date());
+}

@@ -1,0 +1,38 @@
+/** Every address at which the dashboard has a page. The app itself decides who sees what there. */
+export const appPaths = [
+  '/',
+  '/sign-in',
+  '/sign-up',
+  '/forgot-password',
+  '/reset-password',
+  '/keys',
+  '/models',
+  '/generations',
+  '/generations/:id',
+  '/usage',
+  '/billing',
+  '/team',
+  '/playground',
+  '/decisions',
+  '/account',
+  '/operator',
+  '/operator/accounts',
+  '/operator/users',
+  '/operator/providers',
+  '/operator/generations/:id',
+  '/operator/catalog',
+  '/operator/nodes',
+  '/operator/ledger',
+] as const;
+
+/** What lies there is for programs, and they are told of a mistake in their own language. */
+const machinePaths = ['/v1', '/api', '/assets'];
+
+/** A Host header that names no host makes an address that is none; its path is still one. */
+export function pathOf(url: string): string {
+  return /^(?:https?:\/\/[^/?#]*)?([^?#]*)/.exec(url)?.[1] ?? '/';
+}
+
+export function isForPeople(path: string): boolean {
+  return !machinePaths.some((prefix) => path === prefix || path.startsWith(`${prefix}/`));
+}

@@ -1,0 +1,95 @@
+/** The dashboard as the gateway serves it: one page for every address of the app, and the files that it loads. */
+import { ApiError } from '../errors.ts';
+import type { Handler } from '../http/context.ts';
+import { appPolicy, pageHeaders } from '../http/security-headers.ts';
+import type { Log } from '../lib/log.ts';
+import { acceptsGzip, prefersPage } from './accept.ts';
+import { openDashboard } from './open.ts';
+import { isForPeople, pathOf } from './paths.ts';
+
+type Bytes = Uint8Array<ArrayBuffer>;
+type Asset = Readonly<{ type: string; bytes: Bytes; packed: Bytes | null; tag: string }>;
+
+const types = new Map([
+  ['html', 'text/html; charset=utf-8'],
+  ['js', 'text/javascript; charset=utf-8'],
+  ['css', 'text/css; charset=utf-8'],
+  ['svg', 'image/svg+xml'],
+]);
+
+export type DashboardPages = Readonly<{
+  showApp: Handler;
+  showAsset: Handler;
+  /** For addresses that nothing else is at. */
+  showMissing: Handler;
+}>;
+
+/** Opening begins at once, and whoever asks before it is done waits for it. */
+export function dashboardPages(origin: () => string, log: Log): DashboardPages {
+  const opening = openDashboard(log).then(assetsOf);
+  // A dashboard that cannot be built is no reason not to serve the API: who asks for it is told.
+  opening.catch((error: unknown) => log.error('dashboard not built', { error }));
+
+  const headersOf = (asset: Asset) => ({ ...pageHeaders(appPolicy, origin()), 'content-type': asset.type });
+
+  async function page(request: Request, status: 200 | 404): Promise<Response> {
+    const asset = (await opening).get('index.html');
+    if (asset === undefined) throw new ApiError('internal_error');
+    const headers = { ...headersOf(asset), 'cache-control': 'no-cache', etag: asset.tag };
+    if (status === 200 && isKnown(request, asset.tag)) return new Response(null, { status: 304, headers });
+    return send(request, asset, headers, status);
+  }
+
+  return {
+    showApp: (request) => page(request, 200),
+    showAsset: async (request) => {
+      const name = pathOf(request.url).slice('/assets/'.length);
+      const asset = name === 'index.html' ? undefined : (await opening).get(name);
+      if (asset === undefined) throw new ApiError('not_found');
+      const headers = { ...headersOf(asset), 'cache-control': 'public, max-age=31536000, immutable' };
+      return send(request, asset, headers, 200);
+    },
+    showMissing: async (request) => {
+      const isAskedByPerson =
+        request.method === 'GET' &&
+        isForPeople(pathOf(request.url)) &&
+        prefersPage(request.headers.get('accept'));
+      if (!isAskedByPerson) throw new ApiError('not_found');
+      return await page(request, 404);
+    },
+  };
+}
+
+function assetsOf(files: ReadonlyMap<string, Bytes>): ReadonlyMap<string, Asset> {
+  const assets = new Map<string, Asset>();
+  for (const [name, bytes] of files) {
+    const type = types.get(name.split('.').at(-1) ?? '');
+    if (type === undefined) continue;
+    // Weak, because the same tag stands for the packed and the plain form.
+    const tag = `W/"${Bun.hash(bytes).toString(36)}"`;
+    assets.set(name, { type, bytes, packed: files.get(`${name}.gz`) ?? null, tag });
+  }
+  return assets;
+}
+
+function isKnown(request: Request, tag: string): boolean {
+  const known = request.headers.get('if-none-match') ?? '';
+  return known.split(',').some((word) => word.trim() === tag);
+}
+
+function send(
+  request: Request,
+  { bytes, packed }: Asset,
+  headers: Readonly<Record<string, string>>,
+  status: number,
+): Response {
+  const isPacked = packed !== null && acceptsGzip(request.headers.get('accept-encoding'));
+  return new Response(isPacked ? packed : bytes, {
+    status,
+    headers: {
+      ...headers,
+      ...(packed === null ? {} : { vary: 'accept-encoding' }),
+      ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+    },
+  });
+}

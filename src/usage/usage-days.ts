@@ -1,0 +1,63 @@
+/**
+ * Keeps usage added up by day, so that what a page shows of a year is not counted from every request of it. Whatever has
+ * not been added up yet is counted when someone asks, so how far this has come changes no answer, only what it costs.
+ */
+import type { SQL } from 'bun';
+import type { Log } from '../lib/log.ts';
+
+const everyMs = 60_000;
+/** The rows of one transaction: a fraction of a second. */
+const mostEntriesAtOnce = 10_000;
+const usageLock = 7_012_018_006;
+
+/** Adds up what there is now, and what has come since every minute from now on. */
+export function keepUsageAddedUp(sql: SQL, log: Log): () => Promise<void> {
+  let underWay: Promise<void> | null = null;
+  let isStopped = false;
+
+  function run(): void {
+    underWay ??= addUpUsage(sql, () => isStopped)
+      .catch((error: unknown) => {
+        if (!isStopped) log.warn('usage not added up yet', { error });
+      })
+      .finally(() => {
+        underWay = null;
+      });
+  }
+
+  const timer = setInterval(run, everyMs);
+  run();
+  return async () => {
+    isStopped = true;
+    clearInterval(timer);
+    await underWay;
+  };
+}
+
+/** One node does this at a time: whoever finds another at it leaves the rest to that one. */
+export async function addUpUsage(sql: SQL, isStopped: () => boolean = () => false): Promise<void> {
+  const accounts = await sql<{ id: string }[]>`
+    select id from accounts left join usage_progress on account_id = id
+    where entry_count > coalesce(entry_number, 0)`;
+  for (const { id } of accounts) {
+    let count = mostEntriesAtOnce;
+    while (count === mostEntriesAtOnce) {
+      if (isStopped()) return;
+      const added = await addUpSome(sql, id);
+      if (added === null) return;
+      count = added;
+    }
+  }
+}
+
+/** How many entries were added up; null when another node is at it. */
+async function addUpSome(sql: SQL, accountId: string): Promise<number | null> {
+  return await sql.begin(async (transaction) => {
+    const [{ is_mine: isMine }] = await transaction<[{ is_mine: boolean }]>`
+      select pg_try_advisory_xact_lock(${usageLock}) as is_mine`;
+    if (!isMine) return null;
+    const [{ count }] = await transaction<[{ count: number }]>`
+      select add_up_usage(${accountId}::uuid, ${mostEntriesAtOnce}::int)::int as count`;
+    return count;
+  });
+}

@@ -1,0 +1,449 @@
+/** The console's Generations: the list of an account, and one of them with what became of the money. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { SQL } from 'bun';
+import fc from 'fast-check';
+import { createAccount } from '../../src/accounts/account-store.ts';
+import type { GenerationDetail, GenerationRow, Page } from '../../src/console/contract.ts';
+import { findPage } from '../../src/console/generations/generation-queries.ts';
+import { encodeCursor } from '../../src/generations/cursor.ts';
+import { newestPosition } from '../../src/generations/generation-store.ts';
+import { createKey } from '../../src/keys/key-store.ts';
+import { deriveKeys } from '../../src/lib/derived-keys.ts';
+import { newId, newRequestId } from '../../src/lib/ids.ts';
+import { type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
+import { createDatabase, type TestDatabase } from '../support/cluster.ts';
+import {
+  type ConsoleFixture,
+  everyone,
+  forMembers,
+  openConsoleFixture,
+  outcomeFor,
+} from '../support/console-fixture.ts';
+import { tollgateJson } from '../support/gateway.ts';
+
+type List = Page<GenerationRow>;
+
+let fixture: ConsoleFixture;
+let path: string;
+let secondKey: { id: string; key: string };
+/** The request IDs, the oldest first: of both keys in turn. */
+let made: string[];
+let strangers: string;
+
+beforeAll(async () => {
+  fixture = await openConsoleFixture();
+  path = `/api/console/accounts/${fixture.account}/generations`;
+  secondKey = await tollgateJson(
+    ['key', 'create', '--account', fixture.account, '--name', 'Second'],
+    fixture.environment,
+  );
+  made = [];
+  for (const [key, model, content] of [
+    [fixture.key, 'full', '[[usage 10 5]] hi'],
+    [secondKey.key, 'full', '[[status 503]]'],
+    [fixture.key, 'fallback', '[[usage 3 4]] hi'],
+    [secondKey.key, 'plain', 'hi'],
+    [fixture.key, 'plain', '[[status 503]]'],
+    [secondKey.key, 'full', '[[usage 1 1]] hi'],
+  ] as const)
+    made.push(idOf(await chat(key, model, content)));
+  const { key } = await tollgateJson<{ key: string }>(
+    ['key', 'create', '--account', fixture.strangersAccount],
+    fixture.environment,
+  );
+  strangers = idOf(await chat(key, 'full', 'hi'));
+}, 60_000);
+
+afterAll(() => fixture.close());
+
+const idOf = (response: Response) => response.headers.get('x-service-request-id') ?? '';
+
+function chat(key: string, model: string, content: string, more: RequestInit = {}): Promise<Response> {
+  return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model,
+      messages: [{ role: 'user', content }],
+      ...(content.includes('[[long') || content.includes('[[no-usage') ? { stream: true } : {}),
+    }),
+    ...more,
+  });
+}
+
+const ask = (query = '') => fixture.people.member.send('GET', path + query);
+
+async function listOf(query = ''): Promise<List> {
+  const response = await ask(query);
+  expect(response.status).toBe(200);
+  return (await response.json()) as List;
+}
+
+const idsOf = async (query: string) => (await listOf(query)).data.map(({ id }) => id);
+
+async function detailOf(id: string): Promise<GenerationDetail> {
+  const response = await ask(`/${id}`);
+  expect(response.status).toBe(200);
+  return (await response.json()) as GenerationDetail;
+}
+
+async function errorOf(response: Response): Promise<[number, string, string | undefined]> {
+  const { error } = (await response.json()) as ErrorBody;
+  return [response.status, error.code, error.param];
+}
+
+const newest = (...places: number[]) => places.map((place) => made[place] ?? '').toReversed();
+
+describe('who may', () => {
+  const routes = { list: () => path, show: () => `${path}/${made[0]}` } as const;
+  const names = Object.keys(routes) as (keyof typeof routes)[];
+
+  test.each(names.flatMap((name) => everyone.map((person) => [name, person] as const)))(
+    '%s as %s',
+    async (name, person) => {
+      expect(await outcomeFor(fixture.people[person], 'GET', routes[name]())).toBe(forMembers[person]);
+    },
+  );
+
+  test.each(names)('%s from another origin: refused, whoever is signed in', async (name) => {
+    for (const headers of [{ origin: 'https://elsewhere.example' }, { 'sec-fetch-site': 'cross-site' }]) {
+      const response = await fixture.people.owner.send('GET', routes[name](), undefined, headers);
+      expect((await errorOf(response)).slice(0, 2)).toEqual([403, 'invalid_origin']);
+    }
+  });
+
+  test('one of another account is not found, whichever way it is asked for', async () => {
+    const { owner, stranger } = fixture.people;
+    const theirs = `/api/console/accounts/${fixture.strangersAccount}/generations`;
+    expect(await outcomeFor(owner, 'GET', `${path}/${strangers}`)).toBe('generation_not_found');
+    expect(await outcomeFor(owner, 'GET', `${theirs}/${strangers}`)).toBe('account_not_found');
+    expect(await outcomeFor(owner, 'GET', `${theirs}/${made[0]}`)).toBe('account_not_found');
+    expect(await outcomeFor(stranger, 'GET', `${theirs}/${made[0]}`)).toBe('generation_not_found');
+    expect(await outcomeFor(stranger, 'GET', `${theirs}/${strangers}`)).toBeNull();
+    const listed = await stranger.send('GET', theirs);
+    expect(((await listed.json()) as List).data.map(({ id }) => id)).toEqual([strangers]);
+  });
+
+  test('a key of another account is no filter', async () => {
+    expect(await errorOf(await ask(`?key=${fixture.strangersKeyId}`))).toEqual([404, 'key_not_found', 'key']);
+    expect(await errorOf(await ask(`?key=${newId()}`))).toEqual([404, 'key_not_found', 'key']);
+  });
+
+  test.each([
+    ['a number', '1'],
+    ['SQL', encodeURIComponent("' or 1=1 --")],
+    ['a name of the language', '__proto__'],
+    ['NUL', '%00'],
+    ['a long text', 'x'.repeat(5_000)],
+    ['an ID without its prefix', newId()],
+    ['an ID in capitals', newRequestId().toUpperCase()],
+    ['an unknown ID', newRequestId()],
+  ])('%s in the path names nothing', async (_, word) => {
+    const { owner, stranger } = fixture.people;
+    expect(await outcomeFor(owner, 'GET', `${path}/${word}`)).toBe('generation_not_found');
+    expect(await outcomeFor(stranger, 'GET', `${path}/${word}`)).toBe('account_not_found');
+    expect(await outcomeFor(owner, 'GET', `/api/console/accounts/${word}/generations`)).toBe(
+      'account_not_found',
+    );
+  });
+});
+
+describe('the list', () => {
+  test('has the Generations of all keys, the newest first, with the name of each key', async () => {
+    const { data, has_more: hasMore, next_cursor: next } = await listOf();
+    expect(data.map(({ id }) => id)).toEqual(newest(0, 1, 2, 3, 4, 5));
+    expect([hasMore, next]).toEqual([false, null]);
+    const [row] = await fixture.database.sql`select name from api_keys where id = ${fixture.keyId}`;
+    const first = { id: fixture.keyId, name: row.name };
+    const second = { id: secondKey.id, name: 'Second' };
+    expect(data.map(({ key }) => key)).toEqual([second, first, second, first, second, first]);
+    expect(data[5]).toMatchObject({
+      object: 'generation',
+      status: 'completed',
+      model: 'full',
+      usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
+      cost: { total: '0.000020000000', currency: 'USD' },
+    });
+  });
+
+  test.each([
+    ['?status=completed', [0, 2, 3, 5]],
+    ['?status=failed', [1, 4]],
+    ['?status=cancelled', []],
+    ['?status=in_progress', []],
+    ['?model=full', [0, 1, 5]],
+    ['?model=plain&status=failed', [4]],
+    ['?model=nothing', []],
+    ["?model='%20or%201%3D1", []],
+    ['?key=first', [0, 2, 4]],
+    ['?key=second', [1, 3, 5]],
+    ['?key=second&status=failed', [1]],
+    ['?key=first&model=full&status=completed', [0]],
+  ])('%s', async (query, places) => {
+    const filled = query.replace('first', fixture.keyId).replace('second', secondKey.id.toUpperCase());
+    expect(await idsOf(filled)).toEqual(newest(...places));
+  });
+
+  test.each(['', 'status=completed', 'model=full', 'key=second'])(
+    'pages of %p are the list, whatever their size',
+    async (filter) => {
+      const filled = filter.replace('second', secondKey.id);
+      const whole = await idsOf(`?${filled}`);
+      for (const limit of [1, 2, 3]) {
+        const seen: string[] = [];
+        let cursor: string | null = null;
+        do {
+          const next: string = cursor === null ? '' : `&cursor=${cursor}`;
+          const page = await listOf(`?${filled}&limit=${limit}${next}`.replace('?&', '?'));
+          expect(page.data.length).toBeLessThanOrEqual(limit);
+          expect(page.has_more).toBe(page.next_cursor !== null);
+          seen.push(...page.data.map(({ id }) => id));
+          cursor = page.next_cursor;
+        } while (cursor !== null);
+        expect(seen).toEqual(whole);
+      }
+    },
+  );
+
+  test('open ones are among them, and only they have no cost yet', async () => {
+    const leaving = new AbortController();
+    const response = await chat(fixture.key, 'full', '[[long 60]] [[chunk-delay 20]]', {
+      signal: leaving.signal,
+    });
+    const id = idOf(response);
+    for (const query of ['', '?status=in_progress', '?model=full', `?key=${fixture.keyId}`]) {
+      const { data } = await listOf(query);
+      expect(data[0]).toMatchObject({
+        id,
+        status: 'in_progress',
+        cost: null,
+        completed_at: null,
+        key: { id: fixture.keyId },
+      });
+    }
+    expect(await idsOf('?status=completed')).not.toContain(id);
+    expect(await detailOf(id)).toMatchObject({
+      id,
+      status: 'in_progress',
+      ledger: null,
+      attempts: [{ index: 1, provider: 'Main', status: 'in_progress', completed_at: null }],
+    });
+    leaving.abort();
+    const ended = await finishedGeneration(fixture.gateway.origin, fixture.key, id);
+    expect(ended.status).toBe('cancelled');
+    expect((await idsOf('?status=cancelled'))[0]).toBe(id);
+  }, 30_000);
+
+  test.each([
+    ['?limit=0', 'invalid_parameter', 'limit'],
+    ['?limit=101', 'invalid_parameter', 'limit'],
+    ['?limit=1e1', 'invalid_parameter', 'limit'],
+    ['?limit=99999999999999999999', 'invalid_parameter', 'limit'],
+    ['?status=done', 'invalid_parameter', 'status'],
+    ['?status=__proto__', 'invalid_parameter', 'status'],
+    ['?model=', 'invalid_parameter', 'model'],
+    ['?model=%00', 'invalid_parameter', 'model'],
+    ['?key=1', 'invalid_parameter', 'key'],
+    ["?key='%20or%201%3D1", 'invalid_parameter', 'key'],
+    ['?key=%00', 'invalid_parameter', 'key'],
+    ['?constructor=1', 'unsupported_parameter', 'constructor'],
+    ['?limit=1&limit=2', 'invalid_parameter', 'limit'],
+    ['?cursor=', 'invalid_cursor', 'cursor'],
+    ['?cursor=%00', 'invalid_cursor', 'cursor'],
+    [`?cursor=${'A'.repeat(76)}`, 'invalid_cursor', 'cursor'],
+  ])('%s: %s', async (query, code, param) => {
+    expect(await errorOf(await ask(query))).toEqual([400, code, param]);
+  });
+
+  test('a cursor is good for its account and its filters alone', async () => {
+    const cursor = (await listOf('?limit=1&status=completed')).next_cursor ?? '';
+    expect(cursor).not.toBe('');
+    expect((await ask(`?cursor=${cursor}&status=completed`)).status).toBe(200);
+    for (const filters of ['', '&status=failed', '&status=completed&model=full', `&key=${fixture.keyId}`])
+      expect(await errorOf(await ask(`?cursor=${cursor}${filters}`))).toEqual([
+        400,
+        'invalid_cursor',
+        'cursor',
+      ]);
+    const theirs = `/api/console/accounts/${fixture.strangersAccount}/generations`;
+    const taken = await fixture.people.stranger.send('GET', `${theirs}?cursor=${cursor}&status=completed`);
+    expect(await errorOf(taken)).toEqual([400, 'invalid_cursor', 'cursor']);
+    // Nor is one of the public interface, though the same secret signs it.
+    const [{ secret }] = await fixture.database.sql<[{ secret: string }]>`select secret from gateway_secret`;
+    const signed = (purpose: string) =>
+      encodeCursor(newId(), [fixture.account, null, null, null], deriveKeys(secret)(purpose), Date.now());
+    expect((await ask(`?cursor=${signed('console cursor')}`)).status).toBe(200);
+    expect((await errorOf(await ask(`?cursor=${signed('cursor')}`)))[1]).toBe('invalid_cursor');
+  });
+});
+
+describe('one of them', () => {
+  test('tells of its attempts, its key and its charge', async () => {
+    const [, , id] = made;
+    const [row] = await fixture.database.sql`select name, hint from api_keys where id = ${fixture.keyId}`;
+    expect(await detailOf(id ?? '')).toMatchObject({
+      id,
+      status: 'completed',
+      fallback: true,
+      usage: { input_tokens: 3, output_tokens: 4 },
+      cost: { total: '0.000011000000' },
+      routing: { selected_provider: 'Backup', attempt_count: 2 },
+      attempts: [
+        { index: 1, provider: 'Gone', status: 'failed', error: 'provider_unavailable' },
+        { index: 2, provider: 'Backup', status: 'succeeded', upstream_status: 200, error: null },
+      ],
+      error: null,
+      key: { id: fixture.keyId, name: row.name, hint: row.hint },
+      ledger: { charged: '0.000011000000', written_off: null, write_off_reason: null },
+    });
+  });
+
+  test('a failed one says why, and that it cost nothing', async () => {
+    expect(await detailOf(made[1] ?? '')).toMatchObject({
+      status: 'failed',
+      cost: null,
+      error: { code: 'provider_unavailable' },
+      ledger: { charged: '0.000000000000', written_off: null, write_off_reason: null },
+    });
+  });
+
+  test('one whose usage is unknown tells of the loss', async () => {
+    const response = await chat(fixture.key, 'full', '[[no-usage]] hi');
+    await response.text();
+    expect(await detailOf(idOf(response))).toMatchObject({
+      status: 'failed',
+      error: { code: 'usage_missing' },
+      ledger: { charged: '0.000000000000', written_off: null, write_off_reason: 'usage_missing' },
+    });
+  });
+
+  test('any parameter is refused by name', async () => {
+    expect(await errorOf(await ask(`/${made[0]}?limit=1`))).toEqual([400, 'unsupported_parameter', 'limit']);
+  });
+
+  test('500 generation_lookup_failed when it cannot be read', async () => {
+    const { sql } = fixture.database;
+    await sql`alter table open_generations rename to open_generations_away`;
+    try {
+      for (const query of ['', '?status=failed', `?key=${fixture.keyId}`, `/${made[0]}`])
+        expect((await errorOf(await ask(query))).slice(0, 2)).toEqual([500, 'generation_lookup_failed']);
+    } finally {
+      await sql`alter table open_generations_away rename to open_generations`;
+    }
+  });
+});
+
+describe('pages of an account with many keys', () => {
+  const keyCount = 40;
+  const rowCount = 30_000;
+  let database: TestDatabase;
+  let caller: { userId: string; accountId: string };
+  let keyIds: string[];
+  type Listed = { id: string; key_id: string; status: string; model: string };
+  /** All of it, the newest first. */
+  let all: Listed[];
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    const { sql } = database;
+    caller = { userId: newId(), accountId: (await createAccount(sql, 'Many', 0n)).id };
+    await sql`insert into users (id, email, name) values (${caller.userId}, 'many@example.com', 'Many')`;
+    await sql`insert into memberships (user_id, account_id, role)
+      values (${caller.userId}, ${caller.accountId}, 'member')`;
+    keyIds = [];
+    for (let count = 0; count < keyCount; count++) {
+      const settings = { requestsPerMinute: 1, monthlyLimit: null, allowedModels: null, expiresAt: null };
+      const key = await createKey(sql, { accountId: caller.accountId, name: `Key ${count}`, ...settings });
+      keyIds.push(key?.id ?? '');
+    }
+    await sql`select create_partitions((now() - interval '4 months')::date, now()::date)`;
+    // The rare ones are at the very beginning, four months ago; a third belongs to other accounts.
+    await sql`
+      insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback,
+        attempt_count, latency_ms, error_code, created_at, completed_at)
+      select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
+             case when n % 3 = 0 then gen_random_uuid() else ${caller.accountId}::uuid end,
+             case when n % 3 = 0 then gen_random_uuid()
+                  else (${sql.array(keyIds, 'uuid')}::uuid[])[1 + (hashint8(n) & 2147483647) % ${keyCount}::int] end,
+             'chat', case when n < 50 then 'rare' else 'model-' || n % 4 end, 'P',
+             case when n < 90 then 'cancelled' else 'failed' end, true, false, 1, 1,
+             case when n < 90 then null else 'provider_timeout' end, at, at
+      from (select n, now() - interval '120 days' * (1 - n / ${rowCount}::float8) as at
+            from generate_series(1, ${rowCount}::bigint) as n) as row`;
+    await sql`
+      insert into open_generations (id, account_id, key_id, node_id, workload, model, provider, streaming, hold,
+        price_list_id, attempts, created_at)
+      select (lpad(to_hex((extract(epoch from now()) * 1000)::bigint - n * 500), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
+             ${caller.accountId}, (${sql.array(keyIds, 'uuid')}::uuid[])[1 + n % ${keyCount}::int], ${newId()}, 'chat', 'model-1',
+             'P', true, 0, 1, '[]', now()
+      from generate_series(1, 100) as n`;
+    all = await sql<Listed[]>`
+      select id, key_id, status, model from generations where account_id = ${caller.accountId}
+      union all
+      select id, key_id, 'in_progress', model from open_generations
+      order by id desc`;
+  }, 60_000);
+
+  afterAll(() => database.close());
+
+  const filters = fc.record({
+    status: fc.constantFrom(null, 'in_progress', 'completed', 'failed', 'cancelled') as fc.Arbitrary<
+      null | 'in_progress' | 'completed' | 'failed' | 'cancelled'
+    >,
+    model: fc.constantFrom(null, 'model-1', 'model-2', 'rare', 'nothing'),
+    key: fc.option(fc.nat({ max: keyCount - 1 }), { freq: 4 }),
+  });
+
+  test('are those of sorting everything, for every filter and place', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        filters,
+        fc.option(fc.nat({ max: rowCount }), { freq: 4 }),
+        fc.integer({ min: 1, max: 101 }),
+        async ({ status, model, key }, place, limit) => {
+          const keyId = key === null ? null : (keyIds[key] ?? null);
+          const before = place === null ? newestPosition : (all[place % all.length]?.id ?? newestPosition);
+          const matching = all.filter(
+            (row) =>
+              row.id < before &&
+              (status === null || row.status === status) &&
+              (model === null || row.model === model) &&
+              (keyId === null || row.key_id === keyId),
+          );
+          const page = await findPage(database.sql, caller, { status, model, keyId }, before, limit);
+          expect(page.map(({ id, key: { id: of }, status: is }) => [id, of, is])).toEqual(
+            matching.slice(0, limit).map((row) => [row.id, row.key_id, row.status]),
+          );
+        },
+      ),
+      { numRuns: 120 },
+    );
+  }, 60_000);
+
+  /** What the pages read in this transaction so far, by table: scans of the whole, and rows. */
+  async function readSoFar(connection: SQL): Promise<{ scans: number; rows: number }> {
+    const [row] = await connection<[{ scans: bigint; rows: bigint }]>`
+      select sum(seq_scan)::bigint as scans, sum(idx_tup_fetch)::bigint as rows from pg_stat_xact_user_tables
+      where relname ~ '^(generations|open_generations|api_keys)'`;
+    return { scans: Number(row.scans), rows: Number(row.rows) };
+  }
+
+  test.each(['before', 'after'])('cost the same everywhere, %s the tables are analysed', async (when) => {
+    if (when === 'after') await database.sql`analyze generations, open_generations, api_keys`;
+    const deep = all[19_000]?.id ?? '';
+    for (const before of [newestPosition, deep])
+      for (const status of [null, 'failed', 'cancelled', 'in_progress', 'completed'])
+        for (const model of [null, 'model-1', 'rare', 'nothing'])
+          await database.sql.begin(async (transaction) => {
+            const start = await readSoFar(transaction);
+            await transaction`
+              select * from list_account_generations(
+                ${caller.accountId}::uuid, ${before}::uuid, ${status}::text, ${model}::text, 11)`;
+            const end = await readSoFar(transaction);
+            const context = JSON.stringify({ before, status, model, rows: end.rows - start.rows });
+            expect(end.scans - start.scans, context).toBe(0);
+            // Of each key the first row of each month and status, and twice the key; and then the page.
+            expect(end.rows - start.rows, context).toBeLessThan(keyCount * (6 * 3 + 4) + 4 * 11);
+          });
+  });
+});

@@ -1,0 +1,385 @@
+/** What operators see of the gateway itself: providers, the catalogue, the nodes, the ledger, any request. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readFileSync, writeFileSync } from 'node:fs';
+import type {
+  Audit,
+  CatalogStatus,
+  Nodes,
+  OperatorGeneration,
+  Providers,
+} from '../../src/console/operator-contract.ts';
+import { type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
+import {
+  type ConsoleFixture,
+  openConsoleFixture,
+  type Visitor,
+  visitor,
+} from '../support/console-fixture.ts';
+import { startGateway } from '../support/gateway.ts';
+
+const root = '/api/console/operator';
+
+let fixture: ConsoleFixture;
+let operator: Visitor;
+/** The catalogue that the gateway follows, as it was at the start. */
+let catalog: string;
+
+beforeAll(async () => {
+  fixture = await openConsoleFixture();
+  operator = fixture.people.operator;
+  catalog = readFileSync(catalogFile(), 'utf8');
+  await fixture.database.sql`update accounts set name = 'Other' where id = ${fixture.strangersAccount}`;
+});
+
+afterAll(() => fixture.close());
+
+const catalogFile = () => fixture.environment.TOLLGATE_CATALOG ?? '';
+
+async function ask<Answer>(method: string, path: string, by = operator): Promise<Answer> {
+  const response = await by.send(method, `${root}${path}`, method === 'GET' ? undefined : {});
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+  return JSON.parse(text) as Answer;
+}
+
+/** Asks until the answer is as it should be. */
+async function askUntil<Answer>(path: string, isThere: (answer: Answer) => boolean): Promise<Answer> {
+  for (;;) {
+    const answer = await ask<Answer>('GET', path);
+    if (isThere(answer)) return answer;
+    await Bun.sleep(50);
+  }
+}
+
+/** Returns the ID of the request. */
+async function chat(model: string, content: string, more = {}): Promise<string> {
+  const response = await open(model, content, more);
+  await response.text();
+  return response.headers.get('x-service-request-id') ?? '';
+}
+
+function open(model: string, content: string, more = {}): Promise<Response> {
+  return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${fixture.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content }], ...more }),
+  });
+}
+
+function providerIn({ data }: Providers, id: string): Providers['data'][number] {
+  const provider = data.find((candidate) => candidate.id === id);
+  if (provider === undefined) throw new Error(`There is no provider ${id}.`);
+  return provider;
+}
+
+test('providers are those of the catalogue, with their attempts and the newest failures', async () => {
+  const before = await ask<Providers>('GET', '/providers');
+  expect(before.data.map(({ id, name, is_configured: isConfigured }) => [id, name, isConfigured])).toEqual([
+    ['main', 'Main', true],
+    ['backup', 'Backup', true],
+    ['gone', 'Gone', true],
+    ['locked', 'Locked', true],
+    ['absent', 'Absent', false],
+  ]);
+  expect(providerIn(before, 'main')).toMatchObject({ adapter: 'openai', circuits: [] });
+  await chat('full', 'hello');
+  const refused = await chat('full', '[[status 503]]');
+  const fellBack = await chat('fallback', 'hello');
+  await finishedGeneration(fixture.gateway.origin, fixture.key, fellBack);
+
+  const after = await ask<Providers>('GET', '/providers');
+  const counted = ['main', 'backup', 'gone', 'locked'].map((id) => providerIn(after, id).last_24_hours);
+  expect(counted).toEqual([
+    { attempts: 2, failed: 1 },
+    { attempts: 1, failed: 0 },
+    { attempts: 1, failed: 1 },
+    { attempts: 0, failed: 0 },
+  ]);
+  const account = { id: fixture.account, name: 'Test' };
+  const at = expect.stringMatching(/Z$/);
+  expect(after.failures).toEqual([
+    {
+      request_id: fellBack,
+      account,
+      model: 'fallback',
+      provider: 'Gone',
+      attempt: 1,
+      error: 'provider_unavailable',
+      upstream_status: null,
+      at,
+    },
+    {
+      request_id: refused,
+      account,
+      model: 'full',
+      provider: 'Main',
+      attempt: 1,
+      error: 'provider_unavailable',
+      upstream_status: 503,
+      at,
+    },
+  ]);
+  const dayMs = 24 * 60 * 60 * 1000;
+  expect(Math.abs(Date.now() - dayMs - Date.parse(after.attempts_since))).toBeLessThan(60_000);
+});
+
+test('attempts of the day before are not counted, nor told as failures', async () => {
+  const { sql } = fixture.database;
+  const [{ id }] = await sql<[{ id: string }]>`
+    select overlay(gen_random_uuid()::text placing left(first_id_at(now() - interval '25 hours')::text, 13) from 1 for 13)::uuid as id`;
+  await sql`
+    insert into attempts (generation_id, index, provider, status, started_at, completed_at, error_code)
+    values (${id}, 1, 'Locked', 'failed', now() - interval '25 hours', now() - interval '25 hours', 'provider_timeout')`;
+  await sql`
+    insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback,
+      attempt_count, latency_ms, error_code, created_at, completed_at)
+    values (${id}, ${fixture.account}, ${fixture.keyId}, 'chat', 'locked', 'Locked', 'failed', false, false, 1, 1,
+      'provider_timeout', now() - interval '25 hours', now() - interval '25 hours')`;
+  const providers = await ask<Providers>('GET', '/providers');
+  expect(providerIn(providers, 'locked').last_24_hours).toEqual({ attempts: 0, failed: 0 });
+  expect(providers.failures.filter(({ provider }) => provider === 'Locked')).toEqual([]);
+});
+
+test('circuits and pauses are seen, also those of another node', async () => {
+  const brittle = catalog.replaceAll(
+    'circuit: { failures: 1000 }',
+    'circuit: { failures: 2, open_ms: 60000 }',
+  );
+  writeFileSync(catalogFile(), brittle.replace('"2026-11"', '"2026-12"'));
+  await askUntil<CatalogStatus>('/catalog', ({ price_version: version }) => version === '2026-12');
+  // What failed before does not count any more after a success.
+  await chat('full', 'hello');
+  await chat('full', '[[status 503]]');
+  await chat('full', '[[status 503]]');
+  await chat('plain', '[[status 429]] [[retry-after 100]]');
+  await chat('limited', '[[status 503]]');
+  const isTold = (providers: Providers) => providerIn(providers, 'main').circuits.length === 3;
+  const providers = await askUntil<Providers>('/providers', isTold);
+  const node = (await ask<Nodes>('GET', '/nodes')).data[0]?.name ?? '';
+  const { circuits } = providerIn(providers, 'main');
+  expect(circuits.toSorted((a, b) => (a.model < b.model ? -1 : 1))).toEqual([
+    { node, model: 'full', state: 'open', consecutive_failures: 2, until: expect.any(String) },
+    { node, model: 'limited', state: 'closed', consecutive_failures: 1, until: null },
+    { node, model: 'plain', state: 'closed', consecutive_failures: 0, until: expect.any(String) },
+  ]);
+  const secondsLeft = circuits.map(({ until }) =>
+    until === null ? 0 : (Date.parse(until) - Date.now()) / 1000,
+  );
+  expect(secondsLeft[0]).toBeWithin(30, 61);
+  expect(secondsLeft.some((seconds) => seconds > 61 && seconds < 101)).toBe(true);
+
+  const second = await startGateway(fixture.environment);
+  try {
+    const elsewhere = visitor(second.origin, operator.cookie);
+    expect(providerIn(await ask<Providers>('GET', '/providers', elsewhere), 'main').circuits).toEqual(
+      circuits,
+    );
+    const here = await ask<Nodes>('GET', '/nodes');
+    const there = await ask<Nodes>('GET', '/nodes', elsewhere);
+    expect(here.data.map(({ id, state }) => [id, state])).toEqual(
+      there.data.map(({ id, state }) => [id, state]),
+    );
+    expect(there.data.map(({ state, is_this: isThis }) => [state, isThis])).toEqual([
+      ['alive', true],
+      ['alive', false],
+    ]);
+    expect(here.data.map(({ is_this: isThis }) => isThis)).toEqual([false, true]);
+    // What a call does at one node is nothing to the other: the circuit there is closed.
+    const answered = await fetch(`${second.origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${fixture.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content: 'hello' }] }),
+    });
+    await answered.text();
+    expect(answered.status).toBe(200);
+  } finally {
+    await second.stop();
+  }
+  const { data } = await ask<Nodes>('GET', '/nodes');
+  expect(data.map(({ state, is_this: isThis }) => [state, isThis])).toEqual([
+    ['alive', true],
+    ['stopped', false],
+  ]);
+});
+
+test('nodes tell what they have open, and the dead ones are called lost', async () => {
+  const { sql } = fixture.database;
+  await sql`
+    insert into nodes (id, name, started_at, heartbeat_at, report) values
+      (gen_random_uuid(), 'dead', now() - interval '2 hours', now() - interval '1 hour', '{"circuits": "of another version"}'),
+      (gen_random_uuid(), 'odd', now() - interval '2 hours', now(), '["not", "ours"]'),
+      (gen_random_uuid(), 'forgotten', now() - interval '3 days', now() - interval '2 days', null)`;
+  const stream = await open('twofold', '[[long 400]] [[chunk-delay 25]]', { stream: true });
+  const nodes = await ask<Nodes>('GET', '/nodes');
+  expect(nodes.lease_seconds).toBe(10);
+  const own = nodes.data.find((node) => node.is_this);
+  expect(own).toMatchObject({
+    state: 'alive',
+    open_generations: 1,
+    price_version: '2026-12',
+    catalog_error: null,
+  });
+  expect(Number(own?.held)).toBeGreaterThan(0);
+  expect(Date.now() - Date.parse(own?.heartbeat_at ?? '')).toBeLessThan(10_000);
+  const states = new Map(nodes.data.map((node) => [node.name, node]));
+  const unknown = { price_version: null, catalog_error: null, open_generations: 0, held: '0.000000000000' };
+  expect(states.get('dead')).toMatchObject({ state: 'lost', ...unknown });
+  expect(states.get('odd')).toMatchObject({ state: 'alive', ...unknown });
+  expect(states.has('forgotten')).toBe(false);
+  expect((await ask<Providers>('GET', '/providers')).data).toHaveLength(5);
+  await sql`delete from nodes where name in ('dead', 'odd', 'forgotten')`;
+  await stream.body?.cancel();
+});
+
+test('the catalogue is shown as it is in force, with what cannot be called and why', async () => {
+  const status = await ask<CatalogStatus>('GET', '/catalog');
+  expect(status).toMatchObject({ file: catalogFile(), price_version: '2026-12', error: null, providers: 5 });
+  expect(status.digest).toMatch(/^[0-9a-f]{64}$/);
+  const response = await fetch(`${fixture.gateway.origin}/v1/models`, {
+    headers: { authorization: `Bearer ${fixture.key}` },
+  });
+  const { data } = (await response.json()) as { data: { id: string }[] };
+  const callable = status.models.filter((model) => model.is_callable);
+  expect(callable.map(({ id }) => id)).toEqual(data.map(({ id }) => id));
+  expect(callable.every(({ reason }) => reason === null)).toBe(true);
+  const reasons = status.models.filter((model) => !model.is_callable).map(({ id, reason }) => [id, reason]);
+  expect(reasons).toEqual([
+    ['unmapped', 'No provider serves it.'],
+    ['absent', 'None of its providers has its key.'],
+    ['disabled', 'It is disabled.'],
+    ['unpriced', 'It has no price.'],
+  ]);
+  expect(status.models.find(({ id }) => id === 'fallback')).toEqual({
+    id: 'fallback',
+    name: 'fallback',
+    workload: 'chat',
+    is_enabled: true,
+    is_callable: true,
+    reason: null,
+    providers: [
+      { id: 'gone', is_configured: true },
+      { id: 'backup', is_configured: true },
+    ],
+  });
+});
+
+test('a bad catalogue is told of with its faults, and the one before stays in force', async () => {
+  const before = await ask<CatalogStatus>('GET', '/catalog');
+  writeFileSync(
+    catalogFile(),
+    catalog.replace('"2026-11"', '"2027-01"').replace('adapter: openai', 'adapter: abacus'),
+  );
+  const bad = await askUntil<CatalogStatus>('/catalog', ({ error }) => error !== null);
+  expect(bad.error).toEqual({
+    message: expect.stringMatching(/^catalog\.yaml:4: providers\.main\.adapter: expected .*abacus/),
+    at: expect.stringMatching(/Z$/),
+  });
+  expect<CatalogStatus>({ ...bad, error: null }).toEqual(before);
+  const { data } = await askUntil<Nodes>('/nodes', (nodes) =>
+    nodes.data.some((node) => node.is_this && node.catalog_error !== null),
+  );
+  expect(data.find((node) => node.is_this)).toMatchObject({
+    price_version: '2026-12',
+    catalog_error: bad.error?.message ?? '',
+  });
+  writeFileSync(catalogFile(), catalog.replace('"2026-11"', '"2027-01"'));
+  const good = await askUntil<CatalogStatus>('/catalog', ({ error }) => error === null);
+  expect(good.price_version).toBe('2027-01');
+  expect(good.digest).not.toBe(before.digest);
+  expect(Date.parse(good.loaded_at)).toBeGreaterThan(Date.parse(before.loaded_at));
+});
+
+test('the audit tells whether the ledger holds, and what it comes to', async () => {
+  const { sql } = fixture.database;
+  const audit = await ask<Audit>('POST', '/ledger-audit');
+  expect(audit.holds).toBe(true);
+  expect(audit.findings.length).toBeGreaterThan(10);
+  expect(audit.findings.every(({ checked, violations }) => checked >= 0 && violations === 0)).toBe(true);
+  const [totals] = await sql`
+    select sum(balance) as balance, sum(held) as held,
+           (select coalesce(sum(amount), 0) from write_offs)::numeric(38,12) as written_off from accounts`;
+  expect(audit.totals).toEqual(totals);
+
+  await sql`update accounts set balance = balance + 1 where id = ${fixture.account}`;
+  const broken = await ask<Audit>('POST', '/ledger-audit');
+  expect(broken.holds).toBe(false);
+  expect(broken.findings.find(({ violations }) => violations > 0)).toEqual({
+    invariant: 'the entries of each account sum to its balance',
+    checked: 2,
+    violations: 1,
+  });
+  await sql`update accounts set balance = balance - 1 where id = ${fixture.account}`;
+});
+
+test('one audit at a time', async () => {
+  const { sql } = fixture.database;
+  const inTheWay = await sql.reserve();
+  await inTheWay`begin`;
+  await inTheWay`lock table write_offs`;
+  const first = ask<Audit>('POST', '/ledger-audit');
+  const isWaiting = async () =>
+    (await sql`select 1 from pg_locks where not granted and relation = 'write_offs'::regclass`).length > 0;
+  while (!(await isWaiting())) await Bun.sleep(10);
+  const second = await operator.send('POST', `${root}/ledger-audit`, {});
+  const { error } = (await second.json()) as ErrorBody;
+  expect([second.status, error.code]).toEqual([429, 'too_many_attempts']);
+  await inTheWay`rollback`;
+  await inTheWay.release();
+  expect((await first).holds).toBe(true);
+  expect((await ask<Audit>('POST', '/ledger-audit')).holds).toBe(true);
+});
+
+test('any request is found by its ID, whoever made it', async () => {
+  const id = await chat('tiered', 'hello');
+  const generation = await ask<OperatorGeneration>('GET', `/generations/${id}`);
+  expect(generation).toMatchObject({
+    id,
+    status: 'completed',
+    model: 'tiered',
+    account: { id: fixture.account, name: 'Test' },
+    key: { id: fixture.keyId, hint: expect.stringContaining(fixture.key.slice(-4)) },
+    ledger: { charged: generation.cost?.total ?? '', written_off: null, write_off_reason: null },
+    attempts: [{ index: 1, provider: 'Main', status: 'succeeded', upstream_status: 200 }],
+  });
+  const failed = await ask<OperatorGeneration>('GET', `/generations/${await chat('locked', 'hello')}`);
+  expect(failed).toMatchObject({
+    status: 'failed',
+    error: { code: 'provider_authentication_error' },
+    ledger: { charged: '0.000000000000' },
+  });
+});
+
+test('an open request is found too', async () => {
+  const response = await open('tiered', '[[long 400]] [[chunk-delay 25]]', { stream: true });
+  const id = response.headers.get('x-service-request-id') ?? '';
+  expect(await ask<OperatorGeneration>('GET', `/generations/${id}`)).toMatchObject({
+    id,
+    status: 'in_progress',
+    ledger: null,
+    account: { id: fixture.account },
+  });
+  await response.body?.cancel();
+});
+
+test.each([
+  'req_00000000000000000000000000000000',
+  '01890a5d-ac96-774b-bcce-b302099a8057',
+  'req_',
+  '__proto__',
+  "';--",
+  '%00',
+  'x'.repeat(300),
+])('a request %s is not found', async (id) => {
+  const response = await operator.send('GET', `${root}/generations/${id}`);
+  const { error } = (await response.json()) as ErrorBody;
+  expect([response.status, error.code]).toEqual([404, 'generation_not_found']);
+});
+
+test.each(['providers', 'catalog', 'nodes', 'actions', 'generations/req_1'])(
+  'a query that %s does not know is refused',
+  async (path) => {
+    const response = await operator.send('GET', `${root}/${path}?from=1`);
+    const { error } = (await response.json()) as ErrorBody;
+    expect([response.status, error.code, error.param]).toEqual([400, 'unsupported_parameter', 'from']);
+  },
+);

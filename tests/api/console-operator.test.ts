@@ -1,0 +1,588 @@
+/** The operator's part of the console API: who may, accounts and their money, users, and what is noted of it all. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type {
+  NewUser,
+  OperatorAccount,
+  OperatorAccounts,
+  OperatorAction,
+  OperatorUser,
+  OperatorUsers,
+  ResetLink,
+} from '../../src/console/operator-contract.ts';
+import type { ErrorBody } from '../support/chat-fixture.ts';
+import {
+  type ConsoleFixture,
+  everyone,
+  forOperators,
+  openConsoleFixture,
+  outcomeFor,
+  signIn,
+  type Visitor,
+  visitor,
+} from '../support/console-fixture.ts';
+import { tollgate, tollgateJson } from '../support/gateway.ts';
+
+const root = '/api/console/operator';
+const nobody = '01890a5d-ac96-774b-bcce-b302099a8057';
+
+let fixture: ConsoleFixture;
+let operator: Visitor;
+
+beforeAll(async () => {
+  fixture = await openConsoleFixture();
+  operator = fixture.people.operator;
+});
+
+afterAll(() => fixture.close());
+
+async function ask<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+  const response = await operator.send(method, `${root}${path}`, body);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+  expect(response.headers.get('cache-control')).toBe('no-store');
+  return JSON.parse(text) as Answer;
+}
+
+/** The code and the parameter of a refusal. */
+async function refusalOf(method: string, path: string, body?: unknown, by = operator) {
+  const response = await by.send(method, `${root}${path}`, body);
+  const { error } = (await response.json()) as ErrorBody;
+  return [response.status, error.code, error.param ?? null];
+}
+
+async function userIdOf(name: string): Promise<string> {
+  const { data } = await ask<OperatorUsers>('GET', `/users?search=${name}@example.com`);
+  return data[0]?.id ?? '';
+}
+
+async function statusOfApiCall(key: string): Promise<number> {
+  const response = await fetch(`${fixture.gateway.origin}/v1/models`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  await response.text();
+  return response.status;
+}
+
+/** Returns the ID of a request that was charged. */
+async function chat(): Promise<string> {
+  const response = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${fixture.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content: 'hello' }] }),
+  });
+  expect(response.status).toBe(200);
+  await response.text();
+  return response.headers.get('x-service-request-id') ?? '';
+}
+
+const newCredit = (amount: string) => ({ amount, memo: null, reference: crypto.randomUUID() });
+
+describe('who may', () => {
+  /** Each with a body that it takes. Operators get an answer, or are told that the user is themselves. */
+  const routes = async (): Promise<[method: string, path: string, body?: unknown][]> => {
+    const { account } = fixture;
+    const member = await userIdOf('member');
+    return [
+      ['GET', '/accounts'],
+      ['POST', '/accounts', { name: 'Table' }],
+      ['POST', `/accounts/${account}/credit`, newCredit('1')],
+      ['POST', `/accounts/${account}/suspend`, {}],
+      ['POST', `/accounts/${account}/resume`, {}],
+      ['GET', '/users'],
+      ['POST', '/users', { email: 'table@example.com', account_id: account }],
+      ['PATCH', `/users/${member}`, { is_operator: false }],
+      ['POST', `/users/${member}/memberships`, { account_id: account, role: 'member' }],
+      ['POST', `/users/${member}/reset-link`, {}],
+      ['GET', '/providers'],
+      ['GET', '/catalog'],
+      ['GET', '/nodes'],
+      ['GET', '/actions'],
+      ['GET', `/generations/${await chat()}`],
+      ['POST', '/ledger-audit', {}],
+      ['POST', `/users/${await userIdOf('stranger')}/sign-out`, {}],
+    ];
+  };
+
+  test('every route answers operators and nobody else', async () => {
+    for (const [method, path, body] of await routes()) {
+      for (const person of everyone) {
+        const outcome = await outcomeFor(fixture.people[person], method, `${root}${path}`, body);
+        expect([method, path, person, outcome]).toEqual([method, path, person, forOperators[person]]);
+      }
+    }
+    // The last of them has signed the stranger out.
+    expect(await outcomeFor(fixture.people.stranger, 'GET', '/api/console/me')).toBe('session_required');
+  });
+
+  test('no route answers a page of another origin', async () => {
+    for (const [method, path, body] of await routes()) {
+      for (const origin of ['https://evil.example', 'null', `${fixture.gateway.origin}.evil.example`]) {
+        const response = await operator.send(method, `${root}${path}`, body, { origin });
+        const { error } = (await response.json()) as ErrorBody;
+        expect([path, origin, error.code]).toEqual([path, origin, 'invalid_origin']);
+      }
+    }
+  });
+
+  test('who was an operator until a moment ago is none', async () => {
+    await fixture.database.sql`update users set is_operator = false where email = 'operator@example.com'`;
+    try {
+      expect(await outcomeFor(operator, 'GET', `${root}/accounts`)).toBe('permission_denied');
+      expect(await outcomeFor(operator, 'POST', `${root}/accounts`, { name: 'Late' })).toBe(
+        'permission_denied',
+      );
+    } finally {
+      await fixture.database.sql`update users set is_operator = true where email = 'operator@example.com'`;
+    }
+  });
+});
+
+describe('accounts', () => {
+  test('are made with an opening credit, or with nothing', async () => {
+    const rich = await ask<OperatorAccount>('POST', '/accounts', {
+      name: '  Rich & Co. ',
+      credit: '0.000000000001',
+    });
+    expect(rich).toEqual({
+      id: expect.any(String),
+      name: 'Rich & Co.',
+      balance: '0.000000000001',
+      held: '0.000000000000',
+      is_suspended: false,
+      keys_in_force: 0,
+      members: 0,
+      month_spent: '0.000000000000',
+      created_at: expect.stringMatching(/Z$/),
+    });
+    const entries = await fixture.database.sql`
+      select number, kind, amount, memo, operator_id from ledger_entries where account_id = ${rich.id}`;
+    expect([...entries]).toEqual([
+      {
+        number: 1n,
+        kind: 'credit',
+        amount: '0.000000000001',
+        memo: 'Opening credit',
+        operator_id: await userIdOf('operator'),
+      },
+    ]);
+    const poor = await ask<OperatorAccount>('POST', '/accounts', { name: 'Poor', credit: '0' });
+    expect(poor.balance).toBe('0.000000000000');
+  });
+
+  test('show keys, members and what was spent this month', async () => {
+    const { account } = fixture;
+    await fixture.database.sql`
+      insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, expires_at, revoked_at)
+      values (gen_random_uuid(), ${account}, 'Over', sha256('over'), 'x', 1, now() - interval '1 hour', null),
+             (gen_random_uuid(), ${account}, 'Gone', sha256('gone'), 'x', 1, null, now()),
+             (gen_random_uuid(), ${account}, 'Soon', sha256('soon'), 'x', 1, null, now() + interval '1 hour')`;
+    await chat();
+    const { data } = await ask<OperatorAccounts>('GET', `/accounts?search=${account}`);
+    const [{ total }] = await fixture.database.sql<[{ total: string }]>`
+      select sum(cost) as total from usage_records where account_id = ${account}`;
+    expect(data).toHaveLength(1);
+    expect(data[0]).toMatchObject({ id: account, keys_in_force: 2, month_spent: total });
+    expect(data[0]?.members).toBeGreaterThanOrEqual(2);
+    expect(Number(total)).toBeGreaterThan(0);
+  });
+
+  test('are paged newest first, each once', async () => {
+    const names = Array.from({ length: 7 }, (_, index) => `Paged ${index}`);
+    for (const name of names) await ask('POST', '/accounts', { name });
+    const seen: string[] = [];
+    let cursor = '';
+    for (;;) {
+      const page: OperatorAccounts = await ask('GET', `/accounts?search=paged&limit=3${cursor}`);
+      seen.push(...page.data.map(({ name }) => name));
+      expect(page.has_more).toBe(page.next_cursor !== null);
+      if (page.next_cursor === null) break;
+      cursor = `&cursor=${page.next_cursor}`;
+    }
+    expect(seen).toEqual(names.toReversed());
+  });
+
+  test('are found by any part of their name, whatever it holds', async () => {
+    const names = ['100% sure', '1000 sure', 'under_score', 'underXscore', 'back\\slash', "O'Brien; --"];
+    for (const name of names) await ask('POST', '/accounts', { name });
+    const found = async (search: string) =>
+      (await ask<OperatorAccounts>('GET', `/accounts?search=${encodeURIComponent(search)}`)).data
+        .map(({ name }) => name)
+        .filter((name) => names.includes(name));
+    expect(await found('100%')).toEqual(['100% sure']);
+    expect(await found('R_S')).toEqual(['under_score']);
+    expect(await found('\\')).toEqual(['back\\slash']);
+    expect(await found("o'brien; --")).toEqual(["O'Brien; --"]);
+    expect(await found(' SURE ')).toEqual(['1000 sure', '100% sure']);
+    expect((await ask<OperatorAccounts>('GET', '/accounts?search=')).data.length).toBeGreaterThan(6);
+    expect((await ask<OperatorAccounts>('GET', `/accounts?search=${nobody}`)).data).toEqual([]);
+  });
+
+  test.each([
+    ['limit=0', 'invalid_parameter', 'limit'],
+    ['limit=101', 'invalid_parameter', 'limit'],
+    ['limit=1e1', 'invalid_parameter', 'limit'],
+    ['limit=5&limit=6', 'invalid_parameter', 'limit'],
+    ['cursor=x', 'invalid_cursor', 'cursor'],
+    ["cursor=';drop table accounts", 'invalid_cursor', 'cursor'],
+    ['search=%00', 'invalid_parameter', 'search'],
+    [`search=${'x'.repeat(201)}`, 'invalid_parameter', 'search'],
+    ['sort=name', 'unsupported_parameter', 'sort'],
+    ['__proto__=1', 'unsupported_parameter', '__proto__'],
+  ])('the query %s is refused with %s', async (query, code, param) => {
+    expect(await refusalOf('GET', `/accounts?${query}`)).toEqual([400, code, param]);
+    expect(await refusalOf('GET', `/users?${query}`)).toEqual([400, code, param]);
+  });
+
+  test.each<[body: unknown, code: string, param: string | null]>([
+    [{}, 'missing_required_parameter', 'name'],
+    [{ name: '' }, 'invalid_parameter', 'name'],
+    [{ name: ' ' }, 'invalid_parameter', 'name'],
+    [{ name: 'a\nb' }, 'invalid_parameter', 'name'],
+    [{ name: 'a\0b' }, 'invalid_parameter', 'name'],
+    [{ name: 'x'.repeat(201) }, 'invalid_parameter', 'name'],
+    [{ name: 7 }, 'invalid_parameter', 'name'],
+    [{ name: 'x', credit: 5 }, 'invalid_parameter', 'credit'],
+    [{ name: 'x', credit: '-1' }, 'invalid_parameter', 'credit'],
+    [{ name: 'x', balance: '5' }, 'unsupported_parameter', 'balance'],
+    [JSON.parse('{"name":"x","__proto__":{}}'), 'unsupported_parameter', '__proto__'],
+  ])('a draft %j is refused', async (body, code, param) => {
+    expect(await refusalOf('POST', '/accounts', body)).toEqual([400, code, param]);
+  });
+});
+
+describe('credits', () => {
+  const open = async () => (await ask<OperatorAccount>('POST', '/accounts', { name: 'Credited' })).id;
+
+  test('are booked with a memo and the name of the operator', async () => {
+    const id = await open();
+    const credit = { amount: '25.5', memo: ' Invoice 17 ', reference: crypto.randomUUID() };
+    const { balance } = await ask<OperatorAccount>('POST', `/accounts/${id}/credit`, credit);
+    expect(balance).toBe('25.500000000000');
+    const [entry] = await fixture.database.sql`
+      select number, amount, balance_after, memo, reference, operator_id from ledger_entries where account_id = ${id}`;
+    expect(entry).toEqual({
+      number: 1n,
+      amount: '25.500000000000',
+      balance_after: '25.500000000000',
+      memo: 'Invoice 17',
+      reference: credit.reference,
+      operator_id: await userIdOf('operator'),
+    });
+  });
+
+  test('with the same reference are one credit, also at the same moment', async () => {
+    const id = await open();
+    const credit = { amount: '10', memo: 'Once', reference: crypto.randomUUID() };
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => ask<OperatorAccount>('POST', `/accounts/${id}/credit`, credit)),
+    );
+    expect(new Set(answers.map(({ balance }) => balance))).toEqual(new Set(['10.000000000000']));
+    const repeated = { ...credit, reference: credit.reference.toUpperCase(), amount: '10.0' };
+    expect((await ask<OperatorAccount>('POST', `/accounts/${id}/credit`, repeated)).balance).toBe(
+      '10.000000000000',
+    );
+    const [{ count }] = await fixture.database.sql<[{ count: bigint }]>`
+      select count(*) from operator_actions where account_id = ${id} and action = 'credit_account'`;
+    expect(count).toBe(1n);
+  });
+
+  test('with different references at the same moment all count', async () => {
+    const id = await open();
+    await Promise.all(
+      Array.from({ length: 12 }, () => ask('POST', `/accounts/${id}/credit`, newCredit('0.1'))),
+    );
+    const { data } = await ask<OperatorAccounts>('GET', `/accounts?search=${id}`);
+    expect(data[0]?.balance).toBe('1.200000000000');
+  });
+
+  test('with a reference of another credit are refused; another account may have the same', async () => {
+    const id = await open();
+    const credit = newCredit('3');
+    await ask('POST', `/accounts/${id}/credit`, credit);
+    for (const other of [
+      { ...credit, amount: '4' },
+      { ...credit, memo: 'Other' },
+    ])
+      expect(await refusalOf('POST', `/accounts/${id}/credit`, other)).toEqual([
+        400,
+        'invalid_parameter',
+        'reference',
+      ]);
+    const elsewhere = await ask<OperatorAccount>('POST', `/accounts/${await open()}/credit`, credit);
+    expect(elsewhere.balance).toBe('3.000000000000');
+  });
+
+  test.each<[change: Record<string, unknown>, code: string, param: string]>([
+    [{ amount: '0' }, 'invalid_parameter', 'amount'],
+    [{ amount: '0.000000000000' }, 'invalid_parameter', 'amount'],
+    [{ amount: '-1' }, 'invalid_parameter', 'amount'],
+    [{ amount: '0.0000000000001' }, 'invalid_parameter', 'amount'],
+    [{ amount: '1e3' }, 'invalid_parameter', 'amount'],
+    [{ amount: 'NaN' }, 'invalid_parameter', 'amount'],
+    [{ amount: '1000000000000.000000000001' }, 'invalid_parameter', 'amount'],
+    [{ amount: '9'.repeat(400) }, 'invalid_parameter', 'amount'],
+    [{ amount: 20 }, 'invalid_parameter', 'amount'],
+    [{ memo: 'x'.repeat(501) }, 'invalid_parameter', 'memo'],
+    [{ memo: 'a\u001bb' }, 'invalid_parameter', 'memo'],
+    [{ memo: 5 }, 'invalid_parameter', 'memo'],
+    [{ memo: undefined }, 'missing_required_parameter', 'memo'],
+    [{ reference: 'again' }, 'invalid_parameter', 'reference'],
+    [{ reference: undefined }, 'missing_required_parameter', 'reference'],
+    [{ operator_id: nobody }, 'unsupported_parameter', 'operator_id'],
+  ])('of %j are refused', async (change, code, param) => {
+    const body = { ...newCredit('1'), ...change };
+    expect(await refusalOf('POST', `/accounts/${fixture.account}/credit`, body)).toEqual([400, code, param]);
+  });
+
+  test('of a trillion are the most, and a blank memo is none', async () => {
+    const id = await open();
+    const credit = { ...newCredit('1000000000000'), memo: ' ' };
+    const { balance } = await ask<OperatorAccount>('POST', `/accounts/${id}/credit`, credit);
+    expect(balance).toBe('1000000000000.000000000000');
+    const [entry] = await fixture.database.sql`select memo from ledger_entries where account_id = ${id}`;
+    expect(entry).toEqual({ memo: null });
+  });
+
+  test.each([nobody, 'x', '__proto__', "';--", '%00', '..%2f..'])(
+    'to the account %s go nowhere',
+    async (id) => {
+      for (const path of ['credit', 'suspend', 'resume'])
+        expect(
+          await refusalOf('POST', `/accounts/${id}/${path}`, path === 'credit' ? newCredit('1') : {}),
+        ).toEqual([404, 'account_not_found', null]);
+    },
+  );
+});
+
+describe('suspension', () => {
+  test('ends every call of the account at once, and resuming allows them again', async () => {
+    const { account, key } = fixture;
+    expect(await statusOfApiCall(key)).toBe(200);
+    const suspended = await ask<OperatorAccount>('POST', `/accounts/${account}/suspend`, {});
+    expect(suspended.is_suspended).toBe(true);
+    // The node hears of it as the others do, a moment after the answer.
+    while ((await statusOfApiCall(key)) !== 401) await Bun.sleep(5);
+    const { accounts } = (await (await fixture.people.owner.send('GET', '/api/console/me')).json()) as {
+      accounts: { is_suspended: boolean }[];
+    };
+    expect(accounts.map(({ is_suspended: isSuspended }) => isSuspended)).toEqual([true]);
+    const resumed = await ask<OperatorAccount>('POST', `/accounts/${account}/resume`, {});
+    expect(resumed.is_suspended).toBe(false);
+    while ((await statusOfApiCall(key)) !== 200) await Bun.sleep(5);
+  });
+
+  test('is noted when it changes something, and by the command line too it holds', async () => {
+    const { id } = await ask<OperatorAccount>('POST', '/accounts', { name: 'Noted' });
+    for (const path of ['suspend', 'suspend', 'resume', 'resume'])
+      await ask('POST', `/accounts/${id}/${path}`, {});
+    const noted = await fixture.database.sql`
+      select action from operator_actions where account_id = ${id} order by id`;
+    expect(noted.map(({ action }: { action: string }) => action)).toEqual([
+      'create_account',
+      'suspend_account',
+      'resume_account',
+    ]);
+    const { environment } = fixture;
+    for (const [word, isSuspended] of [
+      ['suspend', true],
+      ['resume', false],
+    ] as const) {
+      const answer = await tollgateJson<object>(['account', word, id], environment);
+      expect(answer).toEqual({ id, suspended: isSuspended });
+      const { data } = await ask<OperatorAccounts>('GET', `/accounts?search=${id}`);
+      expect(data[0]?.is_suspended).toBe(isSuspended);
+    }
+    const unknown = await tollgate(['account', 'suspend', nobody], environment);
+    expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('There is no account')]);
+  });
+});
+
+describe('users', () => {
+  test('are listed with their accounts, sessions and last sign-in', async () => {
+    const { data } = await ask<OperatorUsers>('GET', '/users?search=owner@');
+    expect(data).toEqual([
+      {
+        id: expect.any(String),
+        email: 'owner@example.com',
+        name: 'owner',
+        is_operator: false,
+        accounts: [{ id: fixture.account, name: 'Test', role: 'owner' }],
+        sessions: 1,
+        last_signed_in_at: expect.stringMatching(/Z$/),
+        created_at: expect.stringMatching(/Z$/),
+      },
+    ]);
+    const first = await ask<OperatorUsers>('GET', '/users?limit=2');
+    const second = await ask<OperatorUsers>('GET', `/users?limit=2&cursor=${first.next_cursor}`);
+    const ids = [...first.data, ...second.data].map(({ id }) => id);
+    expect(ids).toEqual(ids.toSorted().toReversed());
+    expect(new Set(ids).size).toBe(4);
+  });
+
+  test('are invited by a link that is good once', async () => {
+    const body = { email: 'Invited@Example.com', account_id: fixture.account, role: 'member' };
+    const { user, reset_url: resetUrl, expires_at: expiresAt } = await ask<NewUser>('POST', '/users', body);
+    expect(user).toMatchObject({
+      email: 'invited@example.com',
+      is_operator: false,
+      accounts: [{ id: fixture.account, name: 'Test', role: 'member' }],
+      sessions: 0,
+      last_signed_in_at: null,
+    });
+    expect(Date.parse(expiresAt)).toBeGreaterThan(Date.now());
+    const [origin, token = ''] = resetUrl.split('/reset-password#token=');
+    expect(origin).toBe(fixture.gateway.origin);
+    fixture.canaries.add(token);
+    const choose = (newPassword: string) =>
+      outcomeFor(fixture.people['signed out'], 'POST', '/api/auth/reset-password', { token, newPassword });
+    expect(await choose('a password of mine')).toBe(null);
+    expect(await choose('another password')).toBe('invalid_reset_token');
+    const invited = visitor(
+      fixture.gateway.origin,
+      await signIn(fixture.gateway.origin, 'invited', 'a password of mine'),
+    );
+    expect(await outcomeFor(invited, 'GET', '/api/console/me')).toBe(null);
+    expect(await outcomeFor(invited, 'GET', `${root}/users`)).toBe('permission_denied');
+    const { data } = await ask<OperatorUsers>('GET', '/users?search=invited@example.com');
+    expect(data[0]).toMatchObject({ sessions: 1, last_signed_in_at: expect.any(String) });
+  });
+
+  test.each<[body: unknown, status: number, code: string, param: string | null]>([
+    [{ email: 'owner@example.com', is_operator: true }, 400, 'email_taken', 'email'],
+    [{ email: 'OWNER@example.com', is_operator: true }, 400, 'email_taken', 'email'],
+    [{ email: 'nobody@example.com' }, 400, 'missing_required_parameter', 'account_id'],
+    [{ email: 'nobody@example.com', account_id: null }, 400, 'missing_required_parameter', 'account_id'],
+    [{ email: 'nobody@example.com', account_id: nobody }, 404, 'account_not_found', 'account_id'],
+    [{ email: 'nobody@example.com', account_id: 'x' }, 400, 'invalid_parameter', 'account_id'],
+    [{ email: 'nobody@example.com', is_operator: 'yes' }, 400, 'invalid_parameter', 'is_operator'],
+    [{ email: 'nobody', is_operator: true }, 400, 'invalid_parameter', 'email'],
+    [{ email: 'a b@example.com', is_operator: true }, 400, 'invalid_parameter', 'email'],
+    [{ email: 'a\0@example.com', is_operator: true }, 400, 'invalid_parameter', 'email'],
+    [{ email: `${'x'.repeat(250)}@example.com`, is_operator: true }, 400, 'invalid_parameter', 'email'],
+    [{ email: 'n@example.com', is_operator: true, role: 'admin' }, 400, 'invalid_parameter', 'role'],
+    [{ email: 'n@example.com', is_operator: true, password: 'x' }, 400, 'unsupported_parameter', 'password'],
+  ])('a draft %j is refused', async (body, status, code, param) => {
+    expect(await refusalOf('POST', '/users', body)).toEqual([status, code, param]);
+    const [{ count }] = await fixture.database.sql<[{ count: bigint }]>`
+      select count(*) from users where email like 'nobody%' or email like 'n@%'`;
+    expect(count).toBe(0n);
+  });
+
+  test('get a link to choose a new password', async () => {
+    const link = await ask<ResetLink>('POST', `/users/${await userIdOf('member')}/reset-link`, {});
+    expect(link.reset_url).toStartWith(`${fixture.gateway.origin}/reset-password#token=`);
+    fixture.canaries.add(link.reset_url.split('=')[1] ?? '');
+  });
+
+  test('are signed out everywhere', async () => {
+    const { origin } = fixture.gateway;
+    const browsers = [await signIn(origin, 'stranger'), await signIn(origin, 'stranger')];
+    const answer = await ask<object>('POST', `/users/${await userIdOf('stranger')}/sign-out`, {});
+    expect(answer).toEqual({ sessions_ended: 2 });
+    for (const cookie of browsers)
+      expect(await outcomeFor(visitor(origin, cookie), 'GET', '/api/console/me')).toBe('session_required');
+  });
+
+  test('are added to an account, or get another role there', async () => {
+    const member = await userIdOf('member');
+    const add = (role: string) =>
+      ask<OperatorUser>('POST', `/users/${member}/memberships`, {
+        account_id: fixture.strangersAccount,
+        role,
+      });
+    const roleIn = ({ accounts }: OperatorUser) =>
+      accounts.find(({ id }) => id === fixture.strangersAccount)?.role;
+    expect(roleIn(await add('member'))).toBe('member');
+    expect(roleIn(await add('owner'))).toBe('owner');
+    await fixture.database.sql`
+      delete from memberships where user_id = ${member} and account_id = ${fixture.strangersAccount}`;
+    const path = `/users/${member}/memberships`;
+    const lastOwner = { account_id: fixture.strangersAccount, role: 'member' };
+    expect(await refusalOf('POST', `/users/${await userIdOf('stranger')}/memberships`, lastOwner)).toEqual([
+      400,
+      'last_owner',
+      null,
+    ]);
+    expect(await refusalOf('POST', path, { account_id: nobody, role: 'owner' })).toEqual([
+      404,
+      'account_not_found',
+      'account_id',
+    ]);
+    expect(await refusalOf('POST', path, { account_id: fixture.account })).toEqual([
+      400,
+      'missing_required_parameter',
+      'role',
+    ]);
+  });
+
+  test.each([nobody, 'x', '__proto__', "';--", '%00'])('with the ID %s there are none', async (id) => {
+    const membership = { account_id: fixture.account, role: 'member' };
+    const missing = [404, 'user_not_found', null];
+    expect(await refusalOf('PATCH', `/users/${id}`, { is_operator: true })).toEqual(missing);
+    expect(await refusalOf('POST', `/users/${id}/memberships`, membership)).toEqual(missing);
+    expect(await refusalOf('POST', `/users/${id}/reset-link`, {})).toEqual(missing);
+    expect(await refusalOf('POST', `/users/${id}/sign-out`, {})).toEqual(missing);
+  });
+});
+
+describe('operators', () => {
+  test('are made and unmade by others, never by themselves', async () => {
+    const self = await userIdOf('operator');
+    const member = await userIdOf('member');
+    expect(await refusalOf('PATCH', `/users/${self}`, { is_operator: false })).toEqual([
+      403,
+      'permission_denied',
+      null,
+    ]);
+    expect(await refusalOf('PATCH', `/users/${member}`, { is_operator: null })).toEqual([
+      400,
+      'invalid_parameter',
+      'is_operator',
+    ]);
+    const made = await ask<OperatorUser>('PATCH', `/users/${member}`, { is_operator: true });
+    expect(made.is_operator).toBe(true);
+    expect(await outcomeFor(fixture.people.member, 'GET', `${root}/users`)).toBe(null);
+    await ask('PATCH', `/users/${member}`, { is_operator: false });
+    expect(await outcomeFor(fixture.people.member, 'GET', `${root}/users`)).toBe('permission_denied');
+  });
+
+  test('who dismiss each other at the same moment leave one', async () => {
+    const { sql } = fixture.database;
+    const [self, member] = [await userIdOf('operator'), await userIdOf('member')];
+    for (let round = 0; round < 10; round += 1) {
+      await sql`update users set is_operator = true where id in (${self}, ${member})`;
+      const outcomes = await Promise.all([
+        outcomeFor(operator, 'PATCH', `${root}/users/${member}`, { is_operator: false }),
+        outcomeFor(fixture.people.member, 'PATCH', `${root}/users/${self}`, { is_operator: false }),
+      ]);
+      expect(outcomes.toSorted()).toEqual([null, 'permission_denied']);
+      const left = await sql`select id from users where is_operator and id in (${self}, ${member})`;
+      expect(left).toHaveLength(1);
+    }
+    await sql`update users set is_operator = (id = ${self}) where id in (${self}, ${member})`;
+  });
+
+  test('are named with what they did', async () => {
+    const { id, name } = await ask<OperatorAccount>('POST', '/accounts', { name: 'Watched' });
+    await ask('POST', `/accounts/${id}/credit`, newCredit('7'));
+    await ask('POST', `/users/${await userIdOf('owner')}/reset-link`, {});
+    const { data } = await ask<{ data: OperatorAction[] }>('GET', '/actions');
+    const who = { id: await userIdOf('operator'), email: 'operator@example.com' };
+    const owner = { id: await userIdOf('owner'), email: 'owner@example.com' };
+    const common = { id: expect.any(String), operator: who, at: expect.stringMatching(/Z$/) };
+    expect(data.slice(0, 3)).toEqual([
+      { ...common, action: 'make_reset_link', account: null, user: owner, amount: null },
+      { ...common, action: 'credit_account', account: { id, name }, user: null, amount: '7.000000000000' },
+      { ...common, action: 'create_account', account: { id, name }, user: null, amount: null },
+    ]);
+    expect(data.length).toBeLessThanOrEqual(100);
+    const { sql } = fixture.database;
+    for (const change of [sql`delete from operator_actions`, sql`update operator_actions set amount = 1`]) {
+      const refusal = await change.then(
+        () => 'changed',
+        (error: Error) => error.message,
+      );
+      expect(refusal).toContain('append-only');
+    }
+  });
+});

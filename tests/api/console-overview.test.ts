@@ -1,0 +1,398 @@
+/** The console's overview: how an account stands, and what needs attention. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import type { Attention, Overview } from '../../src/console/contract.ts';
+import { attentionTo, type Facts } from '../../src/console/overview/attention.ts';
+import type { Circuit, WatchedKey } from '../../src/console/overview/overview-queries.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { formatMoney, type Money, moneyFromDatabase, parseMoney } from '../../src/lib/money.ts';
+import { addDays, dayOf } from '../../src/usage/days.ts';
+import { bill } from '../support/billed-usage.ts';
+import type { ErrorBody } from '../support/chat-fixture.ts';
+import {
+  type ConsoleFixture,
+  everyone,
+  forMembers,
+  openConsoleFixture,
+  outcomeFor,
+} from '../support/console-fixture.ts';
+import { tollgateJson } from '../support/gateway.ts';
+
+let fixture: ConsoleFixture;
+let path: string;
+
+beforeAll(async () => {
+  fixture = await openConsoleFixture();
+  path = `/api/console/accounts/${fixture.account}/overview`;
+}, 60_000);
+
+afterAll(() => fixture.close());
+
+const dollars = (text: string): Money => parseMoney(text) ?? 0n;
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
+
+async function overview(): Promise<Overview> {
+  const response = await fixture.people.member.send('GET', path);
+  expect(response.status).toBe(200);
+  return (await response.json()) as Overview;
+}
+
+async function errorOf(response: Response): Promise<[number, string, string | undefined]> {
+  const { error } = (await response.json()) as ErrorBody;
+  return [response.status, error.code, error.param];
+}
+
+async function chat(content: string, model = 'full'): Promise<void> {
+  const response = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${fixture.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, stream: content.includes('[['), messages: [{ role: 'user', content }] }),
+  });
+  await response.text();
+}
+
+describe('who may', () => {
+  test.each([...everyone])('the overview as %s', async (person) => {
+    expect(await outcomeFor(fixture.people[person], 'GET', path)).toBe(forMembers[person]);
+  });
+
+  test('from another origin: refused, whoever is signed in', async () => {
+    for (const headers of [{ origin: 'https://elsewhere.example' }, { 'sec-fetch-site': 'cross-site' }]) {
+      const response = await fixture.people.owner.send('GET', path, undefined, headers);
+      expect((await errorOf(response)).slice(0, 2)).toEqual([403, 'invalid_origin']);
+    }
+  });
+
+  test.each([
+    ['a number', '1'],
+    ['SQL', encodeURIComponent("' or 1=1 --")],
+    ['a name of the language', '__proto__'],
+    ['NUL', '%00'],
+    ['a long text', 'x'.repeat(5_000)],
+    ['an unknown ID', newId()],
+  ])('%s is no account', async (_, word) => {
+    const elsewhere = `/api/console/accounts/${word}/overview`;
+    expect(await outcomeFor(fixture.people.owner, 'GET', elsewhere)).toBe('account_not_found');
+  });
+
+  test('any parameter is refused by name', async () => {
+    const response = await fixture.people.owner.send('GET', `${path}?constructor=1`);
+    expect(await errorOf(response)).toEqual([400, 'unsupported_parameter', 'constructor']);
+  });
+});
+
+describe('an account', () => {
+  test('that has done nothing yet', async () => {
+    const answer = await overview();
+    expect(answer).toEqual({
+      balance: '100.000000000000',
+      held: '0.000000000000',
+      is_suspended: false,
+      days: Array.from({ length: 30 }, (_, index) => ({
+        day: addDays(dayOf(new Date()), index - 29),
+        cost: '0.000000000000',
+        requests: 0,
+      })),
+      recent: {
+        requests: 0,
+        completed: 0,
+        failed: 0,
+        cancelled: 0,
+        success_share: null,
+        latency_ms_p50: null,
+        latency_ms_p95: null,
+        time_to_first_token_ms_p50: null,
+      },
+      attention: [],
+    });
+  });
+
+  test('tells of its days and of its requests, and not of those of others', async () => {
+    const today = dayOf(new Date());
+    const used = (keyId: string, day: string, cost: Money) => ({
+      keyId,
+      model: 'full',
+      billedAt: new Date(`${day}T12:00:00Z`),
+      inputTokens: 1,
+      outputTokens: 1,
+      cost,
+    });
+    const { keyId, database, strangersAccount, strangersKeyId } = fixture;
+    await bill(database.sql, fixture.account, [
+      used(keyId, addDays(today, -30), dollars('9')),
+      used(keyId, addDays(today, -29), dollars('0.5')),
+      used(keyId, addDays(today, -10), dollars('0.25')),
+      used(keyId, addDays(today, -10), 1n),
+    ]);
+    await bill(database.sql, strangersAccount, [used(strangersKeyId, addDays(today, -10), dollars('3'))]);
+    for (const content of ['[[usage 10 5]] hi', '[[usage 1 1]] hi', '[[status 503]]']) await chat(content);
+    const { days, recent, balance } = await overview();
+    expect(balance).toBe('90.249976999999');
+    expect(days).toHaveLength(30);
+    expect(days.filter(({ requests }) => requests > 0)).toEqual([
+      { day: addDays(today, -29), cost: '0.500000000000', requests: 1 },
+      { day: addDays(today, -10), cost: '0.250000000001', requests: 2 },
+      { day: today, cost: '0.000023000000', requests: 2 },
+    ]);
+    expect(recent).toMatchObject({
+      requests: 3,
+      completed: 2,
+      failed: 1,
+      cancelled: 0,
+      success_share: 2 / 3,
+    });
+    expect(recent.latency_ms_p50).toBeGreaterThanOrEqual(0);
+    expect(recent.latency_ms_p95).toBeGreaterThanOrEqual(recent.latency_ms_p50 ?? 0);
+    expect(recent.time_to_first_token_ms_p50).toBeGreaterThanOrEqual(0);
+  });
+
+  test('counts what ended within a day, by exact figures, and of the newest 10,000 at most', async () => {
+    const { sql } = fixture.database;
+    const { id } = await tollgateJson<{ id: string }>(
+      ['account', 'create', '--name', 'Busy'],
+      fixture.environment,
+    );
+    const key = await tollgateJson<{ id: string }>(['key', 'create', '--account', id], fixture.environment);
+    await sql`insert into memberships (user_id, account_id, role)
+      select id, ${id}, 'member' from users where email = 'member@example.com'`;
+    /** One for each minute of so many up to `since`, which end a minute later. */
+    const add = (count: number, since: Date, status: string, latencyMs: number) => sql`
+      insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback,
+        attempt_count, input_tokens, output_tokens, units, unit, latency_ms, time_to_first_token_ms, error_code,
+        created_at, completed_at)
+      select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || right(gen_random_uuid()::text, 12))::uuid,
+             ${id}, ${key.id}, 'chat', 'full', 'P', ${status}, true, false, 1, 1, 1, 2, 'tokens', ${latencyMs}::int, 7,
+             'provider_timeout', at, at + interval '1 minute'
+      from (select ${since}::timestamptz - n * interval '1 second' as at from generate_series(1, ${count}::int) as n) as row`;
+    const recentOf = async () => {
+      const response = await fixture.people.member.send('GET', `/api/console/accounts/${id}/overview`);
+      return ((await response.json()) as Overview).recent;
+    };
+    // The table wants a cost of what completed, and a charge would be needed for it; cancelled and failed ones do here.
+    await add(5, inDays(-1.2), 'failed', 100);
+    expect(await recentOf()).toMatchObject({ requests: 0, success_share: null });
+    // These began more than a day ago and ended within it.
+    await add(3, new Date(inDays(-1).getTime() - 30_000), 'failed', 100);
+    expect(await recentOf()).toMatchObject({
+      requests: 3,
+      failed: 3,
+      success_share: 0,
+      latency_ms_p50: null,
+    });
+    await add(9_995, inDays(-0.01), 'cancelled', 100);
+    expect(await recentOf()).toMatchObject({
+      requests: 9_998,
+      failed: 3,
+      cancelled: 9_995,
+      success_share: 0,
+    });
+    await add(10_000, inDays(0), 'cancelled', 100);
+    expect(await recentOf()).toMatchObject({ requests: 10_000, failed: 0, success_share: null });
+  }, 30_000);
+
+  test('that is suspended, with keys that need attention and a provider that is left alone', async () => {
+    const { sql } = fixture.database;
+    const key = async (name: string, ...options: string[]) => {
+      const words = ['key', 'create', '--account', fixture.account, '--name', name, ...options];
+      return (await tollgateJson<{ id: string }>(words, fixture.environment)).id;
+    };
+    const near = await key('Near', '--monthly-limit', '1');
+    const at = await key('At', '--monthly-limit', '1');
+    const lastMonth = await key('Last month', '--monthly-limit', '1');
+    const revoked = await key('Revoked', '--monthly-limit', '0');
+    const replaced = await key('Replaced', '--expires', inDays(3).toISOString());
+    const expiring = await key('Expiring', '--expires', inDays(6.9).toISOString());
+    const expired = await key('Expired', '--expires', inDays(6).toISOString());
+    const longGone = await key('Long gone', '--expires', inDays(6).toISOString());
+    await key('Later', '--expires', inDays(8).toISOString());
+    await sql`update api_keys set expires_at = now() - interval '6 days' where id = ${expired}`;
+    await sql`update api_keys set expires_at = now() - interval '8 days' where id = ${longGone}`;
+    await sql`update api_keys set revoked_at = now() where id = ${revoked}`;
+    await sql`update api_keys set revoked_at = now() + interval '1 day' where id = ${replaced}`;
+    const spend = (id: string, month: string, spent: string) =>
+      sql.unsafe(`update api_key_meters set month = ${month}, month_spent = ${spent} where key_id = '${id}'`);
+    const thisMonth = `date_trunc('month', now() at time zone 'UTC')`;
+    await spend(near, thisMonth, '0.8');
+    await spend(at, thisMonth, '1');
+    await spend(lastMonth, `${thisMonth} - interval '1 month'`, '1');
+    await sql`update accounts set suspended_at = now() where id = ${fixture.account}`;
+    const circuit = { state: 'open', consecutive_failures: 5, until: '2030-01-01T00:00:00.000Z' };
+    const report = {
+      circuits: [
+        { provider: 'main', model: 'full', ...circuit },
+        { provider: 'main', model: 'never called', ...circuit },
+        { provider: 'backup', model: 'full', ...circuit, state: 'half_open' },
+      ],
+      price_version: '1',
+      catalog_error: null,
+    };
+    const addNode = (name: string, stoppedAt: Date | null, content: unknown) => sql`
+      insert into nodes (id, name, heartbeat_at, stopped_at, report)
+      values (${newId()}, ${name}, now() + interval '1 hour', ${stoppedAt}, ${content})`;
+    await addNode('another', null, report);
+    await addNode('stopped', new Date(), {
+      ...report,
+      circuits: [{ provider: 'gone', model: 'full', ...circuit }],
+    });
+    await addNode('of another version', null, { circuits: 'unknown' });
+    const { is_suspended: isSuspended, attention } = await overview();
+    await sql`delete from nodes where name in ('another', 'stopped', 'of another version')`;
+    await sql`update accounts set suspended_at = null where id = ${fixture.account}`;
+    await sql`update api_key_meters set month = 'epoch', month_spent = 0 where key_id in (${near}, ${at}, ${lastMonth})`;
+    expect(isSuspended).toBe(true);
+    const [soon] = await sql<[{ expires_at: Date }]>`select expires_at from api_keys where id = ${expiring}`;
+    const [past] = await sql<[{ expires_at: Date }]>`select expires_at from api_keys where id = ${expired}`;
+    expect(attention).toEqual([
+      { kind: 'account_suspended' },
+      { kind: 'key_at_limit', key_id: at, name: 'At', spent: '1.000000000000', limit: '1.000000000000' },
+      {
+        kind: 'key_near_limit',
+        key_id: near,
+        name: 'Near',
+        spent: '0.800000000000',
+        limit: '1.000000000000',
+      },
+      { kind: 'key_expired', key_id: expired, name: 'Expired', expires_at: past.expires_at.toISOString() },
+      { kind: 'key_expiring', key_id: expiring, name: 'Expiring', expires_at: soon.expires_at.toISOString() },
+      { kind: 'model_unavailable', model: 'full', provider: 'Main', until: '2030-01-01T00:00:00.000Z' },
+    ]);
+  }, 30_000);
+
+  test.each([
+    ['accounts', 'balance_lookup_failed'],
+    ['usage_days', 'usage_lookup_failed'],
+    ['generations', 'generation_lookup_failed'],
+    ['api_key_meters', 'api_keys_lookup_failed'],
+  ])('without %s: 500 %s', async (table, code) => {
+    const { sql } = fixture.database;
+    await sql.unsafe(`alter table ${table} rename to ${table}_away`);
+    try {
+      const response = await fixture.people.owner.send('GET', path);
+      expect((await errorOf(response)).slice(0, 2)).toEqual([500, code]);
+    } finally {
+      await sql.unsafe(`alter table ${table}_away rename to ${table}`);
+    }
+  });
+});
+
+describe('attention', () => {
+  const calm: Facts = {
+    account: { balance: dollars('100'), held: 0n, isSuspended: false },
+    dailySpend: 0n,
+    keys: [],
+    circuits: [],
+    models: new Set(['m']),
+    providerName: (id) => id.toUpperCase(),
+  };
+  const of = (changes: Partial<Facts>): Attention[] => attentionTo({ ...calm, ...changes });
+  const balance = (held: string, dailySpend: string, whole = '100') =>
+    of({
+      account: { balance: dollars(whole), held: dollars(held), isSuspended: false },
+      dailySpend: dollars(dailySpend),
+    });
+
+  test.each([
+    ['all is well', '0', '0', '100', []],
+    ['it lasts for three days', '70', '10', '100', []],
+    ['it lasts for less', '70.000000000001', '10', '100', [['balance_low', '29.999999999999', 2.9]]],
+    ['it is little, though nothing is spent', '0', '0', '0.99', [['balance_low', '0.990000000000', null]]],
+    ['it is one dollar', '0', '0', '1', []],
+    ['all of it is held', '100', '10', '100', [['balance_empty', '0.000000000000', 0]]],
+    ['there is none', '0', '0', '0', [['balance_empty', '0.000000000000', null]]],
+  ] as [string, string, string, string, [string, string, number | null][]][])(
+    'balance: %s',
+    (_, held, dailySpend, whole, expected) => {
+      expect(balance(held, dailySpend, whole)).toEqual(
+        expected.map(([kind, left, days]) => ({ kind, balance: left, days_left: days }) as Attention),
+      );
+    },
+  );
+
+  const amount = fc.bigInt({ min: 0n, max: 10n ** 15n });
+
+  test('days left are never more than there are, and low is what its rule says', () => {
+    fc.assert(
+      fc.property(amount, amount, (available, dailySpend) => {
+        const [one, ...rest] = of({ account: { ...calm.account, balance: available }, dailySpend });
+        expect(rest).toEqual([]);
+        if (one === undefined) {
+          expect(available >= dollars('1') && available >= 3n * dailySpend).toBe(true);
+          return;
+        }
+        if (one.kind !== 'balance_low' && one.kind !== 'balance_empty') throw new Error(one.kind);
+        expect(moneyFromDatabase(one.balance)).toBe(available);
+        expect(one.kind === 'balance_empty').toBe(available === 0n);
+        expect(one.days_left === null).toBe(dailySpend === 0n);
+        const days = BigInt(Math.round((one.days_left ?? 0) * 10));
+        expect(days * dailySpend <= available * 10n).toBe(true);
+      }),
+    );
+  });
+
+  const key: WatchedKey = {
+    id: newId(),
+    name: 'Key',
+    spent: 0n,
+    monthlyLimit: null,
+    expiresAt: null,
+    isExpired: false,
+    isReplaced: false,
+  };
+
+  test.each([
+    ['0.799999999999', '1', []],
+    ['0.8', '1', ['key_near_limit']],
+    ['0.999999999999', '1', ['key_near_limit']],
+    ['1', '1', ['key_at_limit']],
+    ['2', '1', ['key_at_limit']],
+    ['0', '0', ['key_at_limit']],
+  ])('a key that has spent %s of %s: %p', (spent, limit, kinds) => {
+    const watched = { ...key, spent: dollars(spent), monthlyLimit: dollars(limit) };
+    const found = of({ keys: [watched] });
+    expect(found.map(({ kind }) => kind)).toEqual(kinds as Attention['kind'][]);
+    for (const one of found)
+      expect(one).toMatchObject({ key_id: key.id, spent: formatMoney(dollars(spent)) });
+    expect(of({ keys: [{ ...watched, isExpired: true }] })).toEqual([]);
+  });
+
+  test('of keys that expire, those that were replaced are known to end', () => {
+    const expiresAt = new Date('2026-01-01');
+    const kinds = (changes: Partial<WatchedKey>) =>
+      of({ keys: [{ ...key, expiresAt, ...changes }] }).map(({ kind }) => kind);
+    expect(kinds({})).toEqual(['key_expiring']);
+    expect(kinds({ isExpired: true })).toEqual(['key_expired']);
+    expect(kinds({ isReplaced: true })).toEqual([]);
+    expect(kinds({ isReplaced: true, isExpired: true })).toEqual([]);
+  });
+
+  test('no more than 20 of a kind', () => {
+    const many = Array.from({ length: 50 }, () => ({ ...key, id: newId(), spent: 1n, monthlyLimit: 1n }));
+    expect(of({ keys: many })).toHaveLength(20);
+  });
+
+  const circuit: Circuit = {
+    provider: 'p',
+    model: 'm',
+    state: 'open',
+    consecutive_failures: 5,
+    until: '2026-01-01T00:00:00.000Z',
+  };
+
+  test('a circuit that is open on several nodes is one, until the last of them asks again', () => {
+    const later = { ...circuit, until: '2026-01-01T00:00:09.000Z' };
+    const expected = [{ kind: 'model_unavailable', model: 'm', provider: 'P', until: later.until }];
+    expect(of({ circuits: [circuit, later, { ...circuit, until: null }] }) as unknown[]).toEqual(expected);
+    expect(of({ circuits: [later, circuit] }) as unknown[]).toEqual(expected);
+  });
+
+  test('only open ones count, and only of models that the account calls', () => {
+    const others: Circuit[] = [
+      { ...circuit, state: 'half_open' },
+      { ...circuit, state: 'closed' },
+      { ...circuit, model: '__proto__' },
+    ];
+    expect(of({ circuits: others })).toEqual([]);
+    const named = of({ circuits: others, models: new Set(['__proto__']) });
+    expect(named).toMatchObject([{ kind: 'model_unavailable', model: '__proto__' }]);
+  });
+});

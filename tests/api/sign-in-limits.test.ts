@@ -1,0 +1,313 @@
+/** How often something may be tried at /api/auth, by whom and for whom. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { deriveKeys } from '../../src/lib/derived-keys.ts';
+import { type Attempts, type Limit, openAttempts } from '../../src/sessions/attempts.ts';
+import { createAuth } from '../../src/sessions/auth.ts';
+import { createResetToken } from '../../src/sessions/reset-link.ts';
+import { guessLimits, networkLimit, resetRequestLimits, signUpLimits } from '../../src/sign-in/limits.ts';
+import {
+  type Browser,
+  codeOf,
+  openBrowser,
+  openSignInFixture,
+  password,
+  type SignInFixture,
+} from '../support/sign-in-fixture.ts';
+
+let fixture: SignInFixture;
+/** The counters of the gateways. */
+let attempts: Attempts;
+
+beforeAll(async () => {
+  fixture = await openSignInFixture();
+  const [{ secret }] = (await fixture.database.sql`select secret from gateway_secret`) as [
+    { secret: string },
+  ];
+  attempts = openAttempts(fixture.database.sql, deriveKeys(secret)('sign-in attempts'));
+});
+
+afterAll(() => fixture.close());
+
+const tryPassword = async (browser: Browser, email: string, secret = 'wrong password') =>
+  await codeOf(await browser.send('POST', '/api/auth/sign-in/email', { email, password: secret }));
+
+async function times<Result>(count: number, run: (index: number) => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let index = 0; index < count; index++) results.push(await run(index));
+  return results;
+}
+
+/** Uses a limit up without the work that it guards. */
+const exhaust = (limit: Limit, count = limit.most) => times(count, () => attempts.take([limit]));
+
+const guesses = (count: number) => Array.from({ length: count }, () => 'invalid_credentials');
+
+describe('wrong passwords', () => {
+  test('ten from one network for one address, then 429 with Retry-After, also for the right one', async () => {
+    await fixture.addUser('ann@example.com');
+    const browser = fixture.browser();
+    expect(await times(10, () => tryPassword(browser, 'ann@example.com'))).toEqual(guesses(10));
+    const refused = await browser.send('POST', '/api/auth/sign-in/email', {
+      email: 'ANN@example.com',
+      password,
+    });
+    expect(refused.status).toBe(429);
+    expect(await codeOf(refused)).toBe('too_many_attempts');
+    const waitSeconds = Number(refused.headers.get('retry-after'));
+    expect(waitSeconds).toBeGreaterThan(60);
+    expect(waitSeconds).toBeLessThanOrEqual(90);
+    // Neither another address from there, nor the same from elsewhere, has anything to do with it.
+    await fixture.addUser('bob@example.com');
+    expect(await tryPassword(browser, 'bob@example.com', password)).toBe(200);
+    expect(await tryPassword(fixture.browser(), 'ann@example.com', password)).toBe(200);
+  });
+
+  test('an address that nobody has is limited alike', async () => {
+    const browser = fixture.browser();
+    await exhaust(guessLimits('nobody@example.com', '10.9.9.9/32', false)[0] as Limit, 9);
+    const same = fixture.browser('10.9.9.9');
+    expect(await tryPassword(same, 'nobody@example.com')).toBe('invalid_credentials');
+    expect(await tryPassword(same, 'nobody@example.com')).toBe('too_many_attempts');
+    expect(await tryPassword(browser, 'nobody@example.com')).toBe('invalid_credentials');
+  });
+
+  test('signing in properly costs nothing', async () => {
+    await fixture.addUser('carol@example.com');
+    const browser = fixture.browser();
+    expect(await times(9, () => tryPassword(browser, 'carol@example.com'))).toEqual(guesses(9));
+    expect(await times(12, () => tryPassword(browser, 'carol@example.com', password))).toEqual(
+      Array.from({ length: 12 }, () => 200),
+    );
+    expect(await times(2, () => tryPassword(browser, 'carol@example.com'))).toEqual([
+      'invalid_credentials',
+      'too_many_attempts',
+    ]);
+  });
+
+  test('many at once are counted one by one, on both gateways together', async () => {
+    await fixture.addUser('dora@example.com');
+    const address = '127.0.0.1';
+    const browsers = [fixture.browser(address), openBrowser(fixture.plain)];
+    const outcomes = await Promise.all(
+      Array.from({ length: 24 }, (_, index) =>
+        tryPassword(browsers[index % 2] as Browser, 'dora@example.com'),
+      ),
+    );
+    expect(outcomes.filter((code) => code === 'invalid_credentials')).toHaveLength(10);
+    expect(outcomes.filter((code) => code === 'too_many_attempts')).toHaveLength(14);
+  });
+
+  test('changing the password is guessing it, too', async () => {
+    await fixture.addUser('eve@example.com');
+    const browser = await fixture.signedIn('eve@example.com');
+    const change = async (currentPassword: string) =>
+      await codeOf(
+        await browser.send('POST', '/api/auth/change-password', {
+          currentPassword,
+          newPassword: 'another horse',
+        }),
+      );
+    expect(await times(10, () => change('wrong password'))).toEqual(guesses(10));
+    expect(await change(password)).toBe('too_many_attempts');
+    expect(await tryPassword(browser, 'eve@example.com', password)).toBe('too_many_attempts');
+    expect((await browser.send('GET', '/api/console/me')).status).toBe(200);
+  });
+});
+
+describe('a network', () => {
+  test('is the /64 of an IPv6 address, and an IPv4 address however it is written', async () => {
+    await fixture.addUser('fay@example.com');
+    const fromMany = await times(11, (index) =>
+      tryPassword(fixture.browser(`2001:db8:1:2:${index}::${index}`), 'fay@example.com'),
+    );
+    expect(fromMany).toEqual([...guesses(10), 'too_many_attempts']);
+    expect(await tryPassword(fixture.browser('2001:db8:1:3::1'), 'fay@example.com', password)).toBe(200);
+
+    const forms = [
+      '192.0.2.7',
+      '::ffff:192.0.2.7',
+      '::FFFF:c000:207',
+      '192.0.2.7:5555',
+      '[::ffff:192.0.2.7]:80',
+    ];
+    const asForms = await times(11, (index) =>
+      tryPassword(fixture.browser(forms[index % forms.length]), 'fay@example.com'),
+    );
+    expect(asForms).toEqual([...guesses(10), 'too_many_attempts']);
+  });
+
+  test('cannot be made up by a client: what it writes itself stands left of what the proxy adds', async () => {
+    await fixture.addUser('gil@example.com');
+    const outcomes = await times(11, (index) =>
+      tryPassword(fixture.browser(`203.0.113.${index}, unknown, 198.51.100.4`), 'gil@example.com'),
+    );
+    expect(outcomes).toEqual([...guesses(10), 'too_many_attempts']);
+  });
+
+  test('cannot be made up at all without a trusted proxy, whatever the header is called', async () => {
+    await fixture.addUser('hal@example.com');
+    const outcomes = await times(11, async (index) => {
+      const forged = `203.0.113.${index}`;
+      const response = await openBrowser(fixture.plain, fixture.plain.origin, forged).send(
+        'POST',
+        '/api/auth/sign-in/email',
+        { email: 'hal@example.com', password: 'wrong password' },
+        {
+          forwarded: `for=${forged}`,
+          'x-real-ip': forged,
+          'x-client-address': forged,
+          'cf-connecting-ip': forged,
+        },
+      );
+      return await codeOf(response);
+    });
+    expect(outcomes).toEqual([...guesses(10), 'too_many_attempts']);
+    const [session] = await fixture.database.sql`select 1 from sessions where ip_address like '203.0.113.%'`;
+    expect(session).toBeUndefined();
+  });
+
+  test('has 30 tries in 15 minutes, whatever they are', async () => {
+    const browser = fixture.browser('198.51.100.30');
+    await exhaust(networkLimit('198.51.100.30/32'), 29);
+    const send = async (path: string, body: object) => await codeOf(await browser.send('POST', path, body));
+    const link = { token: 'x'.repeat(43), newPassword: 'another horse' };
+    expect(await send('/api/auth/reset-password', link)).toBe('invalid_reset_token');
+    expect(await send('/api/auth/reset-password', link)).toBe('too_many_attempts');
+    expect(await tryPassword(browser, 'new@example.com')).toBe('too_many_attempts');
+    expect(await send('/api/auth/request-password-reset', { email: 'new@example.com' })).toBe(
+      'too_many_attempts',
+    );
+    expect(await send('/api/auth/sign-up/email', { name: '', email: 'new@example.com', password })).toBe(
+      'too_many_attempts',
+    );
+    expect(await fixture.database.sql`select 1 from users where email = 'new@example.com'`).toHaveLength(0);
+  });
+});
+
+describe('one address from everywhere', () => {
+  const anywhere = (email: string) => guessLimits(email, '', false)[1] as Limit;
+
+  test('100 a day from strangers, but not where the user has signed in before, nor after a reset link', async () => {
+    const { id } = await fixture.addUser('ida@example.com');
+    const home = fixture.browser('198.51.100.50');
+    expect(await tryPassword(home, 'ida@example.com', password)).toBe(200);
+    await exhaust(anywhere('ida@example.com'));
+
+    const abroad = fixture.browser('198.51.100.51');
+    expect(await tryPassword(abroad, 'ida@example.com', password)).toBe('too_many_attempts');
+    expect(await tryPassword(home, 'ida@example.com', password)).toBe(200);
+
+    const auth = createAuth(fixture.database.sql, { secret: crypto.randomUUID(), publicUrl: null });
+    const { token } = await createResetToken(auth, id);
+    await abroad.send('POST', '/api/auth/reset-password', { token, newPassword: 'another horse' });
+    expect(await tryPassword(abroad, 'ida@example.com', 'another horse')).toBe(200);
+  });
+
+  test('one network cannot use it up: what its own limit refuses does not count', async () => {
+    const browser = fixture.browser();
+    await fixture.addUser('jon@example.com');
+    const outcomes = await times(15, () => tryPassword(browser, 'jon@example.com'));
+    expect(outcomes.filter((code) => code === 'too_many_attempts')).toHaveLength(5);
+    await exhaust(anywhere('jon@example.com'), 90);
+    expect(async () => await attempts.take([anywhere('jon@example.com')])).toThrow('too many attempts');
+  });
+});
+
+describe('mails and new accounts', () => {
+  test('five mails an hour to one address, whether or not someone has it', async () => {
+    await fixture.addUser('kim@example.com');
+    for (const email of ['kim@example.com', 'not-there@example.com']) {
+      const ask = async () =>
+        await codeOf(await fixture.browser().send('POST', '/api/auth/request-password-reset', { email }));
+      await exhaust(resetRequestLimits(email, '')[1] as Limit, 4);
+      expect(await times(2, ask)).toEqual([200, 'too_many_attempts']);
+    }
+  });
+
+  test('ten sign-ups an hour from one network, five with one address', async () => {
+    const signUp = async (address: string, email: string) =>
+      await codeOf(
+        await fixture.browser(address).send('POST', '/api/auth/sign-up/email', { name: '', email, password }),
+      );
+    await exhaust(signUpLimits('', '198.51.100.60/32')[1] as Limit, 9);
+    expect(await signUp('198.51.100.60', 'lea@example.com')).toBe(200);
+    expect(await signUp('198.51.100.60', 'max@example.com')).toBe('too_many_attempts');
+    await exhaust(signUpLimits('lea@example.com', '')[2] as Limit, 4);
+    expect(await signUp('198.51.100.61', 'lea@example.com')).toBe('too_many_attempts');
+  });
+});
+
+test('more passwords at once than can be checked in good time are refused at once, and count as no guess', async () => {
+  const outcomes = await Promise.all(
+    Array.from({ length: 60 }, (_, index) => tryPassword(fixture.browser(), `crowd-${index}@example.com`)),
+  );
+  const refused = outcomes.flatMap((code, index) => (code === 'too_many_attempts' ? [index] : []));
+  expect(refused.length).toBeGreaterThan(0);
+  expect(outcomes.filter((code) => code === 'invalid_credentials')).toHaveLength(60 - refused.length);
+  const [first = 0] = refused;
+  await exhaust(guessLimits(`crowd-${first}@example.com`, '', false)[1] as Limit);
+});
+
+describe('the counter', () => {
+  const limit = (subject: string, most: number): Limit => ({
+    scope: 'test',
+    subject,
+    most,
+    periodSeconds: 3600,
+  });
+  const outcomes = async (limits: readonly Limit[], count: number) =>
+    await Promise.all(
+      Array.from({ length: count }, () =>
+        attempts.take(limits).then(
+          () => 'taken',
+          (error: unknown) => (error as { retryAfterSeconds: number }).retryAfterSeconds,
+        ),
+      ),
+    );
+
+  test('lets exactly as many through as it says, however many come at once', async () => {
+    const results = await outcomes([limit('crowd', 5)], 40);
+    expect(results.filter((result) => result === 'taken')).toHaveLength(5);
+    for (const wait of results.filter((result) => result !== 'taken')) {
+      expect(wait).toBeGreaterThan(700);
+      expect(wait).toBeLessThanOrEqual(720);
+    }
+  });
+
+  test('counts against all limits or none', async () => {
+    const [wide, narrow] = [limit('wide', 10), limit('narrow', 2)];
+    expect((await outcomes([wide, narrow], 6)).filter((result) => result === 'taken')).toHaveLength(2);
+    expect((await outcomes([wide], 20)).filter((result) => result === 'taken')).toHaveLength(8);
+  });
+
+  test('nobody waits in a circle, in whatever order limits are named', async () => {
+    const all = Array.from({ length: 6 }, (_, index) => limit(`circle-${index}`, 1000));
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        const order = index % 2 === 0 ? all : all.toReversed();
+        await attempts.take(order);
+        await attempts.giveBack(order);
+      }),
+    );
+  });
+
+  test('what is given back can be taken again', async () => {
+    const one = limit('returned', 1);
+    expect(await outcomes([one], 1)).toEqual(['taken']);
+    expect(await outcomes([one], 1)).not.toEqual(['taken']);
+    await attempts.giveBack([one]);
+    expect(await outcomes([one], 1)).toEqual(['taken']);
+  });
+
+  test('its names tell neither networks nor addresses', async () => {
+    const rows = await fixture.database.sql`select encode(name, 'escape') as name from sign_in_attempts`;
+    expect(rows.length).toBeGreaterThan(20);
+    for (const { name } of rows) expect(name).not.toMatch(/example|198\.51/);
+    const unkeyed = new Bun.CryptoHasher('sha256')
+      .update(JSON.stringify(['network', '127.0.0.1/32']))
+      .digest();
+    expect(await fixture.database.sql`select 1 from sign_in_attempts where name = ${unkeyed}`).toHaveLength(
+      0,
+    );
+  });
+});

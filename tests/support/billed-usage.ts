@@ -1,0 +1,58 @@
+/** Usage of any day, as if requests had been billed then: the records, their charges and the balance after each. */
+import type { SQL } from 'bun';
+import { newId } from '../../src/lib/ids.ts';
+import { formatMoney, type Money, moneyFromDatabase } from '../../src/lib/money.ts';
+
+export type BilledUsage = Readonly<{
+  keyId: string;
+  model: string;
+  billedAt: Date;
+  inputTokens: number;
+  outputTokens: number;
+  /** Images in place of tokens. */
+  images?: number;
+  cost: Money;
+}>;
+
+/** The balance must cover it. What is billed counts towards the limit of a month that no key has. */
+export async function bill(sql: SQL, accountId: string, usages: readonly BilledUsage[]): Promise<void> {
+  await sql.begin(async (transaction) => {
+    await transaction`
+      insert into price_lists (version, digest, content) select 'test', sha256('test'), '{}'
+      where not exists (select 1 from price_lists)`;
+    const [account] = await transaction<[{ balance: string; entry_count: bigint }]>`
+      select balance, entry_count from accounts where id = ${accountId} for no key update`;
+    let balance = moneyFromDatabase(account.balance);
+    const rows = usages.map((usage, index) => {
+      balance -= usage.cost;
+      return {
+        id: newId(),
+        number: Number(account.entry_count) + index + 1,
+        key_id: usage.keyId,
+        model: usage.model,
+        input_tokens: usage.inputTokens,
+        output_tokens: usage.outputTokens,
+        units: usage.images ?? usage.inputTokens + usage.outputTokens,
+        unit: usage.images === undefined ? 'tokens' : 'images',
+        cost: formatMoney(usage.cost),
+        balance_after: formatMoney(balance),
+        billed_at: usage.billedAt.toISOString(),
+      };
+    });
+    const text = JSON.stringify(rows);
+    await transaction`
+      insert into usage_records (id, account_id, key_id, model, input_tokens, output_tokens, units, unit, cost,
+        price_list_id, month, billed_at)
+      select id, ${accountId}, key_id, model, input_tokens, output_tokens, units, unit, cost,
+             (select min(price_lists.id) from price_lists), '2000-01-01', billed_at
+      from json_to_recordset(${text}::text::json) as row (id uuid, key_id uuid, model text, input_tokens bigint,
+        output_tokens bigint, units bigint, unit text, cost numeric, billed_at timestamptz)`;
+    await transaction`
+      insert into ledger_entries (account_id, number, kind, amount, balance_after, generation_id)
+      select ${accountId}, number, 'charge', -cost, balance_after, id
+      from json_to_recordset(${text}::text::json) as row (id uuid, number bigint, cost numeric, balance_after numeric)`;
+    await transaction`
+      update accounts set balance = ${formatMoney(balance)}::numeric, entry_count = entry_count + ${rows.length}
+      where id = ${accountId}`;
+  });
+}

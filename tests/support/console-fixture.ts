@@ -1,0 +1,120 @@
+/** A gateway with people who have signed in to its dashboard: an owner, a member, an operator, and a stranger. */
+import { expect } from 'bun:test';
+import { type ChatFixture, type ErrorBody, openChatFixture } from './chat-fixture.ts';
+import { tollgateJson } from './gateway.ts';
+
+export type Person = 'signed out' | 'stranger' | 'member' | 'owner' | 'operator';
+export const everyone: readonly Person[] = ['signed out', 'stranger', 'member', 'owner', 'operator'];
+
+/** Sends what a page of the dashboard would send: the cookie, and the origin where a browser names it. */
+export type Visitor = Readonly<{
+  cookie: string;
+  send: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Response>;
+}>;
+
+export type ConsoleFixture = ChatFixture &
+  Readonly<{
+    /** The account of the owner and the member, with a key and 100 USD. The stranger owns another one. */
+    account: string;
+    key: string;
+    keyId: string;
+    strangersAccount: string;
+    strangersKeyId: string;
+    people: Readonly<Record<Person, Visitor>>;
+  }>;
+
+const password = 'correct horse battery';
+
+export async function openConsoleFixture(): Promise<ConsoleFixture> {
+  const fixture = await openChatFixture();
+  const { environment, gateway } = fixture;
+  const { account, key, keyId } = await fixture.customer('100');
+  const { account: strangersAccount, keyId: strangersKeyId } = await fixture.customer('100');
+  const addUser = (name: string, ...options: string[]) =>
+    tollgateJson(
+      ['user', 'create', '--email', `${name}@example.com`, '--password', password, ...options],
+      environment,
+    );
+  await addUser('owner', '--account', account);
+  await addUser('member', '--account', account);
+  await addUser('stranger', '--account', strangersAccount);
+  await addUser('operator', '--admin');
+  await fixture.database.sql`
+    update memberships set role = 'member'
+    where user_id = (select id from users where email = 'member@example.com')`;
+  const enter = async (name: string) => visitor(gateway.origin, await signIn(gateway.origin, name));
+  const people = {
+    'signed out': visitor(gateway.origin, ''),
+    stranger: await enter('stranger'),
+    member: await enter('member'),
+    owner: await enter('owner'),
+    operator: await enter('operator'),
+  };
+  return { ...fixture, account, key, keyId, strangersAccount, strangersKeyId, people };
+}
+
+/** Signs in as someone of the fixture, in another browser, so to speak. Returns the cookie. */
+export async function signIn(origin: string, name: string, secret = password): Promise<string> {
+  const response = await fetch(`${origin}/api/auth/sign-in/email`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin },
+    body: JSON.stringify({ email: `${name}@example.com`, password: secret }),
+  });
+  if (response.status !== 200) throw new Error(`Signing in as ${name} answered ${response.status}.`);
+  return response.headers
+    .getSetCookie()
+    .map((line) => line.split(';')[0])
+    .join('; ');
+}
+
+export function visitor(origin: string, cookie: string): Visitor {
+  return {
+    cookie,
+    send: (method, path, body, headers = {}) =>
+      fetch(`${origin}${path}`, {
+        method,
+        redirect: 'manual',
+        headers: {
+          ...(cookie === '' ? {} : { cookie }),
+          ...(method === 'GET' ? { 'sec-fetch-site': 'same-origin' } : { origin }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+  };
+}
+
+/** A code of the error table for those who are refused, and null for those who are answered. */
+export type Expected = Readonly<Record<Person, string | null>>;
+
+export const forMembers: Expected = {
+  'signed out': 'session_required',
+  stranger: 'account_not_found',
+  member: null,
+  owner: null,
+  operator: 'account_not_found',
+};
+export const forOwners: Expected = { ...forMembers, member: 'permission_denied' };
+export const forOperators: Expected = {
+  'signed out': 'session_required',
+  stranger: 'permission_denied',
+  member: 'permission_denied',
+  owner: 'permission_denied',
+  operator: null,
+};
+
+/** What happened when a person called a route: the code of the refusal, or null for an answer of status 2xx. */
+export async function outcomeFor(
+  visitorOf: Visitor,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<string | null> {
+  const response = await visitorOf.send(method, path, body);
+  const text = await response.text();
+  if (response.ok) return null;
+  const { error } = JSON.parse(text) as ErrorBody;
+  expect(response.headers.get('x-service-request-id')).toMatch(/^req_[0-9a-f]{32}$/);
+  return error.code;
+}
