@@ -1,11 +1,16 @@
 /** Everything that must hold, in one run: types, lint, format and every test. Ends with `N passed, N failed`. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { coverageFaults } from '../tests/support/recorder.ts';
+import { ensureChromium } from './chromium.ts';
 
 const root = join(import.meta.dir, '..');
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-report-'));
 const report = join(folder, 'junit.xml');
+const seenErrors = join(folder, 'errors');
+mkdirSync(seenErrors);
+const isWholeRun = process.argv.length === 2;
 
 function run(title: string, command: readonly string[]): boolean {
   const startedAt = performance.now();
@@ -16,16 +21,19 @@ function run(title: string, command: readonly string[]): boolean {
   return exitCode === 0;
 }
 
+const hasBrowser = ensureChromium();
 const tool = (name: string) => join(root, 'node_modules/.bin', name);
 
 const checks = [
+  hasBrowser,
   run('types', [tool('tsc'), '--noEmit']),
+  run('types of the dashboard', [tool('tsc'), '--noEmit', '-p', 'dashboard']),
   run('format and lint', [tool('biome'), 'check', '--error-on-warnings']),
   run('floating promises', [tool('oxlint'), '--type-aware', '--deny-warnings']),
 ];
 const testsPassed = run('tests', [
-  // Only a run of everything can tell which errors no test ever met.
-  ...(process.argv.length > 2 ? [] : ['env', 'TOLLGATE_WHOLE_SUITE=yes']),
+  'env',
+  `TOLLGATE_SEEN_ERRORS=${seenErrors}`,
   process.execPath,
   'test',
   '--timeout',
@@ -35,6 +43,8 @@ const testsPassed = run('tests', [
   ...process.argv.slice(2),
 ]);
 
+// Only a run of everything can tell which errors no test ever met.
+if (isWholeRun && testsPassed) checks.push(sayWhetherAllErrorsWereMet());
 const { total, failed } = countTests();
 const failedChecks = checks.filter((passed) => !passed).length;
 // A runner that died without a report has failed, whatever it counted before.
@@ -42,6 +52,17 @@ const failures = failed + failedChecks + (!testsPassed && failed === 0 ? 1 : 0);
 rmSync(folder, { recursive: true, force: true });
 process.stdout.write(`\n${total - failed + checks.length - failedChecks} passed, ${failures} failed\n`);
 process.exit(failures === 0 && total > 0 ? 0 : 1);
+
+function sayWhetherAllErrorsWereMet(): boolean {
+  const seen = readdirSync(seenErrors).flatMap((name) =>
+    JSON.parse(readFileSync(join(seenErrors, name), 'utf8')),
+  );
+  const faults = coverageFaults(new Set(seen));
+  process.stdout.write(
+    `\n— errors of the contract: ${faults.length === 0 ? 'all met' : faults.join('; ')}\n`,
+  );
+  return faults.length === 0;
+}
 
 function countTests(): { total: number; failed: number } {
   try {

@@ -141,6 +141,38 @@ test('user create makes a sign-in whose password is hashed', async () => {
   expect(await Bun.password.verify('correct horse', row.password)).toBe(true);
 });
 
+test('user create --role, user list and user reset-link', async () => {
+  const { id: account } = await json<{ id: string }>('account', 'create', '--name', 'Team');
+  const words = ['user', 'create', '--email', 'mia@example.com', '--password', 'long enough'];
+  const { id } = await json<{ id: string }>(...words, '--account', account, '--role', 'member');
+  const users = await json<{ email: string }[]>('user', 'list');
+  expect(users.find(({ email }) => email === 'mia@example.com')).toEqual({
+    id,
+    email: 'mia@example.com',
+    admin: false,
+    accounts: [{ id: account, role: 'member' }],
+    created_at: expect.any(String),
+  } as object as { email: string });
+  const table = await tollgate(['user', 'list'], environment);
+  expect(table.stdout).toMatch(new RegExp(`^${id} +mia@example\\.com +no +${account} \\(member\\)$`, 'm'));
+
+  const printed = await tollgate(['user', 'reset-link', 'mia@example.com'], {
+    ...environment,
+    HOST: '::',
+    PORT: '81',
+  });
+  const [, token = ''] =
+    /^http:\/\/127\.0\.0\.1:81\/reset-password#token=([\w-]{43})\n/.exec(printed.stdout) ?? [];
+  expect(token).not.toBe('');
+  const [kept] = await database.sql`
+    select identifier, value, expires_at > now() + interval '59 minutes' as is_young from verifications`;
+  expect(kept).toEqual({
+    identifier: new Bun.CryptoHasher('sha256').update(token).digest('base64url'),
+    value: id,
+    is_young: true,
+  });
+});
+
 test('ledger audit names the invariant that is broken and exits 1', async () => {
   const own = await createDatabase();
   const settings = { DATABASE_URL: own.url };
@@ -257,6 +289,18 @@ test.each([
     2,
     'A user needs --account ID, --admin, or both',
   ],
+  [
+    ['user', 'create', '--email', 'a@b.example', '--password', 'long enough', '--admin', '--role', 'boss'],
+    2,
+    '--role must be owner or member, but is "boss".',
+  ],
+  [
+    ['user', 'create', '--email', 'a@b', '--password', 'long enough', '--admin'],
+    2,
+    '--email must be an e-mail',
+  ],
+  [['user', 'reset-link'], 2, 'EMAIL is missing'],
+  [['user', 'reset-link', 'nobody@example.com'], 1, 'There is no user nobody@example.com.'],
   [['acount', 'list'], 2, 'There is no command "acount list"'],
   [['account', 'delete'], 2, 'There is no command "account delete"'],
 ] as [string[], number, string][])(

@@ -5,11 +5,13 @@ import { type CursorScope, decodeCursor, encodeCursor } from '../src/generations
 const dayMs = 24 * 60 * 60 * 1000;
 const signingKey = Buffer.alloc(32, 7);
 
-const scope: fc.Arbitrary<CursorScope> = fc.record({
-  keyId: fc.uuid(),
-  status: fc.option(fc.constantFrom('in_progress', 'completed', 'failed', 'cancelled')),
-  model: fc.option(fc.string({ minLength: 1, unit: 'binary' })),
-});
+const filter = fc.option(
+  fc.oneof(
+    fc.constantFrom('in_progress', 'completed', 'failed', 'cancelled'),
+    fc.string({ minLength: 1, unit: 'binary' }),
+  ),
+);
+const scope: fc.Arbitrary<CursorScope> = fc.tuple(fc.uuid(), filter, filter);
 const made = fc.record({
   position: fc.uuid(),
   scope,
@@ -32,7 +34,7 @@ test.each([
   [dayMs, false],
 ])('it lives for exactly 24 hours: after %d ms', (laterMs, isGood) => {
   const position = '019f0000-0000-7000-8000-000000000001';
-  const own = { keyId: position, status: null, model: null };
+  const own = [position, null, null] as const;
   const text = encodeCursor(position, own, signingKey, 1000);
   expect(decodeCursor(text, own, signingKey, 1000 + laterMs)).toBe(isGood ? position : null);
 });
@@ -72,21 +74,22 @@ test('any changed, added or missing character is refused, so only one text is th
   );
 });
 
-test('it is refused for another key and with other filters', () => {
+test('it is refused for another list and with other filters', () => {
   fc.assert(
     fc.property(made, scope, ({ position, scope, nowMs }, other) => {
       const text = encodeCursor(position, scope, signingKey, nowMs);
-      const mixtures = [
-        { ...scope, keyId: other.keyId },
-        { ...scope, status: other.status },
-        { ...scope, model: other.model },
-        // Neither filter can be taken for the other one.
-        { ...scope, status: scope.model, model: scope.status },
+      const [owner, ...filters] = scope;
+      const mixtures: CursorScope[] = [
+        [other[0], ...filters],
+        [owner, ...other.slice(1)],
+        // No filter can be taken for another one, and none more or less is the same.
+        [owner, ...filters.toReversed()],
+        [owner, ...filters.slice(1)],
+        [owner, ...filters, null],
         other,
       ];
       for (const mixture of mixtures) {
-        const isSame =
-          mixture.keyId === scope.keyId && mixture.status === scope.status && mixture.model === scope.model;
+        const isSame = Bun.deepEquals(mixture, scope);
         expect(decodeCursor(text, mixture, signingKey, nowMs)).toBe(isSame ? position : null);
       }
     }),

@@ -25,7 +25,7 @@ describe('on the embedded database', () => {
     const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     const key = keyIn(first);
     expect(await modelIds(first, key)).toEqual(['sandbox-chat', 'sandbox-image', 'sandbox-video']);
-    expect(first.output()).toContain(`Tollgate is running at ${first.origin}\nDashboard: ${first.origin} `);
+    expect(first.output()).toContain(`Tollgate is running at ${first.origin}\nDashboard: ${first.origin}\n`);
     expect(first.output()).toContain(`curl ${first.origin}/v1/models -H "Authorization: Bearer ${key}"`);
     expect(statSync(join(folder, 'demo.json')).mode & 0o777).toBe(0o600);
     expect(await first.stop()).toBe(0);

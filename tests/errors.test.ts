@@ -9,7 +9,8 @@ import contractErrors from './contract/errors.json';
 /** Codes of our own, for what the contract leaves open. */
 const addedCodes = ['gateway_interrupted', 'internal_error'];
 
-const rowsOfTable = Object.entries(errorTable).flatMap(([code, { status, type, retryable, inBand }]) => [
+const publicRows = Object.entries(errorTable).filter(([, { surface }]) => surface === 'api');
+const rowsOfTable = publicRows.flatMap(([code, { status, type, retryable, inBand }]) => [
   ...(status === null ? [] : [{ status, type, code, retryable }]),
   ...(inBand ? [{ status: null, type, code, retryable }] : []),
 ]);

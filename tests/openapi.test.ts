@@ -11,6 +11,7 @@ import { ApiError, type ErrorCode, errorTable } from '../src/errors.ts';
 import type { Services } from '../src/http/context.ts';
 import { parseImages } from '../src/images/parse.ts';
 import { imageRequestSchema } from '../src/images/schema.ts';
+import { createLog } from '../src/lib/log.ts';
 import { createDocument } from '../src/openapi/document.ts';
 import { endpoints } from '../src/openapi/endpoints/all.ts';
 import { referenceTo } from '../src/openapi/json-schema.ts';
@@ -65,7 +66,10 @@ describe('the document', () => {
 
   test('has every route under /v1, and no other', () => {
     // Routes are only listed here; what their handlers need is never used.
-    const anything = new Proxy({}, { get: () => () => Buffer.alloc(32) }) as Services;
+    const log = createLog('error');
+    const anything = new Proxy({ log } as unknown as Services, {
+      get: (known, name) => (name === 'log' ? known.log : () => Buffer.alloc(32)),
+    });
     const { routes } = createRoutes(anything, () => '');
     const anonymous = (path: string) => path.replace(/:\w+|\{\w+\}/g, '{}');
     const served = Object.entries(routes)

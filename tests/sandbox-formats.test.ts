@@ -452,7 +452,7 @@ const reports =
     expect((await entryOf(again)).usage).toMatchObject(wanted);
   };
 
-const byDirective: Record<Exclude<keyof typeof directives, 'bad-answer' | 'fewer'>, Check> = {
+const byDirective: Record<Exclude<keyof typeof directives, 'bad-answer' | 'charge' | 'fewer'>, Check> = {
   status: async (speaker) => {
     const errors: [number, string, string, string][] = [
       [400, 'invalid_request_error', 'invalid_request_error', 'INVALID_ARGUMENT'],

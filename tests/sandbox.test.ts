@@ -620,7 +620,17 @@ describe('decisions', () => {
     expect(type.answers).toMatchObject({ safe: { type: 'other' } });
     const share = (await (await decide({ questions: asking('[[bad-answer probability]]') })).json()) as Body;
     expect(share.answers).toMatchObject({ safe: { noul: 1.5 } });
-    for (const wrong of [{ state: 'x' }, { questions: {} }, { questions: { a: { type: 'noul' } } }]) {
+    const charged = (await (await decide({ questions: asking('[[charge 0.0012]]') })).json()) as Body;
+    expect(charged.charge).toEqual({ amount: 0.0012, currency: 'USD' });
+    expect(await (await decide()).json()).not.toHaveProperty('charge');
+    for (const wrong of [
+      { state: 'x' },
+      { questions: {} },
+      { questions: { a: { type: 'noul' } } },
+      { questions: asking('[[charge -1]]') },
+      { questions: { a: { type: 'noul', instructions: 'x', weight: 1 } } },
+      { stream: true },
+    ]) {
       expect((await decide(wrong)).status).toBe(400);
     }
   });

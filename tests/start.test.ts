@@ -9,8 +9,10 @@ describe('on a database that is named', () => {
     const gateways = await Promise.all(
       Array.from({ length: 4 }, () => startGateway({ DATABASE_URL: database.url })),
     );
-    for (const gateway of gateways) expect(gateway.output()).not.toContain('svc_sk_');
-    expect([...(await database.sql`select count(*)::int as count from accounts`)]).toEqual([{ count: 0 }]);
+    for (const gateway of gateways) expect(gateway.output()).not.toMatch(/svc_sk_|Password|demo@/);
+    const [made] = await database.sql`
+      select (select count(*)::int from accounts) as accounts, (select count(*)::int from users) as users`;
+    expect(made).toEqual({ accounts: 0, users: 0 });
     expect(await Promise.all(gateways.map((gateway) => gateway.stop()))).toEqual([0, 0, 0, 0]);
     await database.close();
   });
@@ -103,6 +105,28 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     [
       { TOLLGATE_ALLOW_UNSAFE: 'everything' },
       'TOLLGATE_ALLOW_UNSAFE must be one of fsync, full_page_writes, synchronous_commit, but is "everything".',
+    ],
+    [{ SIGN_UP: 'yes' }, 'SIGN_UP must be one of open, closed, but is "yes".'],
+    [
+      { TRUSTED_PROXIES: '10.0.0.0/8, proxy' },
+      'TRUSTED_PROXIES must be addresses or networks such as 10.0.0.0/8, separated by commas, but has "proxy".',
+    ],
+    [
+      { SMTP_URL: 'https://user:hunter2@mail.example.com' },
+      'SMTP_URL must have the form smtp://user:password@host:587 or smtps://….',
+    ],
+    [{ SMTP_URL_FILE: '/dev/null' }, 'SMTP_URL_FILE names "/dev/null", which is empty.'],
+    [
+      { SMTP_URL: 'smtp://mail.example.com', PUBLIC_URL: 'https://gateway.example.com' },
+      'With SMTP_URL set, MAIL_FROM must be the sender of mails, such as Tollgate <noreply@example.com>.',
+    ],
+    [
+      { SMTP_URL: 'smtp://mail.example.com', MAIL_FROM: 'Tollgate' },
+      'With SMTP_URL set, MAIL_FROM must be the sender of mails, such as Tollgate <noreply@example.com>.',
+    ],
+    [
+      { SMTP_URL: 'smtp://mail.example.com', MAIL_FROM: 'noreply@example.com' },
+      'With SMTP_URL set, PUBLIC_URL must be set too: links in mails lead there.',
     ],
   ] as [Record<string, string>, string][])('%j', async (environment, message) => {
     expect(await refusal(environment)).toBe(message);

@@ -5,13 +5,13 @@ import { dirname, join, relative } from 'node:path';
 import { errorTable } from '../src/errors.ts';
 
 const root = join(import.meta.dir, '..');
-const codeFolders = ['src', 'sandbox', 'scripts', 'bench', 'chaos', 'tests'];
+const codeFolders = ['src', 'sandbox', 'dashboard', 'scripts', 'bench', 'chaos', 'tests'];
 
 const files = codeFolders
   .flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
-  .filter((name) => /\.(ts|tsx|mjs)$/.test(name))
+  .filter((name) => /\.(ts|tsx|mjs)$/.test(name) && !name.startsWith('dashboard/dist/'))
   .map((name) => ({ name, text: readFileSync(join(root, name), 'utf8') }));
 const sources = files.filter(({ name }) => name.startsWith('src/'));
 
@@ -29,12 +29,14 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   pricing: ['lib'],
   keys: ['errors', 'lib'],
   users: ['lib'],
+  mail: [],
+  sessions: ['users', 'mail', 'errors', 'lib'],
   accounts: ['ledger', 'lib'],
   models: ['pricing', 'providers', 'errors', 'lib'],
   routing: ['models', 'pricing', 'providers', 'errors', 'lib'],
   inference: ['idempotency', 'ledger', 'routing', 'providers', 'pricing', 'keys', 'errors', 'lib'],
   idempotency: ['ledger', 'errors', 'lib'],
-  http: ['idempotency', 'inference', 'routing', 'keys', 'errors', 'lib'],
+  http: ['idempotency', 'inference', 'routing', 'keys', 'sessions', 'decisions', 'errors', 'lib'],
   chat: [
     'http',
     'idempotency',
@@ -50,8 +52,27 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   images: ['http', 'idempotency', 'inference', 'models', 'pricing', 'providers', 'routing', 'errors'],
   generations: ['http', 'ledger', 'errors', 'lib'],
   usage: ['errors', 'lib'],
-  decisions: ['errors', 'lib'],
+  decisions: ['sessions', 'providers', 'models', 'routing', 'errors', 'lib'],
+  console: [
+    'http',
+    'sessions',
+    'accounts',
+    'users',
+    'keys',
+    'generations',
+    'usage',
+    'models',
+    'pricing',
+    'routing',
+    'ledger',
+    'chat',
+    'endpoint',
+    'errors',
+    'lib',
+  ],
+  'sign-in': ['http', 'sessions', 'accounts', 'users', 'errors', 'lib'],
   endpoint: [
+    'sign-in',
     'chat',
     'idempotency',
     'images',
@@ -62,16 +83,22 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'pricing',
     'routing',
     'usage',
+    'users',
+    'sessions',
+    'decisions',
     'errors',
     'lib',
   ],
-  openapi: ['chat', 'images', 'generations', 'models', 'errors'],
+  openapi: ['chat', 'images', 'generations', 'models', 'http', 'errors'],
   operations: ['http', 'demo', 'config', 'lib'],
-  'start-page': [],
-  demo: ['accounts', 'keys', 'lib'],
-  routes: ['endpoint', 'openapi', 'operations', 'start-page', 'http', 'errors', 'lib'],
+  dashboard: ['http', 'errors', 'lib'],
+  demo: ['accounts', 'users', 'keys', 'lib'],
+  routes: ['endpoint', 'console', 'openapi', 'operations', 'dashboard', 'http', 'errors', 'lib'],
   main: [
     'routes',
+    'sessions',
+    'usage',
+    'decisions',
     'http',
     'providers',
     'idempotency',
@@ -85,11 +112,11 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'config',
     'lib',
   ],
-  cli: ['main', 'accounts', 'keys', 'users', 'ledger', 'models', 'database', 'config', 'lib'],
+  cli: ['main', 'accounts', 'keys', 'users', 'sessions', 'ledger', 'models', 'database', 'config', 'lib'],
 };
 
 function partOf(name: string): string {
-  if (name.endsWith('/handler.ts')) return 'endpoint';
+  if (name.endsWith('/handler.ts') && !name.startsWith('src/console/')) return 'endpoint';
   return name.split('/')[1]?.replace(/\.ts$/, '') ?? '';
 }
 
@@ -103,7 +130,9 @@ test('imports point one way', () => {
   const wrong = sources.flatMap((file) => {
     const part = partOf(file.name);
     const isAllowed = (target: string) =>
-      target.startsWith('src/') && (partOf(target) === part || mayImport[part]?.includes(partOf(target)));
+      // The gateway builds the app that it serves.
+      (part === 'dashboard' && /^dashboard\/build[./]/.test(target)) ||
+      (target.startsWith('src/') && (partOf(target) === part || mayImport[part]?.includes(partOf(target))));
     return importsOf(file)
       .filter((target) => !isAllowed(target))
       .map((target) => `${file.name} imports ${target}`);
@@ -129,6 +158,20 @@ test('the sandbox stands alone, as a provider would', () => {
   expect(wrong).toEqual([]);
 });
 
+test('the dashboard shares nothing with the server but the types of the contract', () => {
+  const contract = /^import type [^;]*'(?:\.\.\/)+src\/console\/(?:operator-)?contract\.ts';$/;
+  const wrong = files
+    .filter(({ name }) => name.startsWith('dashboard/'))
+    .flatMap(({ name, text }) =>
+      [...text.matchAll(/^(?:import|export)\b[^;]*'((?:\.\.\/)+[^']*)';$/gm)]
+        .filter(
+          ([line, from = '']) => !join(dirname(name), from).startsWith('dashboard/') && !contract.test(line),
+        )
+        .map(([line]) => `${name}: ${line}`),
+    );
+  expect(wrong).toEqual([]);
+});
+
 test('the rule of imports has no circle, so "one way" means something', () => {
   const visit = (part: string, path: readonly string[]): string[] =>
     path.includes(part)
@@ -142,6 +185,8 @@ test('the environment is read in config.ts only', () => {
     ({ name, text }) =>
       name !== 'src/config.ts' &&
       !name.startsWith('tests/') &&
+      // What is replaced by a word in the scripts that browsers get, and what people are shown to copy.
+      !['dashboard/build/bundle.ts', 'dashboard/kit/code-samples.ts'].includes(name) &&
       /process\.env|Bun\.env|import\.meta\.env/.test(text),
   );
   expect(readers.map(({ name }) => name)).toEqual([]);
@@ -179,6 +224,7 @@ test('SQL gets its values as parameters: no template builds a statement from tex
     'src/ledger/audit.ts',
     'src/ledger/commit.ts',
     'src/ledger/ledger.ts',
+    'src/sessions/dialect.ts',
   ]);
 });
 

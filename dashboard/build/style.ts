@@ -1,0 +1,36 @@
+/** The style: Tailwind's own compiler, given every word of the sources that could be one of its classes. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { compile } from 'tailwindcss';
+import { candidatesIn } from './candidates.ts';
+
+export async function compileStyle(
+  folder: string,
+): Promise<{ name: string; bytes: Uint8Array<ArrayBuffer> }> {
+  const source = join(folder, 'styles/app.css');
+  const compiler = await compile(readFileSync(source, 'utf8'), {
+    base: dirname(source),
+    loadStylesheet: async (id, base) => {
+      const path = Bun.resolveSync(id === 'tailwindcss' ? 'tailwindcss/index.css' : id, base);
+      return { path, base: dirname(path), content: readFileSync(path, 'utf8') };
+    },
+  });
+  const css = compiler.build(candidatesOf(folder));
+  const { outputs } = await Bun.build({
+    entrypoints: ['/app.css'],
+    files: { '/app.css': css },
+    minify: true,
+    target: 'browser',
+  });
+  const [output] = outputs;
+  if (output === undefined) throw new Error('The style is empty.');
+  const bytes = new Uint8Array(await output.arrayBuffer());
+  return { name: `app-${Bun.hash(bytes).toString(36)}.css`, bytes };
+}
+
+function candidatesOf(folder: string): string[] {
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => /\.tsx?$/.test(name) && !/^(build|dist)\b/.test(name),
+  );
+  return [...new Set(sources.flatMap((name) => candidatesIn(readFileSync(join(folder, name), 'utf8'))))];
+}

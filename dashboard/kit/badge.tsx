@@ -1,0 +1,61 @@
+import type { ReactNode } from 'react';
+import { classNames } from './class-names.ts';
+
+export type BadgeTone = 'plain' | 'accent' | 'good' | 'warn' | 'bad';
+
+const tones: Readonly<Record<BadgeTone, string>> = {
+  plain: 'bg-sunken text-ink-soft',
+  accent: 'bg-accent-soft text-accent-text',
+  good: 'bg-good-soft text-good',
+  warn: 'bg-warn-soft text-warn',
+  bad: 'bg-bad-soft text-bad',
+};
+
+export function Badge({
+  tone = 'plain',
+  hasDot = false,
+  children,
+}: Readonly<{ tone?: BadgeTone; hasDot?: boolean; children: ReactNode }>) {
+  return (
+    <span
+      className={classNames(
+        'inline-flex items-center gap-1.5 rounded-full px-2 py-0.5 text-xs font-medium whitespace-nowrap',
+        tones[tone],
+      )}
+    >
+      {hasDot && <span aria-hidden className="size-1.5 rounded-full bg-current" />}
+      {children}
+    </span>
+  );
+}
+
+/** The states that the API names, each with its words and its colour. */
+const statuses = new Map<string, Readonly<{ tone: BadgeTone; label: string }>>([
+  ['processing', { tone: 'accent', label: 'In progress' }],
+  ['pending', { tone: 'accent', label: 'In progress' }],
+  ['in_progress', { tone: 'accent', label: 'In progress' }],
+  ['completed', { tone: 'good', label: 'Completed' }],
+  ['succeeded', { tone: 'good', label: 'Succeeded' }],
+  ['failed', { tone: 'bad', label: 'Failed' }],
+  ['cancelled', { tone: 'plain', label: 'Cancelled' }],
+  ['active', { tone: 'good', label: 'Active' }],
+  ['replaced', { tone: 'warn', label: 'Replaced' }],
+  ['revoked', { tone: 'plain', label: 'Revoked' }],
+  ['expired', { tone: 'plain', label: 'Expired' }],
+  ['suspended', { tone: 'bad', label: 'Suspended' }],
+  ['closed', { tone: 'good', label: 'Closed' }],
+  ['half_open', { tone: 'warn', label: 'Half open' }],
+  ['open', { tone: 'bad', label: 'Open' }],
+  ['alive', { tone: 'good', label: 'Alive' }],
+  ['stopped', { tone: 'plain', label: 'Stopped' }],
+  ['lost', { tone: 'bad', label: 'Lost' }],
+]);
+
+export function StatusBadge({ status }: Readonly<{ status: string }>) {
+  const { tone, label } = statuses.get(status) ?? { tone: 'plain', label: status.replaceAll('_', ' ') };
+  return (
+    <Badge tone={tone} hasDot>
+      {label}
+    </Badge>
+  );
+}

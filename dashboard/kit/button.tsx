@@ -1,0 +1,103 @@
+import { Link, type LinkProps } from '@tanstack/react-router';
+import { LoaderCircle, type LucideIcon } from 'lucide-react';
+import type { ButtonHTMLAttributes, MouseEvent, ReactNode } from 'react';
+import { classNames } from './class-names.ts';
+
+export type ButtonVariant = 'primary' | 'secondary' | 'quiet' | 'danger';
+export type ButtonSize = 'medium' | 'small';
+
+const variants: Readonly<Record<ButtonVariant, string>> = {
+  primary: 'bg-accent text-accent-ink hover:bg-accent-strong border-transparent shadow-card',
+  secondary: 'bg-surface text-ink border-line hover:bg-hover shadow-card',
+  quiet: 'bg-transparent text-ink-soft border-transparent hover:bg-hover hover:text-ink',
+  danger: 'bg-bad-solid text-white border-transparent hover:bg-bad-solid-strong shadow-card',
+};
+
+const sizes: Readonly<Record<ButtonSize, string>> = {
+  medium: 'h-9 px-3.5 text-sm',
+  small: 'h-7.5 px-2.5 text-[0.8125rem]',
+};
+
+export function buttonClass(variant: ButtonVariant = 'secondary', size: ButtonSize = 'medium'): string {
+  return classNames(
+    'relative inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap',
+    'transition-colors duration-100 disabled:pointer-events-none disabled:opacity-50',
+    variants[variant],
+    sizes[size],
+  );
+}
+
+type Looks = Readonly<{ variant?: ButtonVariant; size?: ButtonSize; icon?: LucideIcon; children: ReactNode }>;
+
+type ButtonProps = Looks &
+  Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'children' | 'onClick'> &
+  Readonly<{
+    /** May take its time: what it returns is not waited for, so it must deal with its own failures. */
+    onClick?: (event: MouseEvent<HTMLButtonElement>) => unknown;
+    /** While what was asked for is under way: the button keeps its width and cannot be pressed again. */
+    isBusy?: boolean;
+  }>;
+
+export function Button({
+  variant,
+  size,
+  icon: Icon,
+  isBusy = false,
+  disabled,
+  className,
+  children,
+  type = 'button',
+  ...rest
+}: ButtonProps) {
+  return (
+    <button
+      type={type}
+      disabled={disabled || isBusy}
+      aria-busy={isBusy || undefined}
+      className={classNames(buttonClass(variant, size), className)}
+      {...rest}
+    >
+      {isBusy && (
+        <span className="absolute inset-0 grid place-items-center">
+          <LoaderCircle aria-hidden className="size-4 animate-spin" />
+        </span>
+      )}
+      <span className={classNames('inline-flex items-center gap-1.5', isBusy && 'opacity-0')}>
+        {Icon !== undefined && <Icon aria-hidden className="-ml-0.5 size-4" />}
+        {children}
+      </span>
+    </button>
+  );
+}
+
+/** Looks like a button and is a link, because it leads somewhere. */
+export function LinkButton({
+  variant,
+  size,
+  icon: Icon,
+  children,
+  ...link
+}: Looks & Pick<LinkProps, 'to' | 'params' | 'search'>) {
+  return (
+    <Link {...link} className={buttonClass(variant, size)}>
+      {Icon !== undefined && <Icon aria-hidden className="-ml-0.5 size-4" />}
+      {children}
+    </Link>
+  );
+}
+
+/** The same for an address outside of the app, such as a file. */
+export function AnchorButton({
+  variant,
+  size,
+  icon: Icon,
+  children,
+  ...anchor
+}: Looks & Readonly<{ href: string; download?: string | boolean }>) {
+  return (
+    <a {...anchor} className={buttonClass(variant, size)}>
+      {Icon !== undefined && <Icon aria-hidden className="-ml-0.5 size-4" />}
+      {children}
+    </a>
+  );
+}

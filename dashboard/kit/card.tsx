@@ -1,0 +1,48 @@
+import type { ReactNode } from 'react';
+import { classNames } from './class-names.ts';
+
+type CardProps = Readonly<{
+  title?: ReactNode;
+  description?: ReactNode;
+  actions?: ReactNode;
+  footer?: ReactNode;
+  /** For content that brings its own space, such as a table. */
+  isFlush?: boolean;
+  className?: string;
+  children: ReactNode;
+}>;
+
+export function Card({
+  title,
+  description,
+  actions,
+  footer,
+  isFlush = false,
+  className,
+  children,
+}: CardProps) {
+  const hasHead = title !== undefined || actions !== undefined;
+  return (
+    <section
+      className={classNames('min-w-0 rounded-lg border border-line bg-surface shadow-card', className)}
+    >
+      {hasHead && (
+        <header className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b border-line px-4 py-3 sm:px-5">
+          <div className="min-w-0">
+            {title !== undefined && <h2 className="font-semibold">{title}</h2>}
+            {description !== undefined && (
+              <p className="mt-0.5 text-[0.8125rem] text-ink-soft">{description}</p>
+            )}
+          </div>
+          {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+        </header>
+      )}
+      <div className={isFlush ? 'overflow-clip rounded-b-lg' : 'p-4 sm:p-5'}>{children}</div>
+      {footer !== undefined && (
+        <footer className="flex flex-wrap items-center justify-end gap-2 border-t border-line px-4 py-3 sm:px-5">
+          {footer}
+        </footer>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,117 @@
+/**
+ * A chat request as code to copy: the very same request, in three languages. The key is never part of it: the code
+ * reads it from the environment.
+ */
+export type ChatRequestBody = Readonly<Record<string, unknown>>;
+
+export const keyVariable = 'TOLLGATE_API_KEY';
+
+const longestLine = 90;
+const step = '  ';
+const pythonStep = '    ';
+
+export function curlOf(apiOrigin: string, request: ChatRequestBody, key = `$${keyVariable}`): string {
+  const flags = request.stream === true ? ' -N' : '';
+  return [
+    `curl${flags} ${apiOrigin}/v1/chat/completions \\`,
+    `${step}-H "Authorization: Bearer ${key}" \\`,
+    `${step}-H "Content-Type: application/json" \\`,
+    // A quoted here-document takes the body as it is: no character needs escaping and no length is too long.
+    `${step}--data-binary @- <<'JSON'`,
+    bodyText(request),
+    'JSON',
+  ].join('\n');
+}
+
+/** On one line where it fits. */
+function bodyText(request: ChatRequestBody): string {
+  const text = JSON.stringify(request);
+  return text.length <= longestLine ? text : JSON.stringify(request, null, 2);
+}
+
+export function pythonOf(apiOrigin: string, request: ChatRequestBody): string {
+  const fields = Object.entries(request).map(
+    ([name, value]) => `${pythonStep}${name}=${pythonLiteral(value, pythonStep)},`,
+  );
+  return [
+    'import os',
+    '',
+    'from openai import OpenAI',
+    '',
+    `client = OpenAI(base_url=${JSON.stringify(`${apiOrigin}/v1`)}, api_key=os.environ["${keyVariable}"])`,
+    '',
+    `${request.stream === true ? 'stream' : 'completion'} = client.chat.completions.create(`,
+    ...fields,
+    ')',
+    ...pythonReading(request),
+  ].join('\n');
+}
+
+function pythonReading(request: ChatRequestBody): readonly string[] {
+  if (request.stream !== true) return ['', 'print(completion.choices[0].message)'];
+  const shown = hasTools(request)
+    ? 'print(chunk.choices[0].delta)'
+    : 'print(chunk.choices[0].delta.content or "", end="", flush=True)';
+  return ['', 'for chunk in stream:', `${pythonStep}if chunk.choices:`, `${pythonStep}${pythonStep}${shown}`];
+}
+
+export function typescriptOf(apiOrigin: string, request: ChatRequestBody): string {
+  const origin = typescriptLiteral(`${apiOrigin}/v1`, '');
+  const isStream = request.stream === true;
+  return [
+    "import OpenAI from 'openai';",
+    '',
+    `const client = new OpenAI({ baseURL: ${origin}, apiKey: process.env.${keyVariable} });`,
+    '',
+    `const ${isStream ? 'stream' : 'completion'} = await client.chat.completions.create(${typescriptLiteral(request, '')});`,
+    '',
+    ...typescriptReading(request),
+  ].join('\n');
+}
+
+function typescriptReading(request: ChatRequestBody): readonly string[] {
+  if (request.stream !== true) return ['console.log(completion.choices[0]?.message);'];
+  const shown = hasTools(request)
+    ? 'console.log(JSON.stringify(chunk.choices[0]?.delta));'
+    : "process.stdout.write(chunk.choices[0]?.delta.content ?? '');";
+  return ['for await (const chunk of stream) {', `${step}${shown}`, '}'];
+}
+
+function hasTools(request: ChatRequestBody): boolean {
+  return request.tools !== undefined;
+}
+
+/** Texts of JSON are texts of Python and of TypeScript; names, lists and the words for nothing, yes and no differ. */
+function pythonLiteral(value: unknown, margin: string): string {
+  if (value === null || value === undefined) return 'None';
+  if (value === true) return 'True';
+  if (value === false) return 'False';
+  return literal(value, margin, pythonStep, pythonLiteral, (name) => JSON.stringify(name));
+}
+
+function typescriptLiteral(value: unknown, margin: string): string {
+  return literal(value, margin, step, typescriptLiteral, typescriptName);
+}
+
+function typescriptName(name: string): string {
+  // Written plainly, this one name would not become a field but the prototype.
+  if (name === '__proto__') return '["__proto__"]';
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+}
+
+function literal(
+  value: unknown,
+  margin: string,
+  indent: string,
+  inner: (value: unknown, margin: string) => string,
+  nameOf: (name: string) => string,
+): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const deeper = `${margin}${indent}`;
+  const parts = Array.isArray(value)
+    ? value.map((item: unknown) => inner(item, deeper))
+    : Object.entries(value).map(([name, item]) => `${nameOf(name)}: ${inner(item, deeper)}`);
+  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
+  if (parts.length === 0) return `${open}${close}`;
+  return `${open}\n${parts.map((part) => `${deeper}${part},\n`).join('')}${margin}${close}`;
+}

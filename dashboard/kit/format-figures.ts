@@ -1,0 +1,89 @@
+/** Counts, shares, lengths of time and points in time, as text. */
+const counts = new Intl.NumberFormat('en-US');
+const shortCounts = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+
+export function formatCount(count: number): string {
+  return counts.format(count);
+}
+
+/** `1.2K`, for the axes of charts. */
+export function formatCountShort(count: number): string {
+  return shortCounts.format(count);
+}
+
+/** A share from 0 to 1 as per cent. It says 100 % only when it is all, and 0 % only when it is nothing. */
+export function formatShare(share: number): string {
+  const percent = Math.round(share * 1000) / 10;
+  if (percent >= 100 && share < 1) return '99.9 %';
+  if (percent <= 0 && share > 0) return '0.1 %';
+  return `${percent} %`;
+}
+
+export function formatDuration(durationMs: number): string {
+  if (durationMs < 1_000) return `${Math.round(durationMs)} ms`;
+  if (durationMs < 59_995) return `${(durationMs / 1_000).toFixed(2)} s`;
+  const seconds = Math.round(durationMs / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 1_440) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const hours = Math.round(minutes / 60);
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** `2025-03-01 14:05:09 UTC`: the same for everyone. */
+export function formatUtc(instant: Date): string {
+  return `${instant.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+export type TimeStyle = 'moment' | 'exact' | 'brief' | 'date';
+
+const styles: Readonly<Record<TimeStyle, Intl.DateTimeFormatOptions>> = {
+  moment: { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' },
+  exact: {
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  },
+  /** For long lists, where the year stands in the title. */
+  brief: { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', second: '2-digit' },
+  date: { day: 'numeric', month: 'short', year: 'numeric' },
+};
+
+/** In the viewer's own zone, unless another is named. */
+export function formatTime(instant: Date, style: TimeStyle, timeZone?: string): string {
+  return new Intl.DateTimeFormat('en-GB', {
+    ...styles[style],
+    hourCycle: 'h23',
+    ...(timeZone === undefined ? {} : { timeZone }),
+  }).format(instant);
+}
+
+const steps: readonly [unit: Intl.RelativeTimeFormatUnit, lengthMs: number][] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+];
+const distances = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+
+/** `5 minutes ago`, `in 3 days`, and from a month on null: then a date says more. */
+export function formatDistance(instant: Date, now: Date): string | null {
+  const distanceMs = instant.getTime() - now.getTime();
+  if (Math.abs(distanceMs) > 30 * 86_400_000) return null;
+  const step = steps.find(([, lengthMs]) => Math.abs(distanceMs) >= lengthMs);
+  if (step === undefined) return distanceMs > 0 ? 'in a moment' : 'just now';
+  const [unit, lengthMs] = step;
+  return distances.format(Math.trunc(distanceMs / lengthMs), unit);
+}
+
+/** A day of the API (`YYYY-MM-DD`, in UTC) as `1 Mar` or `1 Mar 2025`. It is no instant and belongs to no zone. */
+export function formatDay(day: string, hasYear = false): string {
+  return new Intl.DateTimeFormat('en-GB', {
+    day: 'numeric',
+    month: 'short',
+    ...(hasYear ? { year: 'numeric' } : {}),
+    timeZone: 'UTC',
+  }).format(new Date(`${day}T00:00:00Z`));
+}

@@ -1,0 +1,74 @@
+/** The frame of every page: its title in the window and on the page, what it is about, and what can be done here. */
+import { Link, type LinkProps, useRouterState } from '@tanstack/react-router';
+import { ChevronLeft } from 'lucide-react';
+import { type ReactNode, useEffect, useRef } from 'react';
+import { classNames } from './class-names.ts';
+
+type PageProps = Readonly<{
+  title: string;
+  /** Shown in place of the title where it is more than text. */
+  heading?: ReactNode;
+  description?: ReactNode;
+  actions?: ReactNode;
+  /** The page above this one. */
+  back?: Readonly<{ to: LinkProps['to']; label: string }>;
+  /** For a page that is one thing in the middle. */
+  isCentered?: boolean;
+  children: ReactNode;
+}>;
+
+/** Where the reader is known to be: only a move away from there moves the focus, unless the new page took it itself. */
+let knownPath: string | null = null;
+let hasMoved = false;
+
+export function Page(props: PageProps) {
+  const { title, heading, description, actions, back, isCentered = false, children } = props;
+  const headingRef = useRef<HTMLHeadingElement>(null);
+  // The page that is on the screen, which on the way to another one is not yet that of the address.
+  const path = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname });
+  useEffect(() => {
+    if (path === undefined) return;
+    const isMove = knownPath !== null && knownPath !== path;
+    hasMoved ||= isMove;
+    knownPath = path;
+    // A page that is made anew, now with its data, takes the focus of the one before with it.
+    const isFocusLost = hasMoved && document.activeElement === document.body;
+    const isInForm = document.activeElement?.matches('main :is(input, textarea, select)') ?? false;
+    if ((isMove && !isInForm) || isFocusLost) headingRef.current?.focus({ preventScroll: true });
+  }, [path]);
+  return (
+    <>
+      <title>{`${title} · Tollgate`}</title>
+      <header className="mb-6">
+        {back !== undefined && (
+          <Link
+            to={back.to}
+            className="mb-2 -ml-1 inline-flex items-center gap-0.5 rounded text-[0.8125rem] text-ink-faint hover:text-ink"
+          >
+            <ChevronLeft aria-hidden className="size-4" />
+            {back.label}
+          </Link>
+        )}
+        <div
+          className={classNames(
+            'flex flex-wrap items-start gap-x-6 gap-y-4',
+            isCentered ? 'justify-center text-center' : 'justify-between',
+          )}
+        >
+          <div className="min-w-0">
+            <h1
+              ref={headingRef}
+              tabIndex={-1}
+              className="text-xl/7 font-semibold tracking-tight text-balance wrap-anywhere"
+            >
+              {heading ?? title}
+            </h1>
+            {description !== undefined && <p className="mt-1 max-w-2xl text-ink-soft">{description}</p>}
+          </div>
+          {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+        </div>
+      </header>
+      <div className="space-y-6">{children}</div>
+    </>
+  );
+}

@@ -1,0 +1,40 @@
+/** One figure with its name. Several stand in a `StatGroup`. */
+import type { ReactNode } from 'react';
+import { classNames } from './class-names.ts';
+import { Skeleton } from './skeleton.tsx';
+
+type StatProps = Readonly<{
+  label: ReactNode;
+  /** Undefined while it is being fetched: the space is kept. */
+  value: ReactNode | undefined;
+  hint?: ReactNode;
+  tone?: 'plain' | 'good' | 'warn' | 'bad';
+}>;
+
+const tones = { plain: '', good: 'text-good', warn: 'text-warn', bad: 'text-bad' } as const;
+
+export function Stat({ label, value, hint, tone = 'plain' }: StatProps) {
+  return (
+    <div className="min-w-0 px-4 shadow-[0_0_0_1px_var(--color-line)] py-4 sm:px-5">
+      <dt className="text-[0.8125rem] text-ink-soft">{label}</dt>
+      <dd
+        className={classNames(
+          'figures mt-1 text-xl/7 font-semibold tracking-tight wrap-anywhere',
+          tones[tone],
+        )}
+      >
+        {value === undefined ? <Skeleton className="my-1 h-5 w-24" /> : value}
+      </dd>
+      {hint !== undefined && <dd className="mt-0.5 text-xs text-ink-faint">{hint}</dd>}
+    </div>
+  );
+}
+
+/** The lines around the figures fall into the gaps between them, however many fit into a row. */
+export function StatGroup({ children }: Readonly<{ children: ReactNode }>) {
+  return (
+    <dl className="grid grid-cols-[repeat(auto-fit,minmax(10.5rem,1fr))] gap-px overflow-hidden rounded-lg border border-line bg-surface shadow-card">
+      {children}
+    </dl>
+  );
+}

@@ -1,0 +1,213 @@
+/**
+ * A table of rows, described by its columns. On a narrow screen each row becomes a block of its own, with the column's
+ * name before each value.
+ */
+import { Link, type LinkProps } from '@tanstack/react-router';
+import type { MouseEvent as ReactMouseEvent, ReactNode } from 'react';
+import { classNames } from './class-names.ts';
+import { Skeleton } from './skeleton.tsx';
+
+export type Column<Row> = Readonly<{
+  /** Names the column for React and tests. */
+  key: string;
+  header: ReactNode;
+  cell: (row: Row) => ReactNode;
+  align?: 'left' | 'right';
+  /** Such as `w-32`; the rest share what is left. */
+  width?: string;
+  /** Stands alone at the top of a narrow row, without its name: what the row is called, or its buttons. */
+  isBare?: boolean;
+  /** Stands in the upper corner of a narrow row: one small button, such as that of a menu. */
+  isCorner?: boolean;
+  /** Left out where there is no room for all columns. */
+  isOptional?: boolean;
+}>;
+
+type TableProps<Row> = Readonly<{
+  /** What the table shows, for those who do not see what stands around it. */
+  caption: string;
+  columns: readonly Column<Row>[];
+  /** Undefined while they are being fetched: as many lines as `expectedRows` keep the space. */
+  rows: readonly Row[] | undefined;
+  rowKey: (row: Row) => string;
+  /** Makes the whole row lead to its page. The first column becomes the link's text. */
+  rowLink?: (row: Row) => Pick<LinkProps, 'to' | 'params' | 'search'>;
+  expectedRows?: number;
+  /** In place of the rows when there are none. */
+  empty?: ReactNode;
+  /** The totals, one cell for each column. */
+  footer?: readonly ReactNode[];
+  isDimmed?: boolean;
+}>;
+
+export function Table<Row>(props: TableProps<Row>) {
+  const {
+    caption,
+    columns,
+    rows,
+    rowKey,
+    rowLink,
+    expectedRows = 5,
+    empty,
+    footer,
+    isDimmed = false,
+  } = props;
+  if (rows !== undefined && rows.length === 0 && empty !== undefined) return empty;
+  return (
+    // Where nothing has to scroll sideways, the head stays in sight while the page scrolls.
+    <div className="md:max-xl:overflow-x-auto">
+      <table
+        aria-busy={rows === undefined || undefined}
+        className={classNames(
+          'w-full border-separate border-spacing-0 text-left transition-opacity max-md:block',
+          isDimmed && 'opacity-60',
+        )}
+      >
+        <caption className="sr-only">{caption}</caption>
+        <thead className="max-md:sr-only">
+          <tr>
+            {columns.map((column) => (
+              <th
+                key={column.key}
+                scope="col"
+                className={classNames(
+                  'sticky top-0 z-10 border-b border-line max-xl:static bg-sunken px-4 py-2 text-xs font-medium whitespace-nowrap text-ink-faint first:pl-5 last:pr-5',
+                  column.align === 'right' && 'text-right',
+                  column.isOptional && 'max-xl:hidden',
+                  column.width,
+                )}
+              >
+                {column.header}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody className="max-md:block">
+          {rows === undefined
+            ? Array.from({ length: expectedRows }, (_, at) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same and never move.
+                <SkeletonRow key={at} columns={columns} />
+              ))
+            : rows.map((row) => (
+                <TableRow
+                  key={rowKey(row)}
+                  row={row}
+                  columns={columns}
+                  link={rowLink === undefined ? null : rowLink(row)}
+                />
+              ))}
+        </tbody>
+        {footer !== undefined && rows !== undefined && (
+          <tfoot className="max-md:block md:[&_td]:border-t md:[&_td]:border-line">
+            <tr className="group/row bg-sunken font-medium max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-t max-md:border-line max-md:px-4 max-md:py-3">
+              {columns.map((column, at) =>
+                footer[at] === undefined || footer[at] === null ? (
+                  <td
+                    key={column.key}
+                    className={classNames('max-md:hidden', column.isOptional && 'max-xl:hidden')}
+                  />
+                ) : (
+                  <Cell key={column.key} column={column}>
+                    {footer[at]}
+                  </Cell>
+                ),
+              )}
+            </tr>
+          </tfoot>
+        )}
+      </table>
+    </div>
+  );
+}
+
+const rowClass =
+  'group/row border-line transition-colors max-md:relative max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-b max-md:px-4 max-md:py-3 max-md:last:border-b-0 md:h-11';
+
+type TableRowProps<Row> = Readonly<{
+  row: Row;
+  columns: readonly Column<Row>[];
+  link: Pick<LinkProps, 'to' | 'params' | 'search'> | null;
+}>;
+
+function TableRow<Row>({ row, columns, link }: TableRowProps<Row>) {
+  return (
+    // The keyboard has the link in the first cell.
+    <tr
+      onClick={link === null ? undefined : followLink}
+      className={classNames(
+        rowClass,
+        link !== null && 'cursor-pointer hover:bg-hover/60 has-[a:focus-visible]:bg-hover/60',
+      )}
+    >
+      {columns.map((column, at) => (
+        <Cell key={column.key} column={column}>
+          {at === 0 && link !== null ? (
+            <Link {...link} className="rounded font-medium text-ink hover:underline hover:underline-offset-2">
+              {column.cell(row)}
+            </Link>
+          ) : (
+            column.cell(row)
+          )}
+        </Cell>
+      ))}
+    </tr>
+  );
+}
+
+/** A press anywhere in the row is one on its link, with the same keys held, unless it was on something else to press. */
+function followLink(event: ReactMouseEvent<HTMLTableRowElement>): void {
+  const isOnControl =
+    event.target instanceof Element &&
+    event.target.closest('a, button, input, select, label, [role="menu"]') !== null;
+  const isSelecting = (getSelection()?.toString() ?? '') !== '';
+  if (isOnControl || isSelecting) return;
+  const { ctrlKey, metaKey, shiftKey, altKey } = event;
+  const press = new MouseEvent('click', {
+    bubbles: true,
+    cancelable: true,
+    ctrlKey,
+    metaKey,
+    shiftKey,
+    altKey,
+  });
+  event.currentTarget.querySelector('a')?.dispatchEvent(press);
+}
+
+function Cell<Row>({ column, children }: Readonly<{ column: Column<Row>; children: ReactNode }>) {
+  const { align, isBare = false, isCorner = false, isOptional = false } = column;
+  const isNamed = !isBare && !isCorner;
+  return (
+    <td
+      className={classNames(
+        'border-line px-4 py-2 align-middle first:pl-5 last:pr-5 md:border-b md:group-last/row:border-b-0',
+        'max-md:px-0 max-md:py-0 max-md:first:pl-0 max-md:last:pr-0',
+        align === 'right' && 'md:text-right',
+        isOptional && 'max-xl:hidden',
+        isBare && 'max-md:col-span-2 max-md:block max-md:pr-10',
+        isCorner && 'max-md:absolute max-md:top-2 max-md:right-2.5',
+        isNamed && 'max-md:block max-md:min-w-0',
+      )}
+    >
+      {isNamed && (
+        <span aria-hidden className="block text-xs text-ink-faint md:hidden">
+          {column.header}
+        </span>
+      )}
+      <span className="min-w-0 wrap-anywhere">{children}</span>
+    </td>
+  );
+}
+
+function SkeletonRow<Row>({ columns }: Readonly<{ columns: readonly Column<Row>[] }>) {
+  return (
+    <tr className={rowClass}>
+      {columns.map((column) => (
+        <Cell key={column.key} column={column}>
+          <Skeleton
+            className={classNames('inline-block h-3.5 w-20 max-w-full align-middle', column.isBare && 'w-36')}
+          />
+        </Cell>
+      ))}
+    </tr>
+  );
+}

@@ -1,0 +1,50 @@
+import { ChevronsUpDown } from 'lucide-react';
+import { useChosenAccount, useMe } from '../api/session.ts';
+import { Badge } from '../kit/badge.tsx';
+import { Menu, MenuChoice, MenuLabel } from '../kit/menu.tsx';
+
+/** The name of the account, and a choice for those who have several. */
+export function AccountSwitcher() {
+  const { accounts } = useMe();
+  const [account, choose] = useChosenAccount();
+  if (account === null) return <div className="h-2" />;
+  const face = (
+    <>
+      <span
+        aria-hidden
+        className="grid size-6 shrink-0 place-items-center rounded bg-accent-soft text-xs font-semibold text-accent-text uppercase"
+      >
+        {account.name.trim().slice(0, 1) || '?'}
+      </span>
+      <span className="min-w-0 flex-1 truncate font-medium">{account.name}</span>
+      {account.is_suspended && <Badge tone="bad">Suspended</Badge>}
+    </>
+  );
+  if (accounts.length === 1)
+    return <div className="mx-3 mb-3 flex h-9 items-center gap-2.5 px-2.5">{face}</div>;
+  return (
+    <div className="mx-3 mb-3">
+      <Menu
+        align="start"
+        trigger={
+          <button
+            type="button"
+            className="flex h-9 w-full items-center gap-2.5 rounded-md border border-line bg-surface px-2 text-left shadow-card hover:bg-hover"
+          >
+            <span className="sr-only">Account:</span>
+            {face}
+            <ChevronsUpDown aria-hidden className="size-4 shrink-0 text-ink-faint" />
+          </button>
+        }
+      >
+        <MenuLabel>Accounts</MenuLabel>
+        <MenuChoice
+          label="Account"
+          value={account.id}
+          options={accounts.map(({ id, name }) => ({ value: id, label: name }))}
+          onChange={choose}
+        />
+      </Menu>
+    </div>
+  );
+}

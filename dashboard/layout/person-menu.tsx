@@ -1,0 +1,56 @@
+import { useNavigate } from '@tanstack/react-router';
+import { BookOpen, ChevronsUpDown, CircleUser, LogOut } from 'lucide-react';
+import { problemOf } from '../api/problem.ts';
+import { signOut, useMe } from '../api/session.ts';
+import { Menu, MenuAnchor, MenuItem, MenuLabel, MenuLink, MenuSeparator } from '../kit/menu.tsx';
+import { showToast } from '../kit/toast.tsx';
+
+export function PersonMenu() {
+  const { user } = useMe();
+  const navigate = useNavigate();
+  const leave = async () => {
+    try {
+      await signOut(() => navigate({ to: '/sign-in' }));
+    } catch (error) {
+      showToast('bad', problemOf(error).message);
+    }
+  };
+  return (
+    <Menu
+      align="start"
+      side="top"
+      trigger={
+        <button
+          type="button"
+          className="flex w-full items-center gap-2.5 rounded-md px-2 py-1.5 text-left hover:bg-hover"
+        >
+          <span
+            aria-hidden
+            className="grid size-7 shrink-0 place-items-center rounded-full bg-hover text-xs font-semibold text-ink-soft uppercase"
+          >
+            {(user.name || user.email).slice(0, 1)}
+          </span>
+          <span className="min-w-0 flex-1">
+            <span className="block truncate text-[0.8125rem]/4 font-medium">{user.name || user.email}</span>
+            {user.name !== '' && (
+              <span className="block truncate text-xs/4 text-ink-faint">{user.email}</span>
+            )}
+          </span>
+          <ChevronsUpDown aria-hidden className="size-4 shrink-0 text-ink-faint" />
+        </button>
+      }
+    >
+      <MenuLabel>{user.email}</MenuLabel>
+      <MenuLink to="/account" icon={CircleUser}>
+        Your sign-in
+      </MenuLink>
+      <MenuAnchor href="/docs" icon={BookOpen}>
+        API reference
+      </MenuAnchor>
+      <MenuSeparator />
+      <MenuItem icon={LogOut} onSelect={leave}>
+        Sign out
+      </MenuItem>
+    </Menu>
+  );
+}

@@ -1,0 +1,51 @@
+import { Link } from '@tanstack/react-router';
+import { useChosenAccount, useMe } from '../api/session.ts';
+import { AccountSwitcher } from './account-switcher.tsx';
+import { accountDestinations, type Destination, operatorDestinations } from './navigation.ts';
+import { PersonMenu } from './person-menu.tsx';
+import { ThemeSwitch } from './theme-switch.tsx';
+
+/** The same on a wide screen and in the drawer of a narrow one. */
+export function Sidebar() {
+  const { user } = useMe();
+  const [account] = useChosenAccount();
+  return (
+    <div className="flex min-h-0 flex-1 flex-col">
+      <AccountSwitcher />
+      <nav aria-label="Pages" className="min-h-0 flex-1 overflow-y-auto px-3 pb-4">
+        {account !== null && <Destinations list={accountDestinations} />}
+        {user.is_operator && (
+          <>
+            <p className="px-2.5 pt-5 pb-1.5 text-2xs font-medium tracking-wide text-ink-faint uppercase">
+              Operator
+            </p>
+            <Destinations list={operatorDestinations} />
+          </>
+        )}
+      </nav>
+      <div className="space-y-2 border-t border-line p-3">
+        <ThemeSwitch />
+        <PersonMenu />
+      </div>
+    </div>
+  );
+}
+
+function Destinations({ list }: Readonly<{ list: readonly Destination[] }>) {
+  return (
+    <ul className="space-y-px">
+      {list.map(({ to, label, icon: Icon }) => (
+        <li key={to}>
+          <Link
+            to={to}
+            activeOptions={{ exact: to === '/', includeSearch: false }}
+            className="flex h-8 items-center gap-2.5 rounded-md px-2.5 text-ink-soft transition-colors duration-100 hover:bg-hover hover:text-ink aria-[current=page]:bg-hover aria-[current=page]:font-medium aria-[current=page]:text-ink [&>svg]:aria-[current=page]:text-accent-text"
+          >
+            <Icon aria-hidden className="size-4 text-ink-faint" />
+            {label}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,19 @@
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { createRoot } from 'react-dom/client';
+import { whenSessionIsLost } from './api/client.ts';
+import { queryClient } from './api/query-client.ts';
+import { ToastRegion } from './kit/toast.tsx';
+import { router } from './router.tsx';
+import { goToSignIn } from './sign-in-address.ts';
+
+whenSessionIsLost(() => goToSignIn(router));
+
+const place = document.getElementById('app');
+if (place === null) throw new Error('The page has no place for the app.');
+createRoot(place).render(
+  <QueryClientProvider client={queryClient}>
+    <RouterProvider router={router} />
+    <ToastRegion />
+  </QueryClientProvider>,
+);

@@ -1,0 +1,118 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { get, post } from '../../api/client.ts';
+import { problemOf } from '../../api/problem.ts';
+import { Badge } from '../../kit/badge.tsx';
+import { Button } from '../../kit/button.tsx';
+import { Card } from '../../kit/card.tsx';
+import { ConfirmDialog } from '../../kit/confirm-dialog.tsx';
+import { ErrorState } from '../../kit/error-state.tsx';
+import { type Column, Table } from '../../kit/table.tsx';
+import { Time } from '../../kit/time.tsx';
+import { showToast } from '../../kit/toast.tsx';
+import { describeBrowser } from './describe-browser.ts';
+
+type Session = Readonly<{
+  id: string;
+  createdAt: string;
+  updatedAt: string;
+  expiresAt: string;
+  userAgent: string | null;
+  ipAddress: string | null;
+  isCurrent: boolean;
+}>;
+
+export const sessionsKey = ['sessions'];
+
+export function Sessions() {
+  const [isAsking, setAsking] = useState(false);
+  const queryClient = useQueryClient();
+  const sessions = useQuery({
+    queryKey: sessionsKey,
+    queryFn: ({ signal }) => get<Session[]>('/api/auth/list-sessions', { signal }),
+  });
+  const refresh = () => queryClient.invalidateQueries({ queryKey: sessionsKey });
+  const ending = useMutation({
+    mutationFn: (id: string) => post('/api/auth/revoke-session', { id }),
+    onSuccess: () => showToast('good', 'The session has ended.'),
+    onError: (error) => showToast('bad', problemOf(error).message),
+    onSettled: refresh,
+  });
+  const endOthers = async () => {
+    await post('/api/auth/revoke-other-sessions');
+    showToast('good', 'Your other sessions have ended.');
+    await refresh();
+  };
+  const hasOthers = sessions.data?.some(({ isCurrent }) => !isCurrent) ?? false;
+  return (
+    <Card
+      title="Sessions"
+      description="End those that you do not know, and change your password."
+      isFlush
+      actions={
+        <Button size="small" disabled={!hasOthers} onClick={() => setAsking(true)}>
+          End all others
+        </Button>
+      }
+    >
+      {sessions.data === undefined && sessions.isError ? (
+        <ErrorState error={sessions.error} onRetry={sessions.refetch} />
+      ) : (
+        <Table
+          caption="Your sessions"
+          columns={columnsOf((id) => ending.mutate(id), ending.isPending ? ending.variables : null)}
+          rows={sessions.data}
+          rowKey={({ id }) => id}
+          expectedRows={2}
+        />
+      )}
+      {isAsking && (
+        <ConfirmDialog
+          title="End all other sessions?"
+          confirmLabel="End them"
+          isDangerous
+          onConfirm={endOthers}
+          onClose={() => setAsking(false)}
+        >
+          Every browser but this one has to sign in again.
+        </ConfirmDialog>
+      )}
+    </Card>
+  );
+}
+
+function columnsOf(end: (id: string) => void, endingId: string | null): Column<Session>[] {
+  return [
+    {
+      key: 'browser',
+      header: 'Browser',
+      isBare: true,
+      cell: ({ userAgent, isCurrent }) => (
+        <span className="inline-flex flex-wrap items-center gap-2 font-medium" title={userAgent ?? undefined}>
+          {describeBrowser(userAgent)}
+          {isCurrent && <Badge tone="good">This one</Badge>}
+        </span>
+      ),
+    },
+    { key: 'address', header: 'Address', cell: ({ ipAddress }) => ipAddress || '–' },
+    { key: 'since', header: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { key: 'seen', header: 'Last seen', cell: ({ updatedAt }) => <Time at={updatedAt} style="distance" /> },
+    {
+      key: 'end',
+      header: <span className="sr-only">End</span>,
+      align: 'right',
+      isBare: true,
+      cell: ({ id, isCurrent, userAgent }) =>
+        isCurrent ? null : (
+          <Button
+            size="small"
+            isBusy={endingId === id}
+            aria-label={`End the session in ${describeBrowser(userAgent)}`}
+            onClick={() => end(id)}
+          >
+            End
+          </Button>
+        ),
+    },
+  ];
+}

@@ -1,0 +1,165 @@
+/** What a question is answered by: the options of a choice, or the levels of a score from 0 on. */
+import { ArrowDown, ArrowUp, Plus, X } from 'lucide-react';
+import { Button } from '../../kit/button.tsx';
+import { Field } from '../../kit/field.tsx';
+import { IconButton } from '../../kit/icon-button.tsx';
+import { Input } from '../../kit/input.tsx';
+import { moved, type QuestionDraft, replaced, without } from './question-form.ts';
+import { type Path, type Problem, problemAt } from './validate.ts';
+
+type OptionFieldsProps = Readonly<{
+  options: QuestionDraft['options'];
+  onChange: (options: QuestionDraft['options']) => void;
+  problems: readonly Problem[];
+  /** Which question it is. */
+  at: number;
+  path: Path;
+}>;
+
+export function OptionFields({ options, onChange, problems, at, path }: OptionFieldsProps) {
+  return (
+    <CriteriaList
+      title="Options"
+      addLabel="Add an option"
+      problem={problemAt(problems, ...path)}
+      onAdd={() => onChange([...options, { name: '', description: '' }])}
+    >
+      {options.map((option, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: an option has no other name than the one being written.
+        <li key={place} className="flex items-start gap-1">
+          <div className="grid min-w-0 flex-1 gap-2 sm:grid-cols-[7.5rem_minmax(0,1fr)]">
+            <Field
+              label={`Name of option ${place + 1}`}
+              isLabelHidden
+              error={problemAt(problems, 'form', at, 'options', place)}
+            >
+              <Input
+                placeholder="Name"
+                autoComplete="off"
+                spellCheck={false}
+                value={option.name}
+                onChange={(event) =>
+                  onChange(replaced(options, place, { ...option, name: event.target.value }))
+                }
+              />
+            </Field>
+            <Field
+              label={`Description of option ${place + 1}`}
+              isLabelHidden
+              error={problemAt(problems, ...path, option.name)}
+            >
+              <Input
+                placeholder="When it applies"
+                autoComplete="off"
+                value={option.description}
+                onChange={(event) =>
+                  onChange(replaced(options, place, { ...option, description: event.target.value }))
+                }
+              />
+            </Field>
+          </div>
+          <CriterionButtons what="option" at={place} items={options} onChange={onChange} />
+        </li>
+      ))}
+    </CriteriaList>
+  );
+}
+
+type LevelFieldsProps = Readonly<{
+  levels: readonly string[];
+  onChange: (levels: readonly string[]) => void;
+  problems: readonly Problem[];
+  path: Path;
+}>;
+
+export function LevelFields({ levels, onChange, problems, path }: LevelFieldsProps) {
+  return (
+    <CriteriaList
+      title="Levels, the lowest first"
+      addLabel="Add a level"
+      problem={problemAt(problems, ...path)}
+      onAdd={() => onChange([...levels, ''])}
+    >
+      {levels.map((level, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a level has no name but its place.
+        <li key={place} className="flex items-start gap-2">
+          <span aria-hidden className="figures w-4 pt-2 text-right text-ink-faint">
+            {place}
+          </span>
+          <Field
+            label={`Description of level ${place}`}
+            isLabelHidden
+            className="flex-1"
+            error={problemAt(problems, ...path, place)}
+          >
+            <Input
+              placeholder="What this level means"
+              autoComplete="off"
+              value={level}
+              onChange={(event) => onChange(replaced(levels, place, event.target.value))}
+            />
+          </Field>
+          <CriterionButtons what="level" at={place} items={levels} onChange={onChange} />
+        </li>
+      ))}
+    </CriteriaList>
+  );
+}
+
+type CriteriaListProps = Readonly<{
+  title: string;
+  addLabel: string;
+  problem: string | undefined;
+  onAdd: () => void;
+  children: React.ReactNode;
+}>;
+
+function CriteriaList({ title, addLabel, problem, onAdd, children }: CriteriaListProps) {
+  return (
+    <div>
+      <p className="mb-1.5 text-[0.8125rem] font-medium">{title}</p>
+      <ul className="space-y-2">{children}</ul>
+      {problem !== undefined && <p className="mt-1.5 text-xs font-medium text-bad">{problem}</p>}
+      <Button size="small" variant="quiet" icon={Plus} onClick={onAdd} className="mt-2 -ml-2">
+        {addLabel}
+      </Button>
+    </div>
+  );
+}
+
+type CriterionButtonsProps<Item> = Readonly<{
+  what: 'option' | 'level';
+  at: number;
+  items: readonly Item[];
+  onChange: (items: readonly Item[]) => void;
+}>;
+
+/** An option is called by its place from 1 on, a level by its number from 0 on. */
+function CriterionButtons<Item>({ what, at, items, onChange }: CriterionButtonsProps<Item>) {
+  const name = `${what} ${what === 'option' ? at + 1 : at}`;
+  return (
+    <span className="flex pt-1">
+      <IconButton
+        icon={ArrowUp}
+        label={`Move ${name} up`}
+        disabled={at === 0}
+        onClick={() => onChange(moved(items, at, -1))}
+        className="size-7 max-sm:hidden"
+      />
+      <IconButton
+        icon={ArrowDown}
+        label={`Move ${name} down`}
+        disabled={at === items.length - 1}
+        onClick={() => onChange(moved(items, at, 1))}
+        className="size-7"
+      />
+      <IconButton
+        icon={X}
+        label={`Remove ${name}`}
+        disabled={items.length <= 2}
+        onClick={() => onChange(without(items, at))}
+        className="size-7"
+      />
+    </span>
+  );
+}

@@ -1,0 +1,93 @@
+/** What is being written: the state, the questions in either view, and what keeps them from being sent. */
+import { useState } from 'react';
+import { type Example, examples } from './examples.ts';
+import { draftsOf, emptyQuestion, type QuestionDraft, questionsOf } from './question-form.ts';
+import { inWords, type QuestionsView } from './questions-editor.tsx';
+import { formProblems, type Problem, readQuestions, readState, sizeProblem } from './validate.ts';
+
+export type DecisionDraft = Readonly<{
+  stateText: string;
+  setStateText: (text: string) => void;
+  stateProblem: string | null;
+  view: QuestionsView;
+  setView: (view: QuestionsView) => void;
+  /** Why the other view cannot show what is written. */
+  viewProblem: string | null;
+  drafts: readonly QuestionDraft[];
+  setDrafts: (drafts: readonly QuestionDraft[]) => void;
+  questionsText: string;
+  setQuestionsText: (text: string) => void;
+  questionProblems: readonly Problem[];
+  /** What to send; null as long as something is wrong with it, which `obstacle` then says. */
+  body: Readonly<Record<string, unknown>> | null;
+  obstacle: string | null;
+  load: (example: Example) => void;
+}>;
+
+const pretty = (value: unknown) => JSON.stringify(value, null, 2);
+
+export function useDraft(model: string): DecisionDraft {
+  const [first] = examples;
+  const [stateText, setStateText] = useState(() => pretty(first?.state ?? {}));
+  const [view, setViewOnly] = useState<QuestionsView>('form');
+  const [viewProblem, setViewProblem] = useState<string | null>(null);
+  const [drafts, setDrafts] = useState(() =>
+    first === undefined ? [emptyQuestion] : draftsOf(first.questions),
+  );
+  const [questionsText, setQuestionsText] = useState('');
+
+  const state = readState(stateText);
+  const written = view === 'json' ? readQuestions(questionsText) : null;
+  const questionProblems = written?.problems ?? formProblems(drafts);
+  const questions = written === null ? questionsOf(drafts) : written.value;
+  const [stateProblem] = state.problems;
+  const [questionProblem] = questionProblems;
+  const isWhole = stateProblem === undefined && questionProblem === undefined;
+  const body = { model, state: state.value, questions };
+  const tooLarge = isWhole ? sizeProblem(body) : null;
+
+  const setView = (next: QuestionsView) => {
+    setViewProblem(null);
+    if (next === 'json') setQuestionsText(pretty(questionsOf(drafts)));
+    // The form has no place for what is not a good question, so nothing is thrown away by showing it there.
+    else if (written?.value && questionProblem === undefined) setDrafts(draftsOf(written.value));
+    else {
+      setViewProblem('The form can show the questions once the JSON is free of mistakes.');
+      return;
+    }
+    setViewOnly(next);
+  };
+  const load = (example: Example) => {
+    setStateText(pretty(example.state));
+    setDrafts(draftsOf(example.questions));
+    setQuestionsText(pretty(example.questions));
+    setViewProblem(null);
+  };
+  return {
+    stateText,
+    setStateText,
+    stateProblem: stateProblem?.message ?? null,
+    view,
+    setView,
+    viewProblem,
+    drafts,
+    setDrafts,
+    questionsText,
+    setQuestionsText,
+    questionProblems,
+    body: isWhole && tooLarge === null ? body : null,
+    obstacle:
+      (stateProblem && 'correct the state.') ??
+      (questionProblem && `correct the questions (${inWords(readable(questionProblem))}).`) ??
+      tooLarge,
+    load,
+  };
+}
+
+/** Problems of the form name a question by its place, which people count from 1 on. */
+function readable(problem: Problem): Problem {
+  const [root, at] = problem.path;
+  return root === 'form' && typeof at === 'number'
+    ? { ...problem, path: [root, `question ${at + 1}`] }
+    : problem;
+}

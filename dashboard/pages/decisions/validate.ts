@@ -1,0 +1,138 @@
+/** What the server would refuse, by the same rules and said while one writes. */
+import { type QuestionDraft, questionsOf } from './question-form.ts';
+
+export type Path = readonly (string | number)[];
+export type Problem = Readonly<{ path: Path; message: string }>;
+type Fields = Readonly<Record<string, unknown>>;
+
+export const mostBodyBytes = 262_144;
+
+const fieldsByType: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['noul', ['type', 'instructions']],
+  ['choice', ['type', 'instructions', 'criteria']],
+  ['score', ['type', 'instructions', 'criteria']],
+]);
+
+export type Read<Value> = Readonly<{ value: Value | null; problems: readonly Problem[] }>;
+
+export function readState(text: string): Read<Fields> {
+  return readObject(text, ['state'], 'The state');
+}
+
+export function readQuestions(text: string): Read<Fields> {
+  const { value, problems } = readObject(text, ['questions'], 'The questions');
+  return value === null ? { value, problems } : { value, problems: questionProblems(value) };
+}
+
+function readObject(text: string, path: Path, what: string): Read<Fields> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'it cannot be read';
+    return { value: null, problems: [{ path, message: `This is not JSON: ${reason}` }] };
+  }
+  if (!isObject(value))
+    return { value: null, problems: [{ path, message: `${what} must be an object: { … }.` }] };
+  return { value, problems: [] };
+}
+
+/** Of questions in the words of the wire. */
+export function questionProblems(questions: Fields): readonly Problem[] {
+  const named = Object.entries(questions);
+  if (named.length === 0) return [{ path: ['questions'], message: 'Ask at least one question.' }];
+  return named.flatMap(([name, question]) => problemsOfQuestion(question, ['questions', name]));
+}
+
+function problemsOfQuestion(question: unknown, path: Path): readonly Problem[] {
+  if (!isObject(question)) return [{ path, message: 'A question is an object with type and instructions.' }];
+  const { type, instructions, criteria } = question;
+  const known = fieldsByType.get(type);
+  if (known === undefined)
+    return [{ path: [...path, 'type'], message: 'The type must be "choice", "noul" or "score".' }];
+  return [
+    ...Object.keys(question)
+      .filter((field) => !known.includes(field))
+      .map((field) => ({
+        path: [...path, field],
+        message: `A question of the type ${type} has no field “${field}”.`,
+      })),
+    ...textProblems(instructions, [...path, 'instructions'], 'Write the instructions.'),
+    ...(type === 'choice' ? optionProblems(criteria, [...path, 'criteria']) : []),
+    ...(type === 'score' ? levelProblems(criteria, [...path, 'criteria']) : []),
+  ];
+}
+
+function optionProblems(criteria: unknown, path: Path): readonly Problem[] {
+  if (!isObject(criteria)) return [{ path, message: 'Criteria of a choice are an object of options.' }];
+  const options = Object.entries(criteria);
+  return [
+    ...(options.length < 2 ? [{ path, message: 'Give at least two options.' }] : []),
+    ...options.flatMap(([name, description]) =>
+      textProblems(description, [...path, name], 'Describe this option.'),
+    ),
+  ];
+}
+
+function levelProblems(criteria: unknown, path: Path): readonly Problem[] {
+  if (!Array.isArray(criteria)) return [{ path, message: 'Criteria of a score are a list of levels.' }];
+  const levels: readonly unknown[] = criteria;
+  return [
+    ...(levels.length < 2 ? [{ path, message: 'Give at least two levels.' }] : []),
+    ...levels.flatMap((level, at) => textProblems(level, [...path, at], 'Describe this level.')),
+  ];
+}
+
+/** White space alone says as little as nothing at all. */
+function textProblems(value: unknown, path: Path, message: string): readonly Problem[] {
+  return typeof value === 'string' && value.trim() !== '' ? [] : [{ path, message }];
+}
+
+/** Of a form, where two questions or two options may have the same name, which an object cannot. */
+export function formProblems(drafts: readonly QuestionDraft[]): readonly Problem[] {
+  const names = drafts.map(({ name }) => name);
+  return [
+    ...drafts.flatMap(({ name, type, options }, at) => [
+      ...nameProblems(name, names, ['form', at, 'name'], 'question'),
+      ...(type === 'choice'
+        ? options.flatMap((option, place) =>
+            nameProblems(
+              option.name,
+              options.map((other) => other.name),
+              ['form', at, 'options', place],
+              'option',
+            ),
+          )
+        : []),
+    ]),
+    ...questionProblems(questionsOf(drafts)),
+  ];
+}
+
+function nameProblems(
+  name: string,
+  all: readonly string[],
+  path: Path,
+  what: 'question' | 'option',
+): readonly Problem[] {
+  if (name.trim() === '') return [{ path, message: `Name this ${what}.` }];
+  return all.filter((other) => other === name).length > 1
+    ? [{ path, message: `Another ${what} has this name.` }]
+    : [];
+}
+
+/** The message at a place, if there is one. */
+export function problemAt(problems: readonly Problem[], ...path: Path): string | undefined {
+  return problems.find(
+    (problem) => problem.path.length === path.length && problem.path.every((step, at) => step === path[at]),
+  )?.message;
+}
+
+export function sizeProblem(body: unknown): string | null {
+  const sizeBytes = new TextEncoder().encode(JSON.stringify(body)).length;
+  return sizeBytes > mostBodyBytes ? 'State and questions together are larger than 256 KB.' : null;
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,100 @@
+/** The attempts as bars on one axis. To a screen reader they are an ordered list of sentences. */
+
+import type { GenerationDetail } from '../../../src/console/contract.ts';
+import { StatusBadge } from '../../kit/badge.tsx';
+import { Card } from '../../kit/card.tsx';
+import { classNames } from '../../kit/class-names.ts';
+import { formatDuration } from '../../kit/format-figures.ts';
+import { Duration } from '../../kit/time.tsx';
+import { explainAttempt } from './explain-error.ts';
+import { type Bar, timelineOf } from './timeline.ts';
+
+const colours: Readonly<Record<string, string>> = {
+  in_progress: 'bg-accent animate-breathe',
+  succeeded: 'bg-good',
+  failed: 'bg-bad',
+  cancelled: 'bg-edge',
+};
+
+export function Attempts({ generation }: Readonly<{ generation: GenerationDetail }>) {
+  const { bars, marksMs } = timelineOf(generation);
+  return (
+    <Card
+      title="Attempts"
+      description={
+        bars.length > 1
+          ? 'Providers were asked in turn until one of them answered, or none was left.'
+          : 'Which provider was asked, and how long it took.'
+      }
+    >
+      {bars.length === 0 ? (
+        <p className="text-ink-soft">No provider has been asked.</p>
+      ) : (
+        <>
+          <ol className="space-y-4">
+            {bars.map((bar) => (
+              <AttemptLine key={bar.attempt.index} bar={bar} />
+            ))}
+          </ol>
+          <Axis marksMs={marksMs} />
+        </>
+      )}
+    </Card>
+  );
+}
+
+function AttemptLine({ bar }: Readonly<{ bar: Bar }>) {
+  const { attempt, startedAfterMs, durationMs, start, length } = bar;
+  return (
+    <li className="sm:grid sm:grid-cols-[11rem_minmax(0,1fr)] sm:gap-x-4">
+      <p className="flex items-center justify-between gap-2 sm:block">
+        <span className="font-medium wrap-anywhere">{attempt.provider}</span>
+        <span className="sm:mt-1 sm:block">
+          <StatusBadge status={attempt.status} />
+        </span>
+      </p>
+      <div className="min-w-0 max-sm:mt-1.5">
+        <div aria-hidden className="relative my-1 h-3 rounded-xs bg-sunken">
+          <span
+            style={{ left: `${start * 100}%`, width: `${length * 100}%` }}
+            className={classNames(
+              'absolute inset-y-0 min-w-0.5 rounded-xs',
+              colours[attempt.status] ?? 'bg-edge',
+            )}
+          />
+        </div>
+        <p className="text-[0.8125rem] text-ink-soft">
+          <Duration ms={durationMs} />
+          {attempt.status === 'in_progress' && ' so far'}, begun{' '}
+          {startedAfterMs < 1 ? 'at once' : `after ${formatDuration(startedAfterMs)}`}
+          {attempt.upstream_status !== null && `, answered with status ${attempt.upstream_status}`}.
+          {attempt.error !== null && (
+            <>
+              {' '}
+              <span className="text-bad">{explainAttempt(attempt.error)}</span>{' '}
+              <code className="font-mono text-xs text-ink-faint wrap-anywhere">{attempt.error}</code>
+            </>
+          )}
+        </p>
+      </div>
+    </li>
+  );
+}
+
+function Axis({ marksMs }: Readonly<{ marksMs: readonly number[] }>) {
+  return (
+    <div
+      aria-hidden
+      className="figures mt-3 flex justify-between border-t border-line pt-1 text-2xs text-ink-faint sm:ml-48"
+    >
+      {marksMs.map((markMs) => (
+        <span key={markMs}>{formatMark(markMs)}</span>
+      ))}
+    </div>
+  );
+}
+
+function formatMark(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  return ms < 60_000 ? `${ms / 1_000} s` : formatDuration(ms);
+}

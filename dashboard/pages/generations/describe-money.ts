@@ -1,0 +1,51 @@
+/** What happened to the money of a request, in a sentence or two. */
+import type { GenerationDetail } from '../../../src/console/contract.ts';
+import { formatMoneyExactly } from '../../kit/format-money.ts';
+import { signOfMoney } from '../../kit/sum-money.ts';
+
+export type MoneyOutcome = Readonly<{
+  label: 'Held' | 'Charged' | 'Charged in part' | 'Written off' | 'Not charged';
+  tone: 'accent' | 'good' | 'warn' | 'plain';
+  text: string;
+}>;
+
+// biome-ignore format: one line a reason is what makes this table readable.
+const reasons = new Map<string, string>([
+  ['usage_missing', 'The provider did not say how much was used, and what is not known is not charged.'],
+  ['insufficient_balance', 'The balance did not cover it.'],
+  ['interrupted', 'The gateway stopped before the request was finished.'],
+]);
+
+export function describeMoney(ledger: GenerationDetail['ledger']): MoneyOutcome {
+  if (ledger === null) {
+    return {
+      label: 'Held',
+      tone: 'accent',
+      text: 'Nothing is charged yet. What the request can cost at most is held until it ends.',
+    };
+  }
+  const isCharged = signOfMoney(ledger.charged) > 0;
+  const reason = reasons.get(ledger.write_off_reason ?? '') ?? '';
+  const loss = ledger.written_off === null ? '' : formatMoneyExactly(ledger.written_off);
+  if (ledger.write_off_reason === null && ledger.written_off === null) {
+    return isCharged
+      ? { label: 'Charged', tone: 'good', text: 'The total was taken from the balance, once.' }
+      : {
+          label: 'Not charged',
+          tone: 'plain',
+          text: 'Nothing was taken from the balance. What was held is free again.',
+        };
+  }
+  if (isCharged) {
+    return {
+      label: 'Charged in part',
+      tone: 'warn',
+      text: `${formatMoneyExactly(ledger.charged)} was taken from the balance, and ${loss || 'the rest'} was written off. ${reason}`.trim(),
+    };
+  }
+  return {
+    label: 'Written off',
+    tone: 'warn',
+    text: `Nothing was taken from the balance${loss === '' ? '' : `: ${loss} was written off`}. ${reason}`.trim(),
+  };
+}

@@ -1,0 +1,148 @@
+/** What the table says of each key. */
+import { Ellipsis, Pencil, RefreshCw, Trash2 } from 'lucide-react';
+import type { Key } from '../../../src/console/contract.ts';
+import { StatusBadge } from '../../kit/badge.tsx';
+import { classNames } from '../../kit/class-names.ts';
+import { formatCount, formatShare } from '../../kit/format-figures.ts';
+import { formatMoney } from '../../kit/format-money.ts';
+import { IconButton } from '../../kit/icon-button.tsx';
+import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
+import { Meter } from '../../kit/meter.tsx';
+import { Money } from '../../kit/money.tsx';
+import type { Column } from '../../kit/table.tsx';
+import { Time } from '../../kit/time.tsx';
+import { shareOfLimit, toneOfShare } from './spend-share.ts';
+
+export type KeyAction = 'edit' | 'replace' | 'revoke';
+
+const dataColumns: readonly Column<Key>[] = [
+  { key: 'name', header: 'Name', isBare: true, cell: (key) => <KeyName subject={key} /> },
+  { key: 'state', header: 'State', cell: (key) => <KeyState subject={key} /> },
+  {
+    key: 'rate',
+    header: 'Per minute',
+    align: 'right',
+    cell: ({ requests_per_minute: count }) => (
+      <span title={`${formatCount(count)} requests per minute`}>{formatCount(count)}</span>
+    ),
+  },
+  { key: 'spend', header: 'Spent this month', cell: (key) => <KeySpend subject={key} /> },
+  {
+    key: 'used',
+    header: 'Last use',
+    cell: ({ last_used_at: at }) => <Time at={at} style="distance" otherwise="Never" />,
+  },
+  {
+    key: 'expiry',
+    header: 'Expires',
+    cell: ({ expires_at: at }) => <Time at={at} style="distance" otherwise="Never" />,
+  },
+];
+
+/** Without `onAct` for those who may only look. */
+export function keyColumns(onAct?: (action: KeyAction, key: Key) => void): readonly Column<Key>[] {
+  if (onAct === undefined) return dataColumns;
+  return [
+    ...dataColumns,
+    {
+      key: 'actions',
+      header: <span className="sr-only">Actions</span>,
+      align: 'right',
+      isBare: true,
+      width: 'w-14',
+      cell: (key) =>
+        key.state === 'revoked' ? null : <KeyMenu subject={key} onAct={(action) => onAct(action, key)} />,
+    },
+  ];
+}
+
+function KeyName({ subject }: Readonly<{ subject: Key }>) {
+  const { name, hint, state, allowed_models: models } = subject;
+  return (
+    <span className={classNames('block', state === 'revoked' && 'opacity-75')}>
+      <span className="block font-medium">{name}</span>
+      <span className="block text-xs text-ink-faint">
+        <code className="font-mono">{hint}</code>
+        {models !== null && (
+          <span
+            title={models.join(', ')}
+          >{` · ${models.length === 1 ? models[0] : `${models.length} models`}`}</span>
+        )}
+      </span>
+    </span>
+  );
+}
+
+function KeyState({ subject: { state, revoked_at: revokedAt } }: Readonly<{ subject: Key }>) {
+  return (
+    <span className="inline-flex flex-col items-start gap-0.5">
+      <StatusBadge status={state} />
+      {state === 'replaced' && (
+        <span className="text-xs text-ink-faint">
+          ends <Time at={revokedAt} style="distance" />
+        </span>
+      )}
+    </span>
+  );
+}
+
+function KeySpend({ subject }: Readonly<{ subject: Key }>) {
+  const { name, month_spent: spent, monthly_limit: limit } = subject;
+  if (limit === null)
+    return (
+      <span>
+        <Money amount={spent} /> <span className="text-ink-faint">· no limit</span>
+      </span>
+    );
+  const share = shareOfLimit(spent, limit);
+  return (
+    <span className="inline-block w-44 max-w-full">
+      <span className="block whitespace-nowrap">
+        <Money amount={spent} /> <span className="text-ink-faint">of {formatMoney(limit)}</span>
+      </span>
+      <span className="mt-0.5 flex items-center gap-2">
+        <Meter
+          label={`Spent of the limit of ${name}`}
+          share={share}
+          tone={toneOfShare(share)}
+          className="flex-1"
+        />
+        <span
+          className={classNames(
+            'figures w-11 text-right text-xs whitespace-nowrap',
+            share >= 1 ? 'font-medium text-bad' : 'text-ink-faint',
+          )}
+        >
+          {formatShare(Math.min(1, share))}
+        </span>
+      </span>
+    </span>
+  );
+}
+
+type KeyMenuProps = Readonly<{ subject: Key; onAct: (action: KeyAction) => void }>;
+
+function KeyMenu({ subject, onAct }: KeyMenuProps) {
+  return (
+    <Menu
+      trigger={
+        <IconButton
+          icon={Ellipsis}
+          label={`Actions for ${subject.name}`}
+          className="max-md:absolute max-md:top-2 max-md:right-2"
+        />
+      }
+    >
+      <MenuItem icon={Pencil} onSelect={() => onAct('edit')}>
+        Change
+      </MenuItem>
+      <MenuItem icon={RefreshCw} isDisabled={subject.state !== 'active'} onSelect={() => onAct('replace')}>
+        Replace
+      </MenuItem>
+      <MenuSeparator />
+      <MenuItem icon={Trash2} isDangerous onSelect={() => onAct('revoke')}>
+        Revoke
+      </MenuItem>
+    </Menu>
+  );
+}

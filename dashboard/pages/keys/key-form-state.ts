@@ -1,0 +1,115 @@
+/** What is written into the form of a key, and what becomes of it on the wire. */
+import type { Key, KeyDraft } from '../../../src/console/contract.ts';
+
+export const expiryChoices = ['never', '7', '30', '90', '365', 'time'] as const;
+export type ExpiryChoice = (typeof expiryChoices)[number];
+
+export type KeyFormState = Readonly<{
+  name: string;
+  requestsPerMinute: string;
+  /** Empty is no limit. */
+  monthlyLimit: string;
+  /** Null allows every model. */
+  allowedModels: readonly string[] | null;
+  expiry: ExpiryChoice;
+  /** Counts when the choice is `time`: as a `datetime-local` field writes it, in the viewer's zone. */
+  expiryTime: string;
+}>;
+
+export type KeyFormField = 'name' | 'requests_per_minute' | 'monthly_limit' | 'allowed_models' | 'expires_at';
+export type KeyFormProblems = Readonly<Partial<Record<KeyFormField, string>>>;
+
+export const emptyKeyForm: KeyFormState = {
+  name: '',
+  requestsPerMinute: '600',
+  monthlyLimit: '',
+  allowedModels: null,
+  expiry: 'never',
+  expiryTime: '',
+};
+
+const dayMs = 86_400_000;
+const mostPerMinute = 1_000_000;
+const amountPattern = /^\d{1,12}(?:\.\d{1,12})?$/;
+
+export function formOfKey(key: Key): KeyFormState {
+  return {
+    name: key.name,
+    requestsPerMinute: `${key.requests_per_minute}`,
+    monthlyLimit: key.monthly_limit === null ? '' : withoutTail(key.monthly_limit),
+    allowedModels: key.allowed_models,
+    expiry: key.expires_at === null ? 'never' : 'time',
+    expiryTime: key.expires_at === null ? '' : localTimeOf(new Date(key.expires_at)),
+  };
+}
+
+/** In the words of the fields, before the server has to say it. */
+export function problemsOf(form: KeyFormState, now: Date): KeyFormProblems {
+  const perMinute = Number(form.requestsPerMinute);
+  const isRate =
+    /^\d{1,7}$/.test(form.requestsPerMinute.trim()) && perMinute >= 1 && perMinute <= mostPerMinute;
+  const limit = form.monthlyLimit.trim();
+  const expiresAt = expiryOf(form, now);
+  return {
+    ...(form.name.trim() === '' ? { name: 'Give the key a name.' } : {}),
+    ...(form.name.trim().length > 200 ? { name: 'Use at most 200 characters.' } : {}),
+    ...(isRate ? {} : { requests_per_minute: 'Enter a whole number from 1 to 1,000,000.' }),
+    ...(limit === '' || amountPattern.test(limit)
+      ? {}
+      : { monthly_limit: 'Enter an amount such as 20 or 0.50.' }),
+    ...(form.allowedModels?.length === 0 ? { allowed_models: 'Choose at least one model.' } : {}),
+    ...(expiresAt === 'invalid' ? { expires_at: 'Choose a day and a time.' } : {}),
+    ...(expiresAt instanceof Date && expiresAt <= now
+      ? { expires_at: 'Choose a time that lies ahead.' }
+      : {}),
+  };
+}
+
+/** Only for a form without problems. */
+export function draftOf(form: KeyFormState, now: Date): Required<KeyDraft> {
+  const expiresAt = expiryOf(form, now);
+  return {
+    name: form.name.trim(),
+    requests_per_minute: Number(form.requestsPerMinute),
+    monthly_limit: form.monthlyLimit.trim() === '' ? null : form.monthlyLimit.trim(),
+    allowed_models: form.allowedModels === null ? null : [...form.allowedModels],
+    expires_at: expiresAt instanceof Date ? expiresAt.toISOString() : null,
+  };
+}
+
+/** Only what was changed, so that what another owner changed meanwhile stays. */
+export function changesOf(before: KeyFormState, after: KeyFormState, now: Date): Partial<KeyDraft> {
+  const draft = draftOf(after, now);
+  const hasOther = (...fields: (keyof KeyFormState)[]) =>
+    fields.some((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));
+  return {
+    ...(hasOther('name') ? { name: draft.name } : {}),
+    ...(hasOther('requestsPerMinute') ? { requests_per_minute: draft.requests_per_minute } : {}),
+    ...(hasOther('monthlyLimit') ? { monthly_limit: draft.monthly_limit } : {}),
+    ...(hasOther('allowedModels') ? { allowed_models: draft.allowed_models } : {}),
+    ...(hasOther('expiry', 'expiryTime') ? { expires_at: draft.expires_at } : {}),
+  };
+}
+
+function expiryOf(form: KeyFormState, now: Date): Date | null | 'invalid' {
+  if (form.expiry === 'never') return null;
+  if (form.expiry !== 'time') return new Date(now.getTime() + Number(form.expiry) * dayMs);
+  return timeOf(form.expiryTime) ?? 'invalid';
+}
+
+/** Null when it is not the whole of a day and a time. */
+export function timeOf(localTime: string): Date | null {
+  const time = new Date(localTime);
+  return localTime === '' || Number.isNaN(time.getTime()) ? null : time;
+}
+
+/** `2027-01-31T12:00` in the viewer's zone, as a `datetime-local` field wants it. */
+export function localTimeOf(time: Date): string {
+  const two = (count: number) => `${count}`.padStart(2, '0');
+  const day = `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
+  return `${day}T${two(time.getHours())}:${two(time.getMinutes())}`;
+}
+
+function withoutTail(amount: string): string {
+  return amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount;
+}

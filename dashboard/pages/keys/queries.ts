@@ -1,0 +1,59 @@
+/** The keys of the account, and everything that can be done to them. */
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type {
+  Key,
+  KeyChange,
+  KeyDraft,
+  KeyReplacement,
+  Member,
+  NewKey,
+} from '../../../src/console/contract.ts';
+import { patch, post } from '../../api/client.ts';
+import { accountKey, accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
+
+/** Spending and last use move while one looks. */
+const freshMs = 10_000;
+
+export function useKeys() {
+  return useAccountQuery<{ data: Key[] }>('keys', { refetchInterval: freshMs });
+}
+
+/** Who can be asked, for those who may not do it themselves. */
+export function useMembers(isWanted: boolean) {
+  return useAccountQuery<{ data: Member[] }>('members', { enabled: isWanted });
+}
+
+function useKeyMutation<Input, Answer>(call: (accountId: string, input: Input) => Promise<Answer>) {
+  const { id } = useAccount();
+  const queryClient = useQueryClient();
+  return useMutation({
+    mutationFn: (input: Input) => call(id, input),
+    onSettled: () =>
+      Promise.all([
+        queryClient.invalidateQueries({ queryKey: accountKey(id, 'keys') }),
+        queryClient.invalidateQueries({ queryKey: accountKey(id, 'overview') }),
+      ]),
+  });
+}
+
+export function useCreateKey() {
+  return useKeyMutation((account, draft: KeyDraft) => post<NewKey>(accountPath(account, 'keys'), draft));
+}
+
+export function useChangeKey(keyId: string) {
+  return useKeyMutation((account, change: KeyChange) =>
+    patch<Key>(accountPath(account, 'keys', keyId), change),
+  );
+}
+
+export function useReplaceKey(keyId: string) {
+  return useKeyMutation((account, replacement: KeyReplacement) =>
+    post<NewKey>(accountPath(account, 'keys', keyId, 'replace'), replacement),
+  );
+}
+
+export function useRevokeKey(keyId: string) {
+  return useKeyMutation((account, nothing: Record<string, never>) =>
+    post<Key>(accountPath(account, 'keys', keyId, 'revoke'), nothing),
+  );
+}

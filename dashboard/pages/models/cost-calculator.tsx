@@ -1,0 +1,141 @@
+/** What a use of a model would cost, to the last digit. */
+import { useState } from 'react';
+import { Button } from '../../kit/button.tsx';
+import { Dialog } from '../../kit/dialog.tsx';
+import { Fact, Facts } from '../../kit/facts.tsx';
+import { Field } from '../../kit/field.tsx';
+import { Input, Select } from '../../kit/input.tsx';
+import { Money } from '../../kit/money.tsx';
+import { amountOf, type Band, bandAt, costOfTokens, costOfUnits } from './calculate-cost.ts';
+import type { ListedModel, Pricing } from './listed-model.ts';
+import { PriceView } from './price-view.tsx';
+
+type CostCalculatorProps = Readonly<{ model: ListedModel; onClose: () => void }>;
+
+export function CostCalculator({ model, onClose }: CostCalculatorProps) {
+  const { pricing, name } = model;
+  return (
+    <Dialog
+      title={`Cost of ${name}`}
+      description="Nothing is charged here. Requests are billed by what they really used."
+      onClose={onClose}
+      footer={<Button onClick={onClose}>Close</Button>}
+    >
+      {pricing.billing_type === 'token' ? <TokenCosts pricing={pricing} /> : <UnitCosts pricing={pricing} />}
+      <PriceView name={name} pricing={pricing} />
+    </Dialog>
+  );
+}
+
+const mostCount = 1_000_000_000_000;
+
+/** Null for what is no count. Spaces and commas between digits are how people write large ones. */
+function countIn(text: string): number | null {
+  const digits = text.replaceAll(/[\s,_]/g, '');
+  return /^\d{1,13}$/.test(digits) && Number(digits) <= mostCount ? Number(digits) : null;
+}
+
+type CountFieldProps = Readonly<{ label: string; text: string; onChange: (text: string) => void }>;
+
+function CountField({ label, text, onChange }: CountFieldProps) {
+  return (
+    <Field label={label} error={countIn(text) === null ? 'Enter a whole number.' : null}>
+      <Input
+        inputMode="numeric"
+        autoComplete="off"
+        value={text}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </Field>
+  );
+}
+
+const bandLabels = { peak: 'Peak', off_peak: 'Off-peak' } as const;
+
+function TokenCosts({ pricing }: Readonly<{ pricing: Pricing }>) {
+  const [inputText, setInputText] = useState('10000');
+  const [outputText, setOutputText] = useState('1000');
+  const [band, setBand] = useState<Band>('now');
+  const [now] = useState(() => new Date());
+  const inputTokens = countIn(inputText);
+  const outputTokens = countIn(outputText);
+  const cost =
+    inputTokens === null || outputTokens === null
+      ? null
+      : costOfTokens(pricing, { inputTokens, outputTokens, band, now });
+  return (
+    <>
+      <div className="grid gap-4 sm:grid-cols-2">
+        <CountField label="Input tokens" text={inputText} onChange={setInputText} />
+        <CountField label="Output tokens" text={outputText} onChange={setOutputText} />
+      </div>
+      {pricing.time_bands !== undefined && (
+        <Field label="Hours" hint="What counts is when the request is billed.">
+          <Select
+            value={band}
+            onChange={({ target: { value } }) =>
+              setBand(value === 'peak' || value === 'off_peak' ? value : 'now')
+            }
+          >
+            <option value="now">{`Now (${bandLabels[bandAt(pricing.time_bands, 'now', now)].toLowerCase()})`}</option>
+            <option value="peak">{bandLabels.peak}</option>
+            <option value="off_peak">{bandLabels.off_peak}</option>
+          </Select>
+        </Field>
+      )}
+      <Facts>
+        <Fact name="Input">
+          <Exact units={cost?.input} />
+        </Fact>
+        <Fact name="Output">
+          <Exact units={cost?.output} />
+        </Fact>
+        <Fact name="Total">
+          <span data-testid="total" className="font-semibold">
+            <Exact units={cost?.total} />
+          </span>
+        </Fact>
+      </Facts>
+    </>
+  );
+}
+
+function UnitCosts({ pricing }: Readonly<{ pricing: Pricing }>) {
+  const tiers = Object.keys(pricing.tier_rates ?? {});
+  const [countText, setCountText] = useState('1');
+  const [tier, setTier] = useState(tiers[0] ?? null);
+  const count = countIn(countText);
+  return (
+    <>
+      <div className="grid gap-4 sm:grid-cols-2">
+        <CountField
+          label={pricing.billing_type === 'image' ? 'Images' : 'Seconds'}
+          text={countText}
+          onChange={setCountText}
+        />
+        {tier !== null && (
+          <Field label="Size">
+            <Select value={tier} onChange={(event) => setTier(event.target.value)}>
+              {tiers.map((name) => (
+                <option key={name} value={name}>
+                  {name}
+                </option>
+              ))}
+            </Select>
+          </Field>
+        )}
+      </div>
+      <Facts>
+        <Fact name="Total">
+          <span data-testid="total" className="font-semibold">
+            <Exact units={count === null ? undefined : costOfUnits(pricing, count, tier)} />
+          </span>
+        </Fact>
+      </Facts>
+    </>
+  );
+}
+
+function Exact({ units }: Readonly<{ units: bigint | undefined }>) {
+  return <Money amount={units === undefined ? null : amountOf(units)} isExact />;
+}

@@ -1,0 +1,70 @@
+import { Calculator, MessageSquareText } from 'lucide-react';
+import { Badge } from '../../kit/badge.tsx';
+import { Button, LinkButton } from '../../kit/button.tsx';
+import { CopyButton } from '../../kit/copy-button.tsx';
+import { formatCount, formatCountShort } from '../../kit/format-figures.ts';
+import { capabilities, capabilityLabels } from './find-models.ts';
+import type { ListedModel } from './listed-model.ts';
+import { PriceView } from './price-view.tsx';
+
+type ModelCardProps = Readonly<{ model: ListedModel; onCalculate: () => void }>;
+
+export function ModelCard({ model, onCalculate }: ModelCardProps) {
+  const { id, name, owned_by: owner, workload, context_window: context, max_output_tokens: output } = model;
+  const shown = capabilities.filter((capability) => model.capabilities[capability]);
+  return (
+    <article className="flex min-w-0 flex-col gap-3 rounded-lg border border-line bg-surface p-4 shadow-card sm:p-5">
+      <header className="flex items-start justify-between gap-3">
+        <div className="min-w-0">
+          <h2 className="font-semibold wrap-anywhere">{name}</h2>
+          <p className="flex min-w-0 items-center gap-1 text-xs text-ink-faint">
+            <code className="font-mono wrap-anywhere">{id}</code>
+            <CopyButton text={id} label={`Copy the model ID ${id}`} />
+          </p>
+        </div>
+        <Badge tone="accent">{workload}</Badge>
+      </header>
+      {shown.length > 0 && (
+        <p className="flex flex-wrap gap-1.5">
+          {shown.map((capability) => (
+            <Badge key={capability}>{capabilityLabels[capability]}</Badge>
+          ))}
+        </p>
+      )}
+      <dl className="grid grid-cols-3 gap-3 text-[0.8125rem]">
+        <Figure name="From">{owner}</Figure>
+        {context !== null && <Figure name="Context">{tokensOf(context)}</Figure>}
+        {output !== null && <Figure name="Most output">{tokensOf(output)}</Figure>}
+      </dl>
+      <PriceView name={name} pricing={model.pricing} />
+      <footer className="mt-auto flex flex-wrap gap-2 pt-1">
+        <Button
+          size="small"
+          icon={Calculator}
+          onClick={onCalculate}
+          aria-label={`Calculate the cost of ${name}`}
+        >
+          Calculate
+        </Button>
+        {workload === 'chat' && (
+          <LinkButton size="small" icon={MessageSquareText} to="/playground" search={{ model: id }}>
+            Try it<span className="sr-only">: {name}</span>
+          </LinkButton>
+        )}
+      </footer>
+    </article>
+  );
+}
+
+function Figure({ name, children }: Readonly<{ name: string; children: React.ReactNode }>) {
+  return (
+    <div className="min-w-0">
+      <dt className="text-xs text-ink-faint">{name}</dt>
+      <dd className="figures truncate">{children}</dd>
+    </div>
+  );
+}
+
+function tokensOf(count: number) {
+  return <span title={`${formatCount(count)} tokens`}>{formatCountShort(count)}</span>;
+}

@@ -1,0 +1,167 @@
+/** The models that the account can call: what they can do and what they cost. */
+import { SearchX } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '../../kit/button.tsx';
+import { Card } from '../../kit/card.tsx';
+import { classNames } from '../../kit/class-names.ts';
+import { EmptyState } from '../../kit/empty-state.tsx';
+import { Loaded } from '../../kit/loaded.tsx';
+import { Page } from '../../kit/page.tsx';
+import { SearchInput } from '../../kit/search-input.tsx';
+import { Segmented } from '../../kit/segmented.tsx';
+import { Skeleton } from '../../kit/skeleton.tsx';
+import { useSearchValue } from '../../kit/use-search-value.ts';
+import { CostCalculator } from './cost-calculator.tsx';
+import {
+  type Capability,
+  capabilities,
+  capabilitiesIn,
+  capabilityLabels,
+  findModels,
+  workloadIn,
+  workloads,
+} from './find-models.ts';
+import type { ListedModel } from './listed-model.ts';
+import { ModelCard } from './model-card.tsx';
+import { useModels } from './queries.ts';
+
+const workloadLabels = { all: 'All', chat: 'Chat', image: 'Image', video: 'Video' } as const;
+const listClass = 'grid gap-4 md:grid-cols-2';
+
+export function ModelsPage() {
+  const models = useModels();
+  return (
+    <Page
+      title="Models"
+      description="Every model that your keys can call, with what it can do and what it costs."
+    >
+      <Filters />
+      <Loaded query={models} skeleton={<Skeletons />} errorTitle="The models could not be loaded">
+        {({ data }) => <ModelList models={data} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function useFilters() {
+  const [words, setWords] = useSearchValue('q');
+  const [workload, setWorkload] = useSearchValue('workload', 'all');
+  const [wanted, setWanted] = useSearchValue('can');
+  return {
+    filters: { words, workload: workloadIn(workload), capabilities: capabilitiesIn(wanted) },
+    setWords,
+    setWorkload,
+    setCapabilities: (chosen: readonly Capability[]) => setWanted(chosen.join(',')),
+  };
+}
+
+function Filters() {
+  const { filters, setWords, setWorkload, setCapabilities } = useFilters();
+  const toggle = (capability: Capability) =>
+    setCapabilities(
+      filters.capabilities.includes(capability)
+        ? filters.capabilities.filter((other) => other !== capability)
+        : [...filters.capabilities, capability],
+    );
+  return (
+    <div className="flex flex-wrap items-center gap-3">
+      <SearchInput
+        label="Search models"
+        placeholder="Search by name, ID or maker"
+        value={filters.words}
+        onSearch={setWords}
+        className="w-full sm:w-72"
+      />
+      <Segmented
+        label="Workload"
+        value={filters.workload}
+        options={workloads.map((workload) => ({ value: workload, label: workloadLabels[workload] }))}
+        onChange={setWorkload}
+      />
+      <fieldset className="flex flex-wrap gap-1.5">
+        <legend className="sr-only">Capabilities</legend>
+        {capabilities.map((capability) => {
+          const isWanted = filters.capabilities.includes(capability);
+          return (
+            <button
+              key={capability}
+              type="button"
+              aria-pressed={isWanted}
+              onClick={() => toggle(capability)}
+              className={classNames(
+                'h-7.5 rounded-full border px-3 text-[0.8125rem] transition-colors',
+                isWanted
+                  ? 'border-transparent bg-accent-soft font-medium text-accent-text'
+                  : 'border-line bg-surface text-ink-soft hover:bg-hover',
+              )}
+            >
+              {capabilityLabels[capability]}
+            </button>
+          );
+        })}
+      </fieldset>
+    </div>
+  );
+}
+
+function ModelList({ models }: Readonly<{ models: readonly ListedModel[] }>) {
+  const { filters, setWords, setWorkload, setCapabilities } = useFilters();
+  const [calculated, setCalculated] = useState<ListedModel | null>(null);
+  const found = findModels(models, filters);
+  const isFiltered = filters.words !== '' || filters.workload !== 'all' || filters.capabilities.length > 0;
+  if (found.length === 0)
+    return (
+      <Card>
+        {isFiltered ? (
+          <EmptyState
+            icon={SearchX}
+            title="No model fits"
+            action={
+              filters.words === '' ? (
+                <Button
+                  onClick={() => (filters.workload === 'all' ? setCapabilities([]) : setWorkload('all'))}
+                >
+                  Remove a filter
+                </Button>
+              ) : (
+                <Button onClick={() => setWords('')}>Clear the search</Button>
+              )
+            }
+          >
+            Search for something else, or remove a filter.
+          </EmptyState>
+        ) : (
+          <EmptyState title="No model is offered yet">
+            The operator of this gateway has to configure a provider first.
+          </EmptyState>
+        )}
+      </Card>
+    );
+  return (
+    <>
+      <p role="status" className="text-[0.8125rem] text-ink-faint">
+        {found.length === 1 ? '1 model' : `${found.length} models`}
+      </p>
+      <div className={listClass}>
+        {found.map((model) => (
+          <ModelCard key={model.id} model={model} onCalculate={() => setCalculated(model)} />
+        ))}
+      </div>
+      {calculated !== null && <CostCalculator model={calculated} onClose={() => setCalculated(null)} />}
+    </>
+  );
+}
+
+function Skeletons() {
+  return (
+    <div role="status">
+      <span className="sr-only">Loading …</span>
+      <Skeleton className="mb-6 h-4 w-24" />
+      <div className={listClass}>
+        {['one', 'two', 'three', 'four'].map((place) => (
+          <Skeleton key={place} className="h-80 w-full rounded-lg" />
+        ))}
+      </div>
+    </div>
+  );
+}

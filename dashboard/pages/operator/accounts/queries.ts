@@ -1,0 +1,45 @@
+import { keepPreviousData } from '@tanstack/react-query';
+import type {
+  AccountCredit,
+  AccountDraft,
+  OperatorAccount,
+  OperatorAccounts,
+} from '../../../../src/console/operator-contract.ts';
+import { post } from '../../../api/client.ts';
+import { operatorPath, useOperatorMutation, useOperatorQuery } from '../operator-query.ts';
+
+const pageSize = 50;
+const freshMs = 10_000;
+
+/** Balances move while one looks. */
+export function useAccounts(search: string, cursor: string | null) {
+  return useOperatorQuery<OperatorAccounts>(['accounts'], {
+    query: { search, cursor, limit: pageSize },
+    placeholderData: keepPreviousData,
+    refetchInterval: freshMs,
+  });
+}
+
+/** The first few, to choose one of. */
+export function useAccountChoices(search: string, limit: number) {
+  return useOperatorQuery<OperatorAccounts>(['accounts'], {
+    query: { search, limit },
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useCreateAccount() {
+  return useOperatorMutation((draft: AccountDraft) => post<OperatorAccount>(operatorPath('accounts'), draft));
+}
+
+export function useCreditAccount(accountId: string) {
+  return useOperatorMutation((credit: AccountCredit) =>
+    post<OperatorAccount>(operatorPath('accounts', accountId, 'credit'), credit),
+  );
+}
+
+export function useSuspension(accountId: string, action: 'suspend' | 'resume') {
+  return useOperatorMutation((nothing: Record<string, never>) =>
+    post<OperatorAccount>(operatorPath('accounts', accountId, action), nothing),
+  );
+}

@@ -1,0 +1,89 @@
+/** One account of possibly very many: a search, and radio buttons for the first that fit. */
+import { useId, useState } from 'react';
+import { Loaded } from '../../../kit/loaded.tsx';
+import { SearchInput } from '../../../kit/search-input.tsx';
+import { SkeletonLines } from '../../../kit/skeleton.tsx';
+import { useAccountChoices } from '../accounts/queries.ts';
+
+export type AccountChoice = Readonly<{ id: string; name: string }>;
+
+const mostChoices = 20;
+
+type AccountPickerProps = Readonly<{
+  chosen: AccountChoice | null;
+  onChoose: (account: AccountChoice) => void;
+  error?: string | null;
+}>;
+
+export function AccountPicker({ chosen, onChoose, error = null }: AccountPickerProps) {
+  const id = useId();
+  const [words, setWords] = useState('');
+  const accounts = useAccountChoices(words, mostChoices);
+  return (
+    <fieldset className="min-w-0" aria-describedby={error === null ? undefined : `${id}-error`}>
+      <legend className="mb-1.5 text-[0.8125rem] font-medium">Account</legend>
+      <div className="rounded-md border border-line">
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line p-2">
+          <SearchInput
+            label="Search accounts by name or ID"
+            placeholder="Name or ID"
+            value={words}
+            onSearch={setWords}
+            className="min-w-0 flex-1 basis-40"
+          />
+          <span role="status" className="max-w-48 truncate text-xs text-ink-faint">
+            {chosen === null ? 'None chosen' : `Chosen: ${chosen.name}`}
+          </span>
+        </div>
+        <div className="h-36 overflow-y-auto p-1.5">
+          <Loaded query={accounts} skeleton={<SkeletonLines count={4} />}>
+            {({ data }) =>
+              data.length === 0 ? (
+                <p className="p-1.5 text-ink-soft">No account fits.</p>
+              ) : (
+                data.map((account) => (
+                  <Choice
+                    key={account.id}
+                    group={id}
+                    account={account}
+                    isChosen={account.id === chosen?.id}
+                    onChoose={() => onChoose(account)}
+                  />
+                ))
+              )
+            }
+          </Loaded>
+        </div>
+      </div>
+      {error !== null && (
+        <p id={`${id}-error`} className="mt-1.5 text-xs font-medium text-bad">
+          {error}
+        </p>
+      )}
+    </fieldset>
+  );
+}
+
+type ChoiceProps = Readonly<{
+  group: string;
+  account: AccountChoice;
+  isChosen: boolean;
+  onChoose: () => void;
+}>;
+
+function Choice({ group, account, isChosen, onChoose }: ChoiceProps) {
+  return (
+    <label className="flex items-center gap-2.5 rounded px-1.5 py-1 hover:bg-hover">
+      <input
+        type="radio"
+        name={group}
+        value={account.id}
+        checked={isChosen}
+        onChange={onChoose}
+        className="size-4 shrink-0 accent-accent"
+      />
+      <span className="min-w-0 flex-1 truncate">{account.name}</span>
+      <code className="font-mono text-xs text-ink-faint">…{account.id.slice(-6)}</code>
+    </label>
+  );
+}

@@ -1,0 +1,96 @@
+/** What needs attention, in plain words, with the place where it can be mended. */
+import type { Attention } from '../../../src/console/contract.ts';
+import { formatTime } from '../../kit/format-figures.ts';
+import { formatMoney } from '../../kit/format-money.ts';
+
+export type Notice = Readonly<{
+  key: string;
+  tone: 'warn' | 'bad';
+  title: string;
+  text: string;
+  link: Readonly<{ to: '/billing' | '/keys' | '/models'; label: string }>;
+}>;
+
+const toBilling = { to: '/billing', label: 'See billing' } as const;
+const toKeys = { to: '/keys', label: 'Go to keys' } as const;
+
+export function describeAttention(attention: Attention): Notice {
+  switch (attention.kind) {
+    case 'account_suspended':
+      return {
+        key: attention.kind,
+        tone: 'bad',
+        title: 'This account is suspended',
+        text: 'Its keys are refused until the operator of this gateway lifts the suspension. Ask them why.',
+        link: toBilling,
+      };
+    case 'balance_empty':
+      return {
+        key: attention.kind,
+        tone: 'bad',
+        title: 'There is no money left',
+        text: 'New requests are refused. Ask the operator of this gateway for credit.',
+        link: toBilling,
+      };
+    case 'balance_low':
+      return {
+        key: attention.kind,
+        tone: 'warn',
+        title: `${formatMoney(attention.balance)} is left`,
+        text: `${lastsFor(attention.days_left)}Requests are refused once it is used up. Ask the operator for credit in time.`,
+        link: toBilling,
+      };
+    case 'key_near_limit':
+    case 'key_at_limit':
+      return describeLimit(attention);
+    case 'key_expiring':
+      return {
+        key: `${attention.kind} ${attention.key_id}`,
+        tone: 'warn',
+        title: `The key “${attention.name}” expires soon`,
+        text: `It is refused from ${formatTime(new Date(attention.expires_at), 'moment')} on. Change the date, or replace the key.`,
+        link: toKeys,
+      };
+    case 'key_expired':
+      return {
+        key: `${attention.kind} ${attention.key_id}`,
+        tone: 'bad',
+        title: `The key “${attention.name}” has expired`,
+        text: `It has been refused since ${formatTime(new Date(attention.expires_at), 'moment')}. Make a new key if it is still needed.`,
+        link: toKeys,
+      };
+    case 'model_unavailable':
+      return {
+        key: `${attention.kind} ${attention.model} ${attention.provider}`,
+        tone: 'warn',
+        title: `${attention.model} has trouble at ${attention.provider}`,
+        text: `The provider failed several times in a row and is left alone${untilText(attention.until)}. Requests go to another provider if there is one.`,
+        link: { to: '/models', label: 'See other models' },
+      };
+  }
+}
+
+function describeLimit(attention: Extract<Attention, { limit: string }>): Notice {
+  const isReached = attention.kind === 'key_at_limit';
+  const figures = `${formatMoney(attention.spent)} of ${formatMoney(attention.limit)} are spent this month.`;
+  return {
+    key: `${attention.kind} ${attention.key_id}`,
+    tone: isReached ? 'bad' : 'warn',
+    title: isReached
+      ? `The key “${attention.name}” has reached its monthly limit`
+      : `The key “${attention.name}” is near its monthly limit`,
+    text: `${figures} ${isReached ? 'Its requests are refused until next month.' : 'Its requests are refused from there on.'} An owner can raise the limit.`,
+    link: toKeys,
+  };
+}
+
+function lastsFor(daysLeft: number | null): string {
+  if (daysLeft === null) return '';
+  if (daysLeft < 1) return 'At the pace of the last week it lasts less than a day. ';
+  const days = Math.floor(daysLeft);
+  return `At the pace of the last week it lasts about ${days} ${days === 1 ? 'day' : 'days'}. `;
+}
+
+function untilText(until: string | null): string {
+  return until === null ? ' for now' : ` until ${formatTime(new Date(until), 'moment')}`;
+}

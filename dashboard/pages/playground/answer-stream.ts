@@ -1,0 +1,95 @@
+/** Reads an answer as it arrives: events become words, pieces of tool calls, an end, or a failure in the middle. */
+import { ApiProblem } from '../../api/problem.ts';
+import type { AssistantTurn, ToolCall } from './conversation.ts';
+
+/** The whole events in a text, and what is left of the one that has not ended. */
+export function splitEvents(text: string): Readonly<{ events: readonly string[]; rest: string }> {
+  const parts = text.replaceAll('\r\n', '\n').split('\n\n');
+  const rest = parts.pop() ?? '';
+  return { events: parts.map(dataOf).filter((data) => data !== ''), rest };
+}
+
+function dataOf(event: string): string {
+  return event
+    .split('\n')
+    .filter((line) => line.startsWith('data:'))
+    .map((line) => line.slice(5).replace(/^ /, ''))
+    .join('\n');
+}
+
+export const endOfStream = '[DONE]';
+
+type CallPiece = Readonly<{
+  index: number;
+  id?: string;
+  function?: Readonly<{ name?: string; arguments?: string }>;
+}>;
+type WireError = Readonly<{ message?: string; code?: string; param?: string }>;
+type Chunk = Readonly<{
+  choices?: readonly Readonly<{
+    delta?: Readonly<{ content?: string | null; tool_calls?: readonly CallPiece[] }>;
+    message?: Readonly<{
+      content?: string | null;
+      tool_calls?: readonly Readonly<{ id: string; function: { name: string; arguments: string } }>[];
+    }>;
+    finish_reason?: string | null;
+  }>[];
+  error?: WireError;
+}>;
+
+/** The answer with one more event of its stream. */
+export function withEvent(turn: AssistantTurn, data: string): AssistantTurn {
+  const chunk = JSON.parse(data) as Chunk;
+  if (chunk.error !== undefined)
+    return { ...turn, ending: { kind: 'failed', problem: problemInStream(chunk.error, turn.requestId) } };
+  const choice = chunk.choices?.[0];
+  if (choice === undefined) return turn;
+  const reason = choice.finish_reason ?? null;
+  return {
+    ...turn,
+    text: turn.text + (choice.delta?.content ?? ''),
+    toolCalls: (choice.delta?.tool_calls ?? []).reduce(withPiece, turn.toolCalls),
+    ending: reason === null || turn.ending?.kind === 'failed' ? turn.ending : { kind: 'finished', reason },
+  };
+}
+
+/** The answer of a model that does not stream. */
+export function withWhole(turn: AssistantTurn, body: unknown): AssistantTurn {
+  const choice = (body as Chunk).choices?.[0];
+  return {
+    ...turn,
+    text: choice?.message?.content ?? '',
+    toolCalls: (choice?.message?.tool_calls ?? []).map(({ id, function: called }) => ({ id, ...called })),
+    ending: { kind: 'finished', reason: choice?.finish_reason ?? null },
+  };
+}
+
+/** A stream that ends without saying why is one that was cut. */
+export function whenStreamEnds(turn: AssistantTurn): AssistantTurn {
+  if (turn.ending !== null) return turn;
+  const problem = new ApiProblem('The connection ended before the answer did.', {
+    status: 0,
+    code: 'stream_cut',
+    requestId: turn.requestId,
+  });
+  return { ...turn, ending: { kind: 'failed', problem } };
+}
+
+function withPiece(calls: readonly ToolCall[], piece: CallPiece): readonly ToolCall[] {
+  const known = calls[piece.index] ?? { id: '', name: '', arguments: '' };
+  const grown = {
+    id: piece.id ?? known.id,
+    name: known.name + (piece.function?.name ?? ''),
+    arguments: known.arguments + (piece.function?.arguments ?? ''),
+  };
+  return [...calls.slice(0, piece.index), grown, ...calls.slice(piece.index + 1)];
+}
+
+function problemInStream({ message, code, param }: WireError, requestId: string | null): ApiProblem {
+  return new ApiProblem(message ?? 'The answer broke off.', {
+    status: 0,
+    code: code ?? 'streaming_error',
+    param: param ?? null,
+    requestId,
+  });
+}

@@ -1,0 +1,101 @@
+/** An answer: its words as they are, its tool calls, how it ended, and what it cost. Nothing in it is read as HTML. */
+import { LoaderCircle, RotateCw, Wrench } from 'lucide-react';
+import { Button } from '../../kit/button.tsx';
+import { Callout } from '../../kit/callout.tsx';
+import type { AssistantTurn, Ending, ToolCall } from './conversation.ts';
+import { adviceFor, wordsForFinish } from './ending-words.ts';
+import { GenerationNote } from './generation-note.tsx';
+
+type AssistantTurnViewProps = Readonly<{
+  turn: AssistantTurn;
+  /** Only for the last answer. */
+  onRetry: (() => void) | null;
+}>;
+
+export function AssistantTurnView({ turn, onRetry }: AssistantTurnViewProps) {
+  const { text, toolCalls, ending, requestId } = turn;
+  return (
+    <div className="space-y-3">
+      {text !== '' && <p className="whitespace-pre-wrap wrap-anywhere">{text}</p>}
+      {toolCalls.map((call, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: calls are added at the end and never move.
+        <ToolCallView key={at} call={call} />
+      ))}
+      {ending === null ? <Waiting hasText={text !== ''} /> : <EndingNote ending={ending} onRetry={onRetry} />}
+      {ending !== null && requestId !== null && (
+        <GenerationNote requestId={requestId} hasGeneration={hasGeneration(ending)} />
+      )}
+    </div>
+  );
+}
+
+/** What is refused with a status below 500 was refused before it became a Generation. */
+function hasGeneration(ending: Ending): boolean {
+  return ending.kind !== 'failed' || ending.problem.status === 0 || ending.problem.status >= 500;
+}
+
+function Waiting({ hasText }: Readonly<{ hasText: boolean }>) {
+  return (
+    <p className="flex items-center gap-2 text-ink-faint">
+      <LoaderCircle aria-hidden className="size-4 animate-spin" />
+      {hasText ? 'Writing …' : 'Waiting for the answer …'}
+    </p>
+  );
+}
+
+function ToolCallView({ call }: Readonly<{ call: ToolCall }>) {
+  return (
+    <div className="rounded-md border border-line bg-sunken">
+      <p className="flex items-center gap-2 border-b border-line px-3 py-2 text-[0.8125rem]">
+        <Wrench aria-hidden className="size-3.5 text-ink-faint" />
+        Calls <code className="font-mono font-medium wrap-anywhere">{call.name}</code>
+      </p>
+      <pre className="px-3 py-2 font-mono text-[0.8125rem]/5 whitespace-pre-wrap wrap-anywhere">
+        {prettyArguments(call.arguments)}
+      </pre>
+    </div>
+  );
+}
+
+/** Models write what they like: what is no JSON is shown as it is. */
+function prettyArguments(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+function EndingNote({ ending, onRetry }: Readonly<{ ending: Ending; onRetry: (() => void) | null }>) {
+  const retry =
+    onRetry === null ? undefined : (
+      <Button size="small" icon={RotateCw} onClick={onRetry}>
+        Try again
+      </Button>
+    );
+  switch (ending.kind) {
+    case 'finished': {
+      const words = wordsForFinish(ending.reason);
+      return words === null ? null : <Callout tone="warn">{words}</Callout>;
+    }
+    case 'stopped':
+      return (
+        <Callout actions={retry}>
+          You stopped this answer. What was written until then may be charged.
+        </Callout>
+      );
+    case 'failed': {
+      const { message, param, code } = ending.problem;
+      return (
+        <Callout tone="bad" title={message} actions={retry} isUrgent>
+          {param !== null && (
+            <p>
+              It is about <code className="font-mono">{param}</code>.
+            </p>
+          )}
+          <p>{adviceFor(code)}</p>
+        </Callout>
+      );
+    }
+  }
+}

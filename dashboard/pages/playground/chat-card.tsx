@@ -1,0 +1,87 @@
+/** The conversation and the code behind two tabs: what is said in one is written in the other. */
+import { useState } from 'react';
+import type { Key } from '../../../src/console/contract.ts';
+import { Segmented } from '../../kit/segmented.tsx';
+import type { ListedModel } from '../models/listed-model.ts';
+import { chatRequestOf } from './chat-request.ts';
+import { mayCall } from './choosers.tsx';
+import { CodeTab } from './code-tab.tsx';
+import { Composer } from './composer.tsx';
+import { openCalls, type Turn, turnsAsCode, type UserTurn } from './conversation.ts';
+import { parseParameters } from './parameters.ts';
+import type { Settings } from './settings-panel.tsx';
+import { parseTools } from './tool-definitions.ts';
+import { ToolResults } from './tool-results.tsx';
+import { TurnList } from './turn-list.tsx';
+import type { Chat } from './use-chat.ts';
+
+const emptyDraft: UserTurn = { kind: 'user', text: '', images: [] };
+
+type ChatCardProps = Readonly<{ chat: Chat; apiKey: Key; model: ListedModel; settings: Settings }>;
+
+export function ChatCard({ chat, apiKey, model, settings }: ChatCardProps) {
+  const [view, setView] = useState<'chat' | 'code'>('chat');
+  const [draft, setDraft] = useState(emptyDraft);
+  const parameters = parseParameters(settings.parameters);
+  const tools = parseTools(settings.tools);
+  const takesImages = model.capabilities.image_input;
+  // Pictures that were chosen for another model are kept, but not shown to one that cannot see.
+  const seen: UserTurn = takesImages ? draft : { ...draft, images: [] };
+  const requestFor = (turns: readonly Turn[]) =>
+    chatRequestOf(
+      { model, system: settings.system, parameters: parameters.fields, tools: tools.tools },
+      turns,
+    );
+  const ask = (turns: readonly Turn[]) => chat.ask(turns, apiKey.id, requestFor(turns));
+  const obstacle = !mayCall(apiKey, model.id)
+    ? 'This key may not call this model.'
+    : Object.keys(parameters.problems).length > 0 || tools.problem !== null
+      ? 'Correct the settings first.'
+      : null;
+  const calls = chat.isBusy ? [] : openCalls(chat.turns);
+  const codeTurns = turnsAsCode(chat.turns, seen);
+  return (
+    <section className="min-w-0 overflow-hidden rounded-lg border border-line bg-surface shadow-card">
+      <header className="flex items-center justify-between gap-3 border-b border-line px-4 py-2.5 sm:px-5">
+        <h2 className="font-semibold">{view === 'chat' ? 'Conversation' : 'Code'}</h2>
+        <Segmented
+          label="View"
+          value={view}
+          options={[
+            { value: 'chat', label: 'Chat' },
+            { value: 'code', label: 'As code' },
+          ]}
+          onChange={setView}
+        />
+      </header>
+      {view === 'code' ? (
+        <CodeTab request={codeTurns.length === 0 ? null : requestFor(codeTurns)} />
+      ) : (
+        <>
+          <TurnList turns={chat.turns} isBusy={chat.isBusy} onRetry={() => ask(chat.turns.slice(0, -1))} />
+          {calls.length > 0 ? (
+            <ToolResults
+              key={chat.turns.length}
+              calls={calls}
+              obstacle={obstacle}
+              onSend={(results) => ask([...chat.turns, ...results])}
+            />
+          ) : (
+            <Composer
+              draft={seen}
+              onChange={setDraft}
+              takesImages={takesImages}
+              isBusy={chat.isBusy}
+              obstacle={obstacle}
+              onSend={() => {
+                ask([...chat.turns, { ...seen, text: seen.text.trim() }]);
+                setDraft(emptyDraft);
+              }}
+              onStop={chat.stop}
+            />
+          )}
+        </>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,85 @@
+/** What was said in the playground, and what it becomes in a request. */
+import type { ApiProblem } from '../../api/problem.ts';
+
+export type ToolCall = Readonly<{ id: string; name: string; arguments: string }>;
+export type ImageInput = Readonly<{ name: string; url: string }>;
+
+export type UserTurn = Readonly<{ kind: 'user'; text: string; images: readonly ImageInput[] }>;
+export type ToolTurn = Readonly<{ kind: 'tool'; callId: string; name: string; result: string }>;
+
+/** Null while it is still being written. */
+export type Ending =
+  | Readonly<{ kind: 'finished'; reason: string | null }>
+  | Readonly<{ kind: 'stopped' }>
+  | Readonly<{ kind: 'failed'; problem: ApiProblem }>;
+
+export type AssistantTurn = Readonly<{
+  kind: 'assistant';
+  text: string;
+  toolCalls: readonly ToolCall[];
+  requestId: string | null;
+  ending: Ending | null;
+}>;
+
+export type Turn = UserTurn | AssistantTurn | ToolTurn;
+
+export const unwritten: AssistantTurn = {
+  kind: 'assistant',
+  text: '',
+  toolCalls: [],
+  requestId: null,
+  ending: null,
+};
+
+export type Message = Readonly<Record<string, unknown>>;
+
+export function messagesOf(system: string, turns: readonly Turn[]): readonly Message[] {
+  const spoken = turns.map(messageOf).filter((message) => message !== null);
+  return system.trim() === '' ? spoken : [{ role: 'system', content: system }, ...spoken];
+}
+
+function messageOf(turn: Turn): Message | null {
+  switch (turn.kind) {
+    case 'user':
+      return { role: 'user', content: turn.images.length === 0 ? turn.text : partsOf(turn) };
+    case 'tool':
+      return { role: 'tool', tool_call_id: turn.callId, content: turn.result };
+    case 'assistant': {
+      const calls = callsOf(turn);
+      if (calls.length > 0)
+        return {
+          role: 'assistant',
+          content: turn.text === '' ? null : turn.text,
+          tool_calls: calls.map(({ id, name, arguments: text }) => ({
+            id,
+            type: 'function',
+            function: { name, arguments: text },
+          })),
+        };
+      // An answer that never began would be refused as a message without content.
+      return turn.text === '' ? null : { role: 'assistant', content: turn.text };
+    }
+  }
+}
+
+function partsOf({ text, images }: UserTurn): readonly Message[] {
+  const pictures = images.map(({ url }) => ({ type: 'image_url', image_url: { url } }));
+  return text === '' ? pictures : [{ type: 'text', text }, ...pictures];
+}
+
+/** Calls of an answer that did not end may lack their last words, and cannot be answered. */
+function callsOf({ toolCalls, ending }: AssistantTurn): readonly ToolCall[] {
+  return ending?.kind === 'finished' ? toolCalls : [];
+}
+
+/** The calls that wait for a result before anything else can be said. */
+export function openCalls(turns: readonly Turn[]): readonly ToolCall[] {
+  const last = turns.at(-1);
+  return last?.kind === 'assistant' ? callsOf(last) : [];
+}
+
+/** Those of the request that a reader wants as code: the one being written, or else the one that was answered last. */
+export function turnsAsCode(turns: readonly Turn[], draft: UserTurn): readonly Turn[] {
+  if (draft.text.trim() !== '' || draft.images.length > 0) return [...turns, draft];
+  return turns.at(-1)?.kind === 'assistant' ? turns.slice(0, -1) : turns;
+}

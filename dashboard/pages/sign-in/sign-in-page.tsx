@@ -1,0 +1,72 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link, useRouter, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { signIn, signInOptionsQuery } from '../../api/session.ts';
+import { Button } from '../../kit/button.tsx';
+import { Field } from '../../kit/field.tsx';
+import { FormProblem } from '../../kit/form-problem.tsx';
+import { Input } from '../../kit/input.tsx';
+import { SignedOutCard, textLinkClass } from '../../layout/signed-out-card.tsx';
+import { placeAfterSignIn } from '../../sign-in-address.ts';
+
+export function SignInPage() {
+  const [email, setEmail] = useState('');
+  const [password, setPassword] = useState('');
+  const router = useRouter();
+  const { next }: { next?: unknown } = useSearch({ strict: false });
+  const options = useQuery(signInOptionsQuery);
+  const signing = useMutation({
+    mutationFn: () => signIn(email.trim(), password),
+    onSuccess: () => router.history.push(placeAfterSignIn(next, location.origin)),
+    onError: () => setPassword(''),
+  });
+  return (
+    <SignedOutCard
+      title="Sign in"
+      onSubmit={signing.mutate}
+      footer={
+        options.data?.sign_up === 'open' ? (
+          <>
+            New here?{' '}
+            <Link to="/sign-up" search={next === undefined ? {} : { next }} className={textLinkClass}>
+              Create an account
+            </Link>
+          </>
+        ) : undefined
+      }
+    >
+      <Field label="E-mail">
+        <Input
+          type="email"
+          name="email"
+          autoComplete="username"
+          autoFocus
+          required
+          value={email}
+          onChange={(event) => setEmail(event.target.value)}
+        />
+      </Field>
+      <Field
+        label="Password"
+        aside={
+          <Link to="/forgot-password" className={textLinkClass}>
+            Forgotten?
+          </Link>
+        }
+      >
+        <Input
+          type="password"
+          name="password"
+          autoComplete="current-password"
+          required
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+      </Field>
+      <FormProblem error={signing.error} />
+      <Button type="submit" variant="primary" isBusy={signing.isPending} className="w-full">
+        Sign in
+      </Button>
+    </SignedOutCard>
+  );
+}

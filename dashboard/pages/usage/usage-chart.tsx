@@ -1,0 +1,68 @@
+import type { Usage } from '../../../src/console/contract.ts';
+import { Card } from '../../kit/card.tsx';
+import { formatMoneyMark } from '../../kit/chart-scale.ts';
+import { ChartLegend, DayChart } from '../../kit/day-chart.tsx';
+import { formatCountShort } from '../../kit/format-figures.ts';
+import { Segmented } from '../../kit/segmented.tsx';
+import { Skeleton } from '../../kit/skeleton.tsx';
+import { useSearchValue } from '../../kit/use-search-value.ts';
+import { daysBetween } from './range.ts';
+import { type Measure, stackUsage } from './stack-usage.ts';
+
+const measures = [
+  { value: 'cost', label: 'Cost' },
+  { value: 'requests', label: 'Requests' },
+  { value: 'tokens', label: 'Tokens' },
+] as const;
+
+const dimensions = [
+  { value: 'model', label: 'By model' },
+  { value: 'key', label: 'By key' },
+] as const;
+
+export function UsageChart({ usage }: Readonly<{ usage: Usage | undefined }>) {
+  const [measureText, setMeasure] = useSearchValue('measure', 'cost');
+  const [byText, setBy] = useSearchValue('by', 'model');
+  const measure = measures.find(({ value }) => value === measureText)?.value ?? 'cost';
+  const by = dimensions.find(({ value }) => value === byText)?.value ?? 'model';
+  return (
+    <Card
+      title="By day"
+      description="Days in UTC."
+      actions={
+        <>
+          <Segmented label="What the chart shows" value={measure} options={measures} onChange={setMeasure} />
+          <Segmented label="How the chart is divided" value={by} options={dimensions} onChange={setBy} />
+        </>
+      }
+    >
+      {usage === undefined ? (
+        <Skeleton className="h-68 w-full" />
+      ) : (
+        <Chart usage={usage} measure={measure} by={by} />
+      )}
+    </Card>
+  );
+}
+
+type ChartProps = Readonly<{ usage: Usage; measure: Measure; by: 'model' | 'key' }>;
+
+function Chart({ usage, measure, by }: ChartProps) {
+  const days = daysBetween(usage.from, usage.to);
+  const { series, totals } = stackUsage(usage.rows, days, by, measure);
+  return (
+    <div className="space-y-4">
+      <DayChart
+        label={`${measures.find(({ value }) => value === measure)?.label ?? ''} by day and ${by}`}
+        days={days}
+        series={series}
+        totals={totals}
+        formatMark={measure === 'cost' ? formatMoneyMark : formatCountShort}
+        isWhole={measure !== 'cost'}
+      />
+      <div className="min-h-4.5">
+        <ChartLegend series={series} />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,112 @@
+/** Every page of the app on one screen. Each is loaded when it is first needed. */
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent as lazy,
+  notFound,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router';
+import { ApiProblem } from './api/problem.ts';
+import { queryClient } from './api/query-client.ts';
+import { meQuery, signInOptionsQuery } from './api/session.ts';
+import { AccountGate } from './layout/account-gate.tsx';
+import { AppLayout } from './layout/app-layout.tsx';
+import { PendingApp, PendingPage } from './layout/pending.tsx';
+import { SignedOutLayout } from './layout/signed-out-layout.tsx';
+import { BrokenPage } from './pages/not-found/broken-page.tsx';
+import { NotFoundPage, UnknownAddressPage } from './pages/not-found/not-found-page.tsx';
+import { parseSearch, stringifySearch } from './search-texts.ts';
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: UnknownAddressPage });
+
+const open = createRoute({
+  getParentRoute: () => root,
+  id: 'signed-out',
+  component: SignedOutLayout,
+  // The pages ask for it too, and say so if it fails.
+  loader: () => queryClient.prefetchQuery(signInOptionsQuery),
+});
+
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  id: 'signed-in',
+  component: AppLayout,
+  pendingComponent: PendingApp,
+  beforeLoad: async ({ location }) => {
+    try {
+      return { me: await queryClient.ensureQueryData(meQuery) };
+    } catch (error) {
+      if (error instanceof ApiProblem && error.status === 401)
+        throw redirect({ to: '/sign-in', search: { next: location.href } });
+      throw error;
+    }
+  },
+});
+
+const ofAccount = createRoute({ getParentRoute: () => signedIn, id: 'of-account', component: AccountGate });
+
+const ofOperator = createRoute({
+  getParentRoute: () => signedIn,
+  path: 'operator',
+  component: Outlet,
+  beforeLoad: ({ context }) => {
+    if (!context.me.user.is_operator) throw notFound();
+  },
+});
+
+// biome-ignore format: one line a page is what makes this table readable.
+const tree = root.addChildren([
+  open.addChildren([
+    createRoute({ getParentRoute: () => open, path: 'sign-in', component: lazy(() => import('./pages/sign-in/sign-in-page.tsx'), 'SignInPage') }),
+    createRoute({ getParentRoute: () => open, path: 'sign-up', component: lazy(() => import('./pages/sign-up/sign-up-page.tsx'), 'SignUpPage') }),
+    createRoute({ getParentRoute: () => open, path: 'forgot-password', component: lazy(() => import('./pages/forgot-password/forgot-password-page.tsx'), 'ForgotPasswordPage') }),
+    createRoute({ getParentRoute: () => open, path: 'reset-password', component: lazy(() => import('./pages/reset-password/reset-password-page.tsx'), 'ResetPasswordPage') }),
+  ]),
+  signedIn.addChildren([
+    ofAccount.addChildren([
+      createRoute({ getParentRoute: () => ofAccount, path: '/', component: lazy(() => import('./pages/overview/overview-page.tsx'), 'OverviewPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'keys', component: lazy(() => import('./pages/keys/keys-page.tsx'), 'KeysPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'models', component: lazy(() => import('./pages/models/models-page.tsx'), 'ModelsPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'generations', component: lazy(() => import('./pages/generations/generations-page.tsx'), 'GenerationsPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'generations/$id', component: lazy(() => import('./pages/generations/generation-page.tsx'), 'GenerationPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'usage', component: lazy(() => import('./pages/usage/usage-page.tsx'), 'UsagePage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'billing', component: lazy(() => import('./pages/billing/billing-page.tsx'), 'BillingPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'team', component: lazy(() => import('./pages/team/team-page.tsx'), 'TeamPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'playground', component: lazy(() => import('./pages/playground/playground-page.tsx'), 'PlaygroundPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'decisions', component: lazy(() => import('./pages/decisions/decisions-page.tsx'), 'DecisionsPage') }),
+    ]),
+    createRoute({ getParentRoute: () => signedIn, path: 'account', component: lazy(() => import('./pages/account/account-page.tsx'), 'AccountPage') }),
+    ofOperator.addChildren([
+      createRoute({ getParentRoute: () => ofOperator, path: '/', beforeLoad: () => { throw redirect({ to: '/operator/accounts' }); } }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'accounts', component: lazy(() => import('./pages/operator/accounts/accounts-page.tsx'), 'OperatorAccountsPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'users', component: lazy(() => import('./pages/operator/users/users-page.tsx'), 'OperatorUsersPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'providers', component: lazy(() => import('./pages/operator/providers/providers-page.tsx'), 'OperatorProvidersPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'generations/$id', component: lazy(() => import('./pages/operator/generations/generation-page.tsx'), 'OperatorGenerationPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'catalog', component: lazy(() => import('./pages/operator/catalog/catalog-page.tsx'), 'OperatorCatalogPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'nodes', component: lazy(() => import('./pages/operator/nodes/nodes-page.tsx'), 'OperatorNodesPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'ledger', component: lazy(() => import('./pages/operator/ledger/ledger-page.tsx'), 'OperatorLedgerPage') }),
+    ]),
+  ]),
+]);
+
+export const router = createRouter({
+  routeTree: tree,
+  parseSearch,
+  stringifySearch,
+  defaultPreload: 'intent',
+  // What is shown comes from the query cache, which knows by itself when it is old.
+  defaultPreloadStaleTime: 0,
+  defaultPendingMs: 500,
+  defaultPendingComponent: PendingPage,
+  defaultErrorComponent: BrokenPage,
+  defaultNotFoundComponent: NotFoundPage,
+  scrollRestoration: true,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,32 @@
+/** The browser that the tests of the dashboard drive: one that is there, or Debian's, installed when that is possible. */
+import { existsSync } from 'node:fs';
+
+const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const applications = [
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+
+export function findChromium(): string | null {
+  const found = names.map((name) => Bun.which(name)).find((path) => path !== null);
+  return found ?? applications.find((path) => existsSync(path)) ?? null;
+}
+
+/** True when there is a browser in the end; otherwise it has been said how to get one. */
+export function ensureChromium(): boolean {
+  if (findChromium() !== null) return true;
+  if (process.getuid?.() === 0 && Bun.which('apt-get') !== null) {
+    process.stdout.write('Installing Chromium for the tests of the dashboard …\n');
+    const isInstalled = run('apt-get', 'update', '-q') && run('apt-get', 'install', '-qy', 'chromium');
+    if (isInstalled && findChromium() !== null) return true;
+  }
+  process.stdout.write(
+    'The tests of the dashboard need Chromium or Chrome. On Debian and Ubuntu: sudo apt-get install chromium. ' +
+      'On macOS: brew install --cask chromium.\n',
+  );
+  return false;
+}
+
+function run(...command: string[]): boolean {
+  return Bun.spawnSync(command, { stdio: ['ignore', 'ignore', 'inherit'] }).exitCode === 0;
+}

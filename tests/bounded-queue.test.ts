@@ -1,0 +1,53 @@
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { createQueue, OverloadError } from '../src/lib/bounded-queue.ts';
+
+test('never more run than may, everyone who is let in has a turn, and the rest is refused at once', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 0, max: 6 }),
+      fc.array(fc.boolean(), { maxLength: 20 }),
+      async (mostRunning, mostWaiting, fates) => {
+        const take = createQueue(mostRunning, mostWaiting);
+        let running = 0;
+        let most = 0;
+        const outcomes = await Promise.allSettled(
+          fates.map((succeeds) =>
+            take(async () => {
+              running += 1;
+              most = Math.max(most, running);
+              await Bun.sleep(0);
+              running -= 1;
+              if (!succeeds) throw new Error('failed');
+            }),
+          ),
+        );
+        const refused = outcomes.filter(
+          (outcome) => outcome.status === 'rejected' && outcome.reason instanceof OverloadError,
+        );
+        expect(most).toBe(Math.min(mostRunning, fates.length));
+        expect(refused).toHaveLength(Math.max(0, fates.length - mostRunning - mostWaiting));
+        // The places are free again, also after failures.
+        expect(
+          await Promise.all(Array.from({ length: mostRunning }, () => take(async () => 'done'))),
+        ).toEqual(Array.from({ length: mostRunning }, () => 'done'));
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
+
+test('turns come in the order of asking', async () => {
+  const take = createQueue(1, 10);
+  const order: number[] = [];
+  await Promise.all(
+    [0, 1, 2, 3].map((place) =>
+      take(async () => {
+        await Bun.sleep(3 - place);
+        order.push(place);
+      }),
+    ),
+  );
+  expect(order).toEqual([0, 1, 2, 3]);
+});

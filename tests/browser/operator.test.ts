@@ -1,0 +1,396 @@
+/** The operator's pages and the team page, as a person walks through them. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import type { Audit, CatalogStatus, Providers } from '../../src/console/operator-contract.ts';
+import {
+  desktop,
+  desktopAtNight,
+  expectNoComplaints,
+  openBrowser,
+  openPage,
+  overflowOf,
+  phone,
+  seriousViolations,
+  takePicture,
+  type Watched,
+} from '../support/browser.ts';
+import { type ConsoleFixture, openConsoleFixture, signIn, visitor } from '../support/console-fixture.ts';
+
+let fixture: ConsoleFixture;
+let browser: Browser;
+let operator: Watched;
+/** A request that failed. */
+let failedId: string;
+
+async function openAs(cookie: string): Promise<Watched> {
+  const watched = await openPage(browser, fixture.gateway.origin);
+  const cookies = cookie.split('; ').map((pair) => {
+    const [name = '', ...value] = pair.split('=');
+    return { name, value: value.join('='), url: fixture.gateway.origin };
+  });
+  await watched.page.context().addCookies(cookies);
+  return watched;
+}
+
+async function ask<Answer>(method: 'GET' | 'POST', path: string): Promise<Answer> {
+  const response = await fixture.people.operator.send(method, path, method === 'GET' ? undefined : {});
+  return (await response.json()) as Answer;
+}
+
+/** Asks again and again, for as long as the test may take. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await Bun.sleep(50);
+}
+
+const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
+
+async function choose(page: Page, subject: string, item: string): Promise<void> {
+  await page.getByRole('button', { name: `Actions for ${subject}` }).click();
+  await page.getByRole('menuitem', { name: item }).click();
+}
+
+beforeAll(async () => {
+  [fixture, browser] = await Promise.all([openConsoleFixture(), openBrowser()]);
+  await fixture.database.sql`update accounts set name = 'Northwind' where id = ${fixture.account}`;
+  const response = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${fixture.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'plain', messages: [{ role: 'user', content: '[[status 503]]' }] }),
+  });
+  await response.text();
+  failedId = response.headers.get('x-service-request-id') ?? '';
+  await until(async () => {
+    const { failures } = await ask<Providers>('GET', '/api/console/operator/providers');
+    return failures.some(({ request_id: id }) => id === failedId);
+  });
+  operator = await openAs(fixture.people.operator.cookie);
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await fixture?.close();
+}, 30_000);
+
+describe('accounts', () => {
+  test('are where an operator without an account begins, and are found by name and ID', async () => {
+    const { page } = operator;
+    await page.goto('/operator');
+    await page.waitForURL('**/operator/accounts');
+    await rowOf(page, 'Northwind').waitFor();
+    await page.getByLabel('Search accounts').fill('north');
+    await page.waitForURL('**?search=north');
+    await rowOf(page, 'Test').waitFor({ state: 'detached' });
+    await page.goto(`/operator/accounts?search=${fixture.strangersAccount}`);
+    await rowOf(page, 'Test').waitFor();
+    expect(await rowOf(page, 'Northwind').count()).toBe(0);
+    await page.getByLabel('Search accounts').fill('nobody has this name');
+    await page.getByText('No account fits').waitFor();
+  });
+
+  test('are made with a first credit', async () => {
+    const { page } = operator;
+    await page.goto('/operator/accounts');
+    await page.getByRole('button', { name: 'Create an account' }).click();
+    await page.getByRole('button', { name: 'Create the account' }).click();
+    await page.getByText('Give the account a name.').waitFor();
+    await page.getByLabel('Name', { exact: true }).fill('Blue Harbour');
+    await page.getByLabel('First credit in USD').fill('ten');
+    await page.getByText('Enter an amount such as 20 or 0.50.').waitFor();
+    await page.getByLabel('First credit in USD').fill('10');
+    await page.getByRole('button', { name: 'Create the account' }).click();
+    await rowOf(page, 'Blue Harbour').getByText('$10.00').waitFor();
+  });
+
+  test('are credited once, even when the answer is lost and the button is pressed again', async () => {
+    const { page } = operator;
+    await page.goto('/operator/accounts?search=Blue');
+    let isLost = false;
+    await page.route('**/credit', async (route) => {
+      if (isLost) return await route.continue();
+      isLost = true;
+      await route.fetch();
+      return await route.abort();
+    });
+    await choose(page, 'Blue Harbour', 'Add credit');
+    await page.getByLabel('Amount in USD').fill('2.5');
+    await page.getByLabel('Memo').fill('Invoice 7');
+    await page.getByRole('definition').filter({ hasText: '$12.50' }).waitFor();
+    await takePicture(page, 'operator-credit');
+    await page.getByRole('button', { name: 'Add the credit' }).click();
+    await page.getByText('The gateway cannot be reached.').waitFor();
+    await page.getByRole('button', { name: 'Add the credit' }).click();
+    await page.getByText('$2.50 is credited to Blue Harbour.').waitFor();
+    await page.getByText('The new balance is $12.50.').waitFor();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.unroute('**/credit');
+    await rowOf(page, 'Blue Harbour').getByText('$12.50').waitFor();
+    const entries = await fixture.database.sql`
+      select memo from ledger_entries where amount = 2.5`;
+    expect(entries.map(({ memo }: { memo: string }) => memo)).toEqual(['Invoice 7']);
+  });
+
+  test('are suspended and resumed', async () => {
+    const { page } = operator;
+    await page.goto('/operator/accounts?search=Blue');
+    await choose(page, 'Blue Harbour', 'Suspend');
+    await page.getByText('New requests with any of its keys are refused').waitFor();
+    await takePicture(page, 'operator-suspend');
+    await page.getByRole('button', { name: 'Suspend the account' }).click();
+    await rowOf(page, 'Blue Harbour').getByText('Suspended').waitFor();
+    await choose(page, 'Blue Harbour', 'Resume');
+    await page.getByRole('button', { name: 'Resume the account' }).click();
+    await rowOf(page, 'Blue Harbour').getByText('Active').waitFor();
+  });
+});
+
+describe('users', () => {
+  test('are created with a link that is shown once and lets them choose a password', async () => {
+    const { page } = operator;
+    await page.goto('/operator/users');
+    await page.getByRole('button', { name: 'Create a user' }).click();
+    await page.getByRole('button', { name: 'Create the user' }).click();
+    await page.getByText('Choose an account, or make the user an operator.').waitFor();
+    await page.getByLabel('E-mail', { exact: true }).fill('grace@example.com');
+    await page.getByLabel('Search accounts by name or ID').fill('blue');
+    await page.getByRole('radio', { name: 'Northwind' }).waitFor({ state: 'detached' });
+    await page.getByRole('radio', { name: 'Blue Harbour' }).check();
+    await page.getByLabel('Search accounts by name or ID').press('Enter');
+    await page.getByLabel('Role').selectOption('member');
+    await takePicture(page, 'operator-create-user');
+    await page.getByRole('button', { name: 'Create the user' }).click();
+    const link = new URL(await page.getByTestId('password-link').innerText());
+    expect(link.origin).toBe(fixture.gateway.origin);
+    await page.getByText('It works once and is valid for an hour').waitFor();
+    await takePicture(page, 'operator-link');
+    await page.getByRole('button', { name: 'Copy the link' }).click();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(link.href);
+    await page.getByRole('button', { name: 'I have sent it' }).click();
+    expect(await page.getByTestId('password-link').count()).toBe(0);
+    await rowOf(page, 'grace@example.com').getByText('Blue Harbour').waitFor();
+    const chosen = await fixture.people['signed out'].send('POST', '/api/auth/reset-password', {
+      token: new URLSearchParams(link.hash.slice(1)).get('token'),
+      newPassword: 'a password of her own',
+    });
+    expect(chosen.status).toBe(200);
+    await signIn(fixture.gateway.origin, 'grace', 'a password of her own');
+  });
+
+  test('whose address is taken are refused at the field', async () => {
+    const { page } = operator;
+    await page.goto('/operator/accounts?search=Blue');
+    await choose(page, 'Blue Harbour', 'Add a user');
+    await page.getByLabel('E-mail').fill('member@example.com');
+    await page.getByRole('button', { name: 'Create the user' }).click();
+    await page.getByText('Someone has signed up with this e-mail address already.').waitFor();
+    expect(await page.getByLabel('E-mail').getAttribute('aria-invalid')).toBe('true');
+    await page.getByRole('button', { name: 'Cancel' }).click();
+  });
+
+  test('get another link, another account, and other rights', async () => {
+    const { page } = operator;
+    await page.goto('/operator/users?search=grace');
+    await choose(page, 'grace@example.com', 'Make a password link');
+    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByTestId('password-link').waitFor();
+    await page.getByRole('button', { name: 'I have sent it' }).click();
+    await choose(page, 'grace@example.com', 'Add to an account');
+    await page.getByRole('radio', { name: 'Northwind' }).check();
+    await page.getByRole('button', { name: 'Add to the account' }).click();
+    await rowOf(page, 'grace@example.com').getByText('Northwind').waitFor();
+    await choose(page, 'grace@example.com', 'Make an operator');
+    await page.getByRole('button', { name: 'Make an operator' }).click();
+    await rowOf(page, 'grace@example.com').getByText('Operator').waitFor();
+    await choose(page, 'grace@example.com', 'Remove as operator');
+    await page.getByRole('button', { name: 'Remove as operator' }).click();
+    await rowOf(page, 'grace@example.com').getByText('Operator').waitFor({ state: 'detached' });
+  });
+
+  test('are signed out everywhere', async () => {
+    const { page } = operator;
+    const { origin } = fixture.gateway;
+    const elsewhere = visitor(origin, await signIn(origin, 'grace', 'a password of her own'));
+    expect((await elsewhere.send('GET', '/api/console/me')).status).toBe(200);
+    await page.goto('/operator/users?search=grace');
+    await choose(page, 'grace@example.com', 'Sign out everywhere');
+    await page.getByRole('button', { name: 'Sign out everywhere' }).click();
+    await page.getByText('2 sessions of grace@example.com ended.').waitFor();
+    expect((await elsewhere.send('GET', '/api/console/me')).status).toBe(401);
+  });
+});
+
+describe('providers', () => {
+  test('show what they have against them, and lead to the request that failed', async () => {
+    const { page } = operator;
+    await page.goto('/operator/providers');
+    await page.getByText('1 (100 %)').waitFor();
+    await page.getByText('1 failure in a row').waitFor();
+    await page.getByText('Absent').waitFor();
+    await page.getByRole('row').filter({ hasText: 'provider_unavailable' }).getByRole('link').first().click();
+    await page.waitForURL(`**/operator/generations/${failedId}`);
+    await page.getByRole('heading', { name: 'plain for Northwind' }).waitFor();
+    await page.getByText('answered with status 503').waitFor();
+  });
+
+  test('have a place to look up any request', async () => {
+    const { page } = operator;
+    await page.goto('/operator/providers');
+    await page.getByLabel('Request ID').fill('req_nothing');
+    await page.getByRole('button', { name: 'Look it up' }).click();
+    await page.getByText('A request ID is “req_” and 32 digits').waitFor();
+    await page.getByLabel('Request ID').fill(`x-service-request-id: ${failedId}`);
+    await page.getByRole('button', { name: 'Look it up' }).click();
+    await page.getByRole('heading', { name: 'plain for Northwind' }).waitFor();
+    await page.goto(`/operator/generations/req_${'0'.repeat(32)}`);
+    await page.getByText('No account has this request').waitFor();
+  });
+});
+
+describe('the catalogue', () => {
+  test('says why a model cannot be called', async () => {
+    const { page } = operator;
+    await page.goto('/operator/catalog');
+    await rowOf(page, 'disabled').getByText('It is disabled.').waitFor();
+    await rowOf(page, 'unpriced').getByText('It has no price.').waitFor();
+    await page.getByText('Not callable').first().click();
+    await page.waitForURL('**?show=not-callable');
+    await rowOf(page, 'absent: no key').getByText('None of its providers has its key.').waitFor();
+    expect(await rowOf(page, 'renamed').count()).toBe(0);
+  });
+
+  test('shows in full why a changed file was not loaded', async () => {
+    const { page } = operator;
+    const file = fixture.environment.TOLLGATE_CATALOG ?? '';
+    const text = readFileSync(file, 'utf8');
+    const isBroken = async () =>
+      (await ask<CatalogStatus>('GET', '/api/console/operator/catalog')).error !== null;
+    writeFileSync(file, `${text}\nnot_a_field: true\n`);
+    try {
+      await until(isBroken);
+      await page.goto('/operator/catalog');
+      await page.getByText('The file as it is now was not loaded').waitFor();
+      await page.getByLabel('the error', { exact: true }).getByText('not_a_field').waitFor();
+      await takePicture(page, 'operator-catalog-error');
+      expect(await seriousViolations(page)).toEqual([]);
+    } finally {
+      writeFileSync(file, text);
+    }
+    await until(async () => !(await isBroken()));
+  });
+});
+
+test('nodes show the one that answers, alive', async () => {
+  const { page } = operator;
+  await page.goto('/operator/nodes');
+  await rowOf(page, 'This one').getByText('Alive').waitFor();
+  await rowOf(page, 'This one')
+    .getByText(/^\d+ s ago$/)
+    .waitFor();
+});
+
+test('the ledger is audited on demand, and says what operators did', async () => {
+  const { page } = operator;
+  await page.goto('/operator/ledger');
+  await page.getByText('No audit has been run on this page yet').waitFor();
+  await rowOf(page, 'Added credit').getByText('$2.50').waitFor();
+  await rowOf(page, 'Added credit').getByText('Blue Harbour').waitFor();
+  await page.getByRole('button', { name: 'Run the audit' }).click();
+  await page.getByText('The ledger holds').waitFor();
+  const { totals } = await ask<Audit>('POST', '/api/console/operator/ledger-audit');
+  expect(Number(totals.balance)).toBe(212.5);
+  await page.getByText('$212.50').waitFor();
+  await page.route('**/ledger-audit', (route) =>
+    route.fulfill({
+      json: {
+        at: new Date().toISOString(),
+        holds: false,
+        findings: [{ invariant: 'no Generation is charged twice', checked: 12, violations: 3 }],
+        totals,
+      } satisfies Audit,
+    }),
+  );
+  await page.getByRole('button', { name: 'Run the audit' }).click();
+  await page.getByText('The ledger does not hold').waitFor();
+  await rowOf(page, 'No Generation is charged twice.').getByText('Broken', { exact: true }).waitFor();
+  await page.unroute('**/ledger-audit');
+});
+
+describe('the team', () => {
+  test('is seen by members, who cannot change it', async () => {
+    const member = await openAs(fixture.people.member.cookie);
+    await member.page.goto('/team');
+    await rowOf(member.page, 'owner@example.com').waitFor();
+    expect(await member.page.getByRole('button', { name: /^Actions for/ }).count()).toBe(0);
+    expectNoComplaints(member);
+    await member.close();
+  });
+
+  test('is changed by owners, of whom one stays', async () => {
+    const owner = await openAs(fixture.people.owner.cookie);
+    const { page } = owner;
+    await page.goto('/');
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Team' }).click();
+    await choose(page, 'owner@example.com', 'Leave the account');
+    await page.getByRole('button', { name: 'Leave the account' }).click();
+    await page.getByText('An account needs an owner, and this is the last one.').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await choose(page, 'grace@example.com', 'Make an owner');
+    await takePicture(page, 'team-owner');
+    await page.getByRole('button', { name: 'Make an owner' }).click();
+    await rowOf(page, 'grace@example.com').getByText('Owner', { exact: true }).waitFor();
+    await choose(page, 'grace@example.com', 'Remove');
+    await page.getByRole('button', { name: 'Remove', exact: true }).click();
+    await rowOf(page, 'grace@example.com').waitFor({ state: 'detached' });
+    await rowOf(page, 'member@example.com').waitFor();
+    await checkLooks(page, 'team');
+    expectNoComplaints(owner);
+    await owner.close();
+  });
+});
+
+/** Each page is loaded once, and looked at in every way. */
+async function checkLooks(page: Page, name: string): Promise<void> {
+  for (const look of [desktop, desktopAtNight]) {
+    await page.emulateMedia({ colorScheme: look.colorScheme });
+    await takePicture(page, `${name}-${look.colorScheme}`);
+    expect({ name, look, serious: await seriousViolations(page) }).toEqual({ name, look, serious: [] });
+  }
+  await page.emulateMedia({ colorScheme: phone.colorScheme });
+  await page.setViewportSize(phone);
+  await takePicture(page, `${name}-phone`);
+  expect({ name, overflow: await overflowOf(page) }).toEqual({ name, overflow: 0 });
+  await page.setViewportSize(desktop);
+}
+
+test.each([
+  ['accounts', 'Blue Harbour'],
+  ['users', 'grace@example.com'],
+  ['providers', '1 (100 %)'],
+  ['generations', 'answered with status 503'],
+  ['catalog', 'It is disabled.'],
+  ['nodes', 'This one'],
+  ['ledger', 'Added credit'],
+])('the page %s is accessible, light and dark, and fits on a phone', async (name, words) => {
+  const { page } = operator;
+  await page.goto(`/operator/${name}${name === 'generations' ? `/${failedId}` : ''}`);
+  await page.getByText(words).first().waitFor();
+  await checkLooks(page, `operator-${name}`);
+});
+
+test('nobody else has these pages', async () => {
+  const owner = await openAs(fixture.people.owner.cookie);
+  await owner.page.goto('/operator/accounts');
+  await owner.page.getByRole('heading', { level: 1, name: 'Nothing is at this address' }).waitFor();
+  expect(await owner.page.getByRole('link', { name: 'Ledger' }).count()).toBe(0);
+  await owner.close();
+});
+
+test('an operator who signs out everywhere is out here too, and no page complained on the way', async () => {
+  const { page } = operator;
+  await page.goto('/operator/users?search=operator');
+  await choose(page, 'operator@example.com', 'Sign out everywhere');
+  await page.getByText('this one included').waitFor();
+  await page.getByRole('button', { name: 'Sign out everywhere' }).click();
+  await page.waitForURL('**/sign-in?next=*');
+  expectNoComplaints(operator);
+});

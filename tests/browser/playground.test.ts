@@ -1,0 +1,298 @@
+/** The pages Playground and Decisions: what people try by hand, against a sandbox that misbehaves when asked to. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import type { GenerationDetail } from '../../src/console/contract.ts';
+import {
+  desktop,
+  desktopAtNight,
+  expectNoComplaints,
+  type Look,
+  openBrowser,
+  openPage,
+  overflowOf,
+  phone,
+  seriousViolations,
+  takePicture,
+  type Watched,
+} from '../support/browser.ts';
+import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
+import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
+
+let fixture: ConsoleFixture;
+let browser: Browser;
+/** The same gateway once more, with a decision provider. */
+let deciding: Gateway;
+
+beforeAll(async () => {
+  [fixture, browser] = await Promise.all([openConsoleFixture(), openBrowser()]);
+  deciding = await startGateway({
+    ...fixture.environment,
+    DECISIONS_BASE_URL: `${fixture.sandbox.url}/v1`,
+    DECISIONS_API_KEY: 'provider-key-canary',
+    DECISIONS_MODEL: 'sandbox-decision-latest',
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await deciding?.stop();
+  await fixture?.close();
+}, 30_000);
+
+async function enter(path: string, look: Look = desktop, gateway = fixture.gateway): Promise<Watched> {
+  const watched = await openPage(browser, gateway.origin, look);
+  const cookies = fixture.people.owner.cookie.split('; ').map((pair) => {
+    const at = pair.indexOf('=');
+    return { name: pair.slice(0, at), value: pair.slice(at + 1), url: gateway.origin };
+  });
+  await watched.page.context().addCookies(cookies);
+  await watched.page.goto(path);
+  return watched;
+}
+
+async function say(page: Page, text: string): Promise<void> {
+  await page.getByLabel('Message', { exact: true }).fill(text);
+  await page.getByRole('button', { name: 'Send' }).click();
+}
+
+const conversation = (page: Page) => page.getByRole('log', { name: 'Conversation' });
+
+/** The newest chat request that reached the provider, in the words of the wire. */
+function lastAsked(): { messages: { role: string; content: unknown }[] } {
+  const entry = fixture.sandbox.entries.findLast(({ path }) => path === '/v1/chat/completions');
+  return entry?.body as { messages: { role: string; content: unknown }[] };
+}
+
+test('an answer is streamed, shown as plain text, and charged as the page says', async () => {
+  const watched = await enter('/playground?model=full');
+  const { page } = watched;
+  await page.getByLabel('System message').fill('Be brief.');
+  await page.getByLabel('Temperature').fill('2');
+  await page.getByText('From 0 to below 2.').waitFor();
+  await page.getByLabel('Message', { exact: true }).fill('Hi');
+  expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
+  await page.getByLabel('Temperature').fill('0.5');
+  await say(page, 'Hello [[say <img src=x> one\nand two]]');
+  const link = page.getByRole('link', { name: 'See the Generation' });
+  await link.waitFor();
+  // Once as it was asked for and once as it was answered, and neither of them a picture.
+  expect(await conversation(page).getByText('<img src=x> one').count()).toBe(2);
+  expect(await conversation(page).locator('img').count()).toBe(0);
+  expect(lastAsked()).toMatchObject({ temperature: 0.5, stream: true });
+  expect(lastAsked().messages[0]).toEqual({ role: 'system', content: 'Be brief.' });
+
+  const cost = await conversation(page).getByTitle(/USD$/).getAttribute('title');
+  const requestId = (await link.getAttribute('href'))?.split('/').at(-1) ?? '';
+  const response = await fixture.people.owner.send(
+    'GET',
+    `/api/console/accounts/${fixture.account}/generations/${requestId}`,
+  );
+  const generation = (await response.json()) as GenerationDetail;
+  expect(generation.key.id).toBe(fixture.keyId);
+  expect(cost).toBe(`$${generation.cost?.total.replace(/0+$/, '')} USD`);
+
+  await say(page, 'And now? [[say Three.]]');
+  await conversation(page).getByText('Three.', { exact: true }).waitFor();
+  expect(lastAsked().messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
+  await page.getByRole('button', { name: 'Start over' }).click();
+  await page.getByText('Write the first message below').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('an answer can be stopped, and what breaks off is told in plain words', async () => {
+  const watched = await enter('/playground?model=full');
+  const { page } = watched;
+  await say(page, 'Go on [[long 500]] [[chunk-delay 30]]');
+  await conversation(page).getByText('Writing …').waitFor();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('You stopped this answer.').waitFor();
+
+  await say(page, 'Break [[long 20]] [[cut 5]]');
+  await page.getByText('The stream from the provider failed.').waitFor();
+  await page.getByRole('button', { name: 'Try again' }).waitFor();
+  await say(page, 'No more [[finish content_filter]]');
+  await page.getByText('because of its content rules').waitFor();
+
+  await page.getByLabel('Model').selectOption('locked');
+  await say(page, 'Hello');
+  await page.getByText('The provider refused the credentials of this gateway.').waitFor();
+  await page.getByText('Only the operator of this gateway can repair this.').waitFor();
+
+  await page.getByRole('button', { name: 'Start over' }).click();
+  await page.getByLabel('Model').selectOption('plain');
+  await page.getByText('This model calls no tools.').waitFor();
+  await say(page, 'Whole [[say At once.]]');
+  await conversation(page).getByText('At once.', { exact: true }).waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('a tool call is shown, and its result sent back', async () => {
+  const watched = await enter('/playground?model=full');
+  const { page } = watched;
+  await page.getByLabel(/^Tools/).fill('[{}]');
+  await page.getByText('Tool 1 needs "type": "function".').waitFor();
+  await page.getByLabel(/^Tools/).fill('');
+  await page.getByRole('button', { name: 'Insert an example' }).click();
+  await say(page, 'Weather? [[tool get_weather]]');
+  await conversation(page).getByText('"city"').waitFor();
+  await page.getByLabel('Result of get_weather').fill('{"temperature": 21}');
+  await page.getByRole('button', { name: 'Send the result' }).click();
+  await conversation(page).getByText('{"temperature": 21}').waitFor();
+  while (lastAsked().messages.at(-1)?.role !== 'tool') await Bun.sleep(20);
+  expect(lastAsked().messages.at(-1)).toMatchObject({ content: '{"temperature": 21}' });
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('a picture is previewed and sent, to models that see', async () => {
+  const watched = await enter('/playground?model=full');
+  const { page } = watched;
+  const pixel =
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
+  const file = (name: string, mimeType: string) => ({ name, mimeType, buffer: Buffer.from(pixel, 'base64') });
+  const chooser = page.getByLabel('Pictures', { exact: true });
+  await chooser.setInputFiles(file('notes.txt', 'text/plain'));
+  await page.getByText('notes.txt is not a PNG, JPEG, WebP or GIF picture.').waitFor();
+  await chooser.setInputFiles(file('pixel.png', 'image/png'));
+  await page.getByRole('img', { name: 'pixel.png' }).waitFor();
+  await say(page, 'What is this? [[say A pixel.]]');
+  await conversation(page).getByText('A pixel.', { exact: true }).waitFor();
+  expect(lastAsked().messages[0]?.content).toEqual([
+    { type: 'text', text: 'What is this? [[say A pixel.]]' },
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel}` } },
+  ]);
+  await page.getByLabel('Model').selectOption('plain');
+  await page.getByRole('button', { name: 'Add a picture' }).waitFor({ state: 'detached' });
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('the code to copy does the same, and holds no key', async () => {
+  const watched = await enter('/playground?model=full');
+  const { page } = watched;
+  await page.getByLabel('Message', { exact: true }).fill("It's me [[say Hello from code.]]");
+  await page.getByText('As code').click();
+  const codeOf = async (language: string) => {
+    await page.getByText(language, { exact: true }).click();
+    await page.getByRole('button', { name: 'Copy the request as code' }).click();
+    return (await page.evaluate('navigator.clipboard.readText()')) as string;
+  };
+  const folder = temporaryFolder();
+  symlinkSync(join(import.meta.dir, '../../node_modules'), join(folder, 'node_modules'));
+  const run = async (...command: string[]) => {
+    const env = { ...process.env, TOLLGATE_API_KEY: fixture.key };
+    const child = Bun.spawn(command, { cwd: folder, env, stdout: 'pipe', stderr: 'pipe' });
+    return await new Response(child.stdout).text();
+  };
+  const curl = await codeOf('curl');
+  const streamed = (await run('sh', '-c', curl)).matchAll(/"content":"([^"]*)"/g);
+  expect([...streamed].map(([, text]) => text).join('')).toBe('Hello from code.');
+  const typescript = await codeOf('TypeScript');
+  writeFileSync(join(folder, 'sample.ts'), typescript);
+  expect(await run(process.execPath, 'sample.ts')).toBe('Hello from code.');
+  expect(await codeOf('Python')).toContain('os.environ["TOLLGATE_API_KEY"]');
+  expect(await page.content()).not.toContain(fixture.key);
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+describe('decisions', () => {
+  test('are answered with probabilities, whatever the questions are called', async () => {
+    const watched = await enter('/decisions', desktop, deciding);
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('heading', { name: 'urgency' }).waitFor();
+    await page.getByRole('meter', { name: 'Probability of billing' }).waitFor();
+
+    await page.getByRole('group', { name: 'Question 1' }).getByLabel('Name', { exact: true }).fill('');
+    await page.getByText('Name this question.', { exact: true }).waitFor();
+    expect(await page.getByRole('button', { name: 'Run' }).isDisabled()).toBe(true);
+    await page
+      .getByRole('group', { name: 'Question 1' })
+      .getByLabel('Name', { exact: true })
+      .fill('__proto__');
+    await page.getByRole('button', { name: 'Move option 1 down' }).click();
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('heading', { name: '__proto__' }).waitFor();
+    await page.getByRole('tab', { name: 'Details' }).click();
+    await page.getByText('sandbox-decision-2026-11-01').waitFor();
+    await page.getByRole('tab', { name: 'JSON' }).click();
+    const json = await page.getByRole('region', { name: 'the answer as JSON' }).textContent();
+    const { answers } = JSON.parse(json ?? '') as { answers: object };
+    expect(Object.keys(answers).toSorted()).toEqual(['__proto__', 'urgency', 'wants_refund']);
+
+    await page.getByRole('group', { name: 'How to write the questions' }).getByText('JSON').click();
+    const editor = page.getByLabel('Questions as JSON');
+    const written = new Map(Object.entries<{ criteria: object }>(JSON.parse(await editor.inputValue())));
+    expect(Object.keys(written.get('__proto__')?.criteria ?? {})).toEqual(['technical', 'billing', 'sales']);
+    await editor.fill('{"a": {"type": "score", "instructions": "x", "criteria": ["one"]}}');
+    await page.getByText('a › criteria: Give at least two levels.', { exact: true }).waitFor();
+    await page.getByRole('group', { name: 'How to write the questions' }).getByText('Form').click();
+    await page.getByText('once the JSON is free of mistakes').waitFor();
+    await page.getByLabel('State as JSON').fill('[]');
+    await page.getByText('The state must be an object').waitFor();
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 60_000);
+
+  test('that fail say what to do, and can be cancelled', async () => {
+    const watched = await enter('/decisions', desktop, deciding);
+    const { page } = watched;
+    await page.getByLabel('Start from an example').selectOption('quality');
+    const instructions = page.getByLabel('Instructions');
+    const run = page.getByRole('button', { name: 'Run' });
+    await instructions.fill('How? [[status 429]] [[retry-after 2]]');
+    await run.click();
+    await page.getByText(/You can run again in [12] s\./).waitFor();
+    expect(await run.isDisabled()).toBe(true);
+    await page.getByText('You can run again now.').waitFor();
+    await instructions.fill('How? [[status 422]]');
+    await run.click();
+    await page.getByText('Word the questions or the criteria differently.').waitFor();
+    await instructions.fill('How? [[hang]]');
+    await run.click();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await run.waitFor();
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 60_000);
+
+  test('without a provider say what the operator must set', async () => {
+    const watched = await enter('/decisions');
+    await watched.page.getByText('Decisions are not set up on this gateway').waitFor();
+    await watched.page.getByText('DECISIONS_BASE_URL').waitFor();
+    await watched.close();
+  }, 30_000);
+});
+
+describe.each([
+  ['light', desktop],
+  ['dark', desktopAtNight],
+  ['phone', phone],
+] as const)('in %s', (name, look) => {
+  test('the pages can be used by everyone', async () => {
+    const watched = await enter('/playground?model=full', look, deciding);
+    const { page } = watched;
+    const check = async (what: string) => {
+      expect(await seriousViolations(page)).toEqual([]);
+      expect(await overflowOf(page)).toBe(0);
+      await takePicture(page, `${what}-${name}`);
+    };
+    await page.getByRole('button', { name: 'Insert an example' }).click();
+    await say(page, 'Weather? [[tool get_weather]]');
+    await page.getByLabel('Result of get_weather').waitFor();
+    await check('playground');
+    await page.getByText('As code').click();
+    await check('playground-code');
+    await page.goto('/decisions');
+    await page.getByRole('button', { name: 'Run' }).press('Enter');
+    await page.getByRole('heading', { name: 'urgency' }).waitFor();
+    await check('decisions');
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 60_000);
+});

@@ -1,0 +1,290 @@
+/** The pages about what was asked, what it cost and what is left: Overview, Generations, Usage and Billing. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import type { GenerationDetail, GenerationRow, NewKey, Statement } from '../../src/console/contract.ts';
+import {
+  desktop,
+  desktopAtNight,
+  expectNoComplaints,
+  type Look,
+  openBrowser,
+  openPage,
+  overflowOf,
+  phone,
+  seriousViolations,
+  takePicture,
+  type Watched,
+} from '../support/browser.ts';
+import { type ConsoleFixture, openConsoleFixture, type Person } from '../support/console-fixture.ts';
+
+let fixture: ConsoleFixture;
+let browser: Browser;
+
+/** More than a page of them, of several models and outcomes. */
+const requestCount = 54;
+
+beforeAll(async () => {
+  [fixture, browser] = await Promise.all([openConsoleFixture(), openBrowser()]);
+  const models = ['full', 'plain', 'tiered', 'twofold', 'renamed'];
+  for (let at = 0; at < requestCount; at += 9) {
+    await Promise.all(
+      Array.from({ length: 9 }, (_, more) =>
+        ask(fixture.key, models[(at + more) % models.length] ?? '', 'Hi'),
+      ),
+    );
+  }
+  await ask(fixture.key, 'full', 'Hi [[status 503]]');
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await fixture?.close();
+}, 30_000);
+
+/** Returns the request ID. */
+async function ask(key: string, model: string, content: string): Promise<string> {
+  const response = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
+  });
+  await response.text();
+  return response.headers.get('x-service-request-id') ?? '';
+}
+
+async function enter(person: Person, look: Look = desktop): Promise<Watched> {
+  const watched = await openPage(browser, fixture.gateway.origin, look);
+  const cookies = fixture.people[person].cookie.split('; ').map((pair) => {
+    const at = pair.indexOf('=');
+    return { name: pair.slice(0, at), value: pair.slice(at + 1), url: fixture.gateway.origin };
+  });
+  await watched.page.context().addCookies(cookies);
+  return watched;
+}
+
+async function answerOf<Answer>(path: string): Promise<Answer> {
+  const response = await fixture.people.owner.send('GET', `/api/console/accounts/${fixture.account}/${path}`);
+  expect(response.status).toBe(200);
+  return (await response.json()) as Answer;
+}
+
+const searchOf = (page: Page) => Object.fromEntries(new URL(page.url()).searchParams);
+
+test('a new account is led to its first request, and sees it appear', async () => {
+  const watched = await enter('stranger');
+  const { page } = watched;
+  await page.goto('/');
+  await page.getByRole('heading', { name: 'First steps' }).waitFor();
+  const command = await page.getByRole('region', { name: 'the first request' }).innerText();
+  expect(command).toContain(`curl ${fixture.gateway.origin}/v1/chat/completions`);
+  await page.getByText('Waiting for your first request').waitFor();
+  const made = await fixture.people.stranger.send(
+    'POST',
+    `/api/console/accounts/${fixture.strangersAccount}/keys`,
+    { name: 'First' },
+  );
+  const { secret } = (await made.json()) as NewKey;
+  const id = await ask(secret, 'full', 'Say hello.');
+  await page.getByRole('link', { name: 'See what happened' }).click();
+  await page.waitForURL(`**/generations/${id}`);
+  await page.getByRole('heading', { level: 1, name: 'full' }).waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
+test('the overview shows the money, the days and the latest requests', async () => {
+  const watched = await enter('owner');
+  const { page } = watched;
+  const { balance } = await answerOf<Statement>('ledger');
+  await page.goto('/');
+  await page
+    .getByTitle(`$${balance.replace(/0+$/, '')} USD`)
+    .first()
+    .waitFor();
+  await page.getByRole('heading', { name: 'The last 24 hours' }).waitFor();
+  const chart = page.getByRole('slider', { name: 'Spend by day, day' });
+  expect(await chart.getAttribute('aria-valuemax')).toBe('30');
+  const today = await chart.getAttribute('aria-valuetext');
+  await chart.focus();
+  await page.keyboard.press('ArrowLeft');
+  expect(await chart.getAttribute('aria-valuetext')).not.toBe(today);
+  await page.getByText('Requests', { exact: true }).click();
+  const numbers = page.getByRole('table', { name: 'Requests by day' });
+  expect(await numbers.getByRole('row').count()).toBe(31);
+  expect(await numbers.getByRole('row').last().innerText()).toContain(`${requestCount}`);
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
+test('a running request is followed in the list until it ends, and leads to its page', async () => {
+  const watched = await enter('owner');
+  const { page } = watched;
+  await page.goto('/generations');
+  const rows = page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
+  await rows.first().getByText('Failed').waitFor();
+  const asked = ask(fixture.key, 'fallback', 'Slowly [[delay 3000]] [[usage 1234 567]]');
+  await rows.first().getByText('In progress').waitFor();
+  await rows.first().getByText('Completed').waitFor();
+  const id = await asked;
+  expect(await rows.first().innerText()).toContain('1,801');
+  await rows.first().click();
+  await page.waitForURL(`**/generations/${id}`);
+  await page.getByRole('heading', { level: 1, name: 'fallback' }).waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
+test('filters stand in the address, and pages can be turned and come back to', async () => {
+  const watched = await enter('owner');
+  const { page } = watched;
+  await page.goto('/generations');
+  const rows = page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
+  await rows.nth(49).waitFor();
+  await page.getByRole('button', { name: 'Older' }).click();
+  await page.getByText('Page 2').waitFor();
+  await rows.nth(49).waitFor({ state: 'detached' });
+  const oldest = await rows.count();
+  await rows.last().click();
+  await page.getByRole('heading', { name: 'Attempts' }).waitFor();
+  await page.goBack();
+  await page.getByText('Page 2').waitFor();
+  expect(await rows.count()).toBe(oldest);
+  await page.getByRole('button', { name: 'Newer' }).click();
+  await page.getByText('Page 1').waitFor();
+  await page.getByLabel('Status').selectOption('failed');
+  await rows.nth(1).waitFor({ state: 'detached' });
+  expect(searchOf(page)).toEqual({ status: 'failed' });
+  await page.reload();
+  await rows.first().getByText('Failed').waitFor();
+  await page.getByLabel('Model').selectOption('tiered');
+  await page.getByText('No request fits these filters').waitFor();
+  expect(searchOf(page)).toEqual({ status: 'failed', model: 'tiered' });
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await rows.nth(49).waitFor();
+  await page.goto('/generations?cursor=nonsense');
+  await page.getByRole('button', { name: 'To the newest' }).click();
+  await rows.nth(49).waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
+test('a request is found by its ID, with its exact cost, its attempts and its JSON', async () => {
+  const id = await ask(fixture.key, 'fallback', 'Hello [[usage 1234567 7]]');
+  const watched = await enter('owner');
+  const { page } = watched;
+  await page.goto('/generations');
+  const search = page.getByRole('searchbox', { name: 'Find a request by its ID' });
+  await search.fill('not an ID');
+  await search.press('Enter');
+  await page.getByRole('alert').getByText('A request ID is').waitFor();
+  await search.fill(`x-service-request-id: ${id}`);
+  await search.press('Enter');
+  await page.waitForURL(`**/generations/${id}`);
+  const generation = await answerOf<GenerationDetail>(`generations/${id}`);
+  expect(generation.cost?.total).toBe('1.234581000000');
+  for (const amount of [generation.cost?.input, generation.cost?.output, generation.cost?.total])
+    await page.getByText(`$${amount}`).waitFor();
+  await page.getByText('Charged', { exact: true }).waitFor();
+  const attempts = page.getByRole('list').filter({ hasText: 'begun' }).getByRole('listitem');
+  expect(await attempts.count()).toBe(2);
+  expect(await attempts.first().innerText()).toContain('provider_unavailable');
+  await page.getByRole('button', { name: 'Copy the request ID' }).click();
+  expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(id);
+  await page.getByText('Raw JSON').click();
+  const json = await page.getByRole('region', { name: 'the Generation as JSON' }).innerText();
+  expect(JSON.parse(json)).toEqual(generation);
+  await page.goto(`/generations/req_${'0'.repeat(32)}`);
+  await page.getByText('No such request in this account').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
+test('a failure is explained, and nothing was charged for it', async () => {
+  const { data } = await answerOf<{ data: GenerationRow[] }>('generations?status=failed&limit=1');
+  const watched = await enter('member');
+  const { page } = watched;
+  await page.goto(`/generations/${data[0]?.id}`);
+  await page.getByText('The provider is down or overloaded.').first().waitFor();
+  await page.getByText('Not charged', { exact: true }).waitFor();
+  await page.getByText('answered with status 503').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
+test('usage is shown for the days and by what the address says, and is downloaded for the same days', async () => {
+  const watched = await enter('owner');
+  const { page } = watched;
+  await page.goto('/usage');
+  const table = page.getByRole('table', { name: 'Usage by model' });
+  await table.getByText('tiered').waitFor();
+  expect(await page.getByRole('slider').getAttribute('aria-valuemax')).toBe('30');
+  await page.getByText('7 days', { exact: true }).click();
+  await page.locator('[role=slider][aria-valuemax="7"]').waitFor();
+  await page.getByText('By key', { exact: true }).click();
+  await page.getByText('Day', { exact: true }).click();
+  await page.getByRole('table', { name: 'Usage by day' }).waitFor();
+  expect(searchOf(page)).toEqual({ range: '7', by: 'key', table: 'day' });
+  await page.getByText('Custom', { exact: true }).click();
+  await page.getByRole('textbox', { name: 'From' }).fill('2026-02-10');
+  await page.getByRole('textbox', { name: 'To' }).fill('2026-02-09');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await page.getByText('The first day must not be after the last.').waitFor();
+  await page.getByRole('textbox', { name: 'To' }).fill('2026-02-11');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await page.getByText('Nothing was used on these days').waitFor();
+  expect(searchOf(page)).toMatchObject({ range: 'custom', from: '2026-02-10', to: '2026-02-11' });
+  await page.goto('/usage?range=7');
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'CSV' }).click();
+  const csv = readFileSync(await (await downloading).path(), 'utf8');
+  expect(csv).toContain('tiered');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
+test('the statement has the credit, each charge with its request, and the running balance', async () => {
+  const watched = await enter('owner');
+  const { page } = watched;
+  const { data } = await answerOf<Statement>('ledger?limit=50');
+  await page.goto('/billing');
+  const rows = page.getByRole('table', { name: 'Statement' }).locator('tbody tr');
+  await rows.nth(49).waitFor();
+  const newest = data[0];
+  expect(await rows.first().innerText()).toContain(`−$${newest?.amount.slice(1).replace(/0+$/, '')}`);
+  await page.getByText('Ask the operator of this gateway for credit.').waitFor();
+  await page.getByRole('button', { name: 'Older' }).click();
+  await page.getByText('+$100.00').waitFor();
+  expect(await rows.last().innerText()).toContain('Credit added');
+  await page.getByRole('button', { name: 'Newer' }).click();
+  await rows.first().getByRole('link').click();
+  await page.waitForURL(`**/generations/${newest?.generation?.id}`);
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
+const looks = { light: desktop, dark: desktopAtNight, phone };
+
+test('every page can be used by everyone, in light and dark and on a phone', async () => {
+  const { data } = await answerOf<{ data: GenerationRow[] }>('generations?status=failed&limit=1');
+  const pages = [
+    ['overview', '/', 'The last 24 hours'],
+    ['generations', '/generations?status=failed', 'Clear filters'],
+    ['generation', `/generations/${data[0]?.id}`, 'Attempts'],
+    ['usage', '/usage', 'In figures'],
+    ['billing', '/billing', 'Page 1'],
+  ] as const;
+  for (const [look, size] of Object.entries(looks)) {
+    const watched = await enter('owner', size);
+    for (const [name, path, sign] of pages) {
+      await watched.page.goto(path);
+      await watched.page.getByText(sign).first().waitFor();
+      expect(await overflowOf(watched.page)).toBe(0);
+      // The phone has the same elements in the same colours as the light desktop.
+      if (size !== phone) expect(await seriousViolations(watched.page)).toEqual([]);
+      await takePicture(watched.page, `${name}-${look}`);
+    }
+    expectNoComplaints(watched);
+    await watched.close();
+  }
+}, 90_000);

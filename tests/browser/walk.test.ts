@@ -1,0 +1,210 @@
+/** What a person does on the first day, in one go: from the printed password to a credit, on a first start. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import OpenAI from 'openai';
+import type { Browser, Page } from 'playwright-core';
+import {
+  desktop,
+  desktopAtNight,
+  expectNoComplaints,
+  openBrowser,
+  openPage,
+  overflowOf,
+  phone,
+  seriousViolations,
+  takePicture,
+  type Watched,
+} from '../support/browser.ts';
+import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
+
+let gateway: Gateway;
+let browser: Browser;
+let watched: Watched;
+let page: Page;
+let secret = '';
+
+beforeAll(async () => {
+  [gateway, browser] = await Promise.all([startGateway({ TOLLGATE_DATA: temporaryFolder() }), openBrowser()]);
+  watched = await openPage(browser, gateway.origin);
+  page = watched.page;
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await gateway?.stop();
+}, 30_000);
+
+const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+
+async function go(name: string): Promise<void> {
+  await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+  await heading(name).waitFor();
+}
+
+async function sayHello(apiKey: string) {
+  const client = new OpenAI({ apiKey, baseURL: `${gateway.origin}/v1`, maxRetries: 0, timeout: 20_000 });
+  const messages = [{ role: 'user' as const, content: 'Hello' }];
+  return await client.chat.completions.create({ model: 'sandbox-chat', messages }).withResponse();
+}
+
+test('signs in with what the first start printed', async () => {
+  await page.goto('/');
+  await heading('Sign in').waitFor();
+  expect(new URL(page.url()).pathname).toBe('/sign-in');
+  const [, email = '', password = ''] =
+    /E-mail:\s+(\S+)\s+Password:\s+(\S+)/.exec(await printed(/Password:\s+\S+/)) ?? [];
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill('not this one');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('The e-mail address or the password is wrong.').waitFor();
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await heading('Overview').waitFor();
+  const [cookie] = await page.context().cookies();
+  expect(cookie).toMatchObject({ name: 'tollgate_session', httpOnly: true, sameSite: 'Lax', path: '/' });
+});
+
+/** What the gateway has printed, once this is in it. */
+async function printed(pattern: RegExp): Promise<string> {
+  while (!pattern.test(gateway.output())) await Bun.sleep(20);
+  return gateway.output();
+}
+
+test('makes a key, which is shown once', async () => {
+  await go('Keys');
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByLabel('Name').fill('Walk');
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByRole('button', { name: 'Copy the key' }).click();
+  secret = (await page.getByTestId('secret').textContent()) ?? '';
+  expect(secret).toMatch(/^svc_sk_\w+$/);
+  expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(secret);
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await page.getByRole('row', { name: /Walk/ }).waitFor();
+  expect(await page.content()).not.toContain(secret);
+});
+
+test('calls the API with it, and sees the Generation and what it cost', async () => {
+  await go('Generations');
+  const { data: completion, response } = await sayHello(secret);
+  const requestId = response.headers.get('x-service-request-id') ?? '';
+  expect(completion.id).toBe(requestId);
+  const row = page.getByRole('row', { name: /sandbox-chat.*Walk/s });
+  await row.first().waitFor();
+  const known = await fetch(`${gateway.origin}/v1/generations/${requestId}`, {
+    headers: { authorization: `Bearer ${secret}` },
+  });
+  const { cost } = (await known.json()) as { cost: { total: string } };
+  await row.first().getByRole('link').first().click();
+  await page.waitForURL(`**/generations/${requestId}`);
+  await page.getByText(`$${cost.total}`).first().waitFor();
+  await page.getByText(requestId).first().waitFor();
+});
+
+test('replaces the key: the new one is accepted, the old one refused', async () => {
+  const old = secret;
+  await go('Keys');
+  await page.getByRole('button', { name: 'Actions for Walk' }).click();
+  await page.getByRole('menuitem', { name: 'Replace' }).click();
+  await page.getByLabel('The old key ends').selectOption({ label: 'Now' });
+  await page.getByRole('button', { name: 'Replace the key' }).click();
+  secret = (await page.getByTestId('secret').textContent()) ?? '';
+  expect(secret).not.toBe(old);
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  expect((await sayHello(secret)).data.choices).toHaveLength(1);
+  await expect(sayHello(old)).rejects.toMatchObject({ status: 401, code: 'invalid_api_key' });
+});
+
+test('hits a spend limit, and sees why', async () => {
+  await page.getByRole('button', { name: 'Actions for Walk' }).click();
+  await page.getByRole('menuitem', { name: 'Change' }).click();
+  await page.getByLabel('Monthly limit in USD').fill('0.000001');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The key “Walk” is changed.').waitFor();
+  await expect(sayHello(secret)).rejects.toMatchObject({
+    status: 403,
+    code: 'monthly_spend_limit_exceeded',
+  });
+  await page.getByRole('row', { name: /Walk/ }).getByText('100 %').waitFor();
+  await takePicture(page, 'walk-key-at-limit');
+  await go('Overview');
+  await page.getByText('The key “Walk” has reached its monthly limit').waitFor();
+  await takePicture(page, 'walk-limit-reached');
+});
+
+test('runs a decision', async () => {
+  await go('Decisions');
+  await page.getByRole('button', { name: 'Run' }).click();
+  await page.getByRole('tab', { name: 'Details' }).click();
+  await page.getByText('Sandbox', { exact: true }).waitFor();
+  await page
+    .getByText(/^req_[0-9a-f]{32}$/)
+    .first()
+    .waitFor();
+  await takePicture(page, 'walk-decision');
+});
+
+test('credits the account as the operator, once however often it is pressed', async () => {
+  await page.goto('/operator/accounts');
+  await page.getByRole('button', { name: /Actions for Demo|Credit Demo/ }).click();
+  await page.getByRole('menuitem', { name: /credit/i }).click();
+  await page.getByLabel('Amount in USD').fill('12.50');
+  await page.getByLabel('Memo').fill('Invoice 7');
+  await page.getByRole('button', { name: 'Add the credit' }).dblclick();
+  await page.getByText('$12.50 is credited to Demo.').waitFor();
+  await page.getByRole('button', { name: 'Done' }).click();
+  await go('Billing');
+  const credited = page.getByRole('row', { name: /Invoice 7/ });
+  await credited.first().waitFor();
+  expect(await credited.count()).toBe(1);
+});
+
+const places: readonly (readonly [path: string, title: RegExp])[] = [
+  ['/', /^Overview$/],
+  ['/keys', /^Keys$/],
+  ['/models', /^Models$/],
+  ['/generations', /^Generations$/],
+  ['/usage', /^Usage$/],
+  ['/billing', /^Billing$/],
+  ['/playground', /^Playground$/],
+  ['/decisions', /^Decisions$/],
+  ['/team', /^Team$/],
+  ['/account', /./],
+  ['/operator/accounts', /^Accounts$/],
+  ['/operator/users', /^Users$/],
+  ['/operator/providers', /^Providers$/],
+  ['/operator/catalog', /^Catalogue$/],
+  ['/operator/nodes', /^Nodes$/],
+  ['/operator/ledger', /^Ledger$/],
+  ['/nowhere', /^Nothing is at this address$/],
+];
+
+test.each(places)('%s looks right by day, at night and on a phone', async (path, title) => {
+  const name = `page${path.replaceAll('/', '-')}`;
+  for (const [look, suffix] of [
+    [desktop, 'light'],
+    [desktopAtNight, 'dark'],
+    [phone, 'phone'],
+  ] as const) {
+    await page.emulateMedia({ colorScheme: look.colorScheme });
+    await page.setViewportSize({ width: look.width, height: look.height });
+    await page.goto(path);
+    await heading(title).waitFor();
+    await page.waitForLoadState('networkidle');
+    expect({ look: suffix, overflow: await overflowOf(page) }).toEqual({ look: suffix, overflow: 0 });
+    if (look !== phone) expect(await seriousViolations(page)).toEqual([]);
+    await takePicture(page, `${name}-${suffix}`);
+  }
+});
+
+test('signs out, after which the cookie is worth nothing', async () => {
+  const cookies = await page.context().cookies();
+  await page.setViewportSize({ width: desktop.width, height: desktop.height });
+  await page.goto('/');
+  await page.getByRole('button', { name: /demo/i }).last().click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await heading('Sign in').waitFor();
+  const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+  const answer = await fetch(`${gateway.origin}/api/console/me`, { headers: { cookie } });
+  expect(answer.status).toBe(401);
+  expectNoComplaints(watched);
+});

@@ -1,0 +1,227 @@
+/** The dashboard's frame in a real browser: signing in and out, finding one's way, and what everyone may expect of it. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import type { Browser, Page } from 'playwright-core';
+import {
+  desktop,
+  expectNoComplaints,
+  type Look,
+  openBrowser,
+  openPage,
+  overflowOf,
+  phone,
+  seriousViolations,
+  type Watched,
+} from './support/browser.ts';
+import { type ConsoleFixture, openConsoleFixture, type Person } from './support/console-fixture.ts';
+
+let fixture: ConsoleFixture;
+let browser: Browser;
+const opened: Watched[] = [];
+
+beforeAll(async () => {
+  [fixture, browser] = await Promise.all([openConsoleFixture(), openBrowser()]);
+});
+
+afterEach(async () => {
+  for (const watched of opened.splice(0)) {
+    expectNoComplaints(watched);
+    await watched.close();
+  }
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await fixture?.close();
+});
+
+async function visit(look: Look = desktop): Promise<Watched> {
+  const watched = await openPage(browser, fixture.gateway.origin, look);
+  opened.push(watched);
+  return watched;
+}
+
+/** Someone whose browser is signed in already. */
+async function visitAs(person: Person, path: string, look: Look = desktop) {
+  const { page } = await visit(look);
+  const { origin } = fixture.gateway;
+  const cookies = fixture.people[person].cookie.split('; ').map((pair) => {
+    const [name = '', value = ''] = pair.split(/=(.*)/s);
+    return { name, value, url: origin };
+  });
+  await page.context().addCookies(cookies);
+  await page.goto(path);
+  return page;
+}
+
+/** Waits from outside: what a page is told to wait for itself its policy refuses to evaluate. */
+async function becomes(page: Page, expression: string, expected: string): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  let found: unknown = null;
+  while (found !== expected && Date.now() < deadline) {
+    found = await page.evaluate(expression);
+    if (found !== expected) await Bun.sleep(20);
+  }
+  expect(found).toBe(expected);
+}
+
+describe('signing in', () => {
+  test('leads to where one wanted to be, and back out', async () => {
+    const { page } = await visit();
+    await page.goto('/account?from=mail');
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('next')).toBe('/account?from=mail');
+    await page.getByLabel('E-mail').fill('owner@example.com');
+    await page.getByLabel('Password').fill('not the password');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByLabel('Password').inputValue()).toBe('');
+    await page.getByLabel('Password').fill('correct horse battery');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Your sign-in' }).waitFor();
+    expect(page.url()).toEndWith('/account?from=mail');
+    await page.getByRole('button', { name: 'owner@example.com' }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await becomes(page, 'document.activeElement?.getAttribute("name")', 'email');
+    await page.goto('/account');
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+
+  test('a session that is ended elsewhere ends here with the next step', async () => {
+    const { page } = await visit();
+    await page.goto('/sign-in');
+    await page.getByLabel('E-mail').fill('member@example.com');
+    await page.getByLabel('Password').fill('correct horse battery');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('link', { name: 'Billing', exact: true }).waitFor();
+    await page.context().clearCookies();
+    await page.getByRole('link', { name: 'Billing', exact: true }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('next')).toBe('/billing');
+  });
+
+  test('sessions are listed, and another one can be ended', async () => {
+    const page = await visitAs('stranger', '/account');
+    const { page: elsewhere } = await visit();
+    await elsewhere.goto('/sign-in');
+    await elsewhere.getByLabel('E-mail').fill('stranger@example.com');
+    await elsewhere.getByLabel('Password').fill('correct horse battery');
+    await elsewhere.getByRole('button', { name: 'Sign in' }).click();
+    await elsewhere.getByRole('link', { name: 'Keys', exact: true }).waitFor();
+    await page.reload();
+    await page.getByRole('button', { name: /^End the session in Chrome/ }).click();
+    await page.getByText('The session has ended.').waitFor();
+    await elsewhere.reload();
+    await elsewhere.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+
+  test('a token is read out of the address and does not stay there', async () => {
+    const { page } = await visit();
+    await page.goto('/reset-password#token=not-a-token');
+    await page.getByLabel('New password').fill('a new password');
+    expect(page.url()).toEndWith('/reset-password');
+    await page.getByRole('button', { name: 'Save the password' }).click();
+    await page.getByRole('heading', { name: 'This link does not work' }).waitFor();
+  });
+});
+
+describe('finding one’s way', () => {
+  test('another page takes the focus to its heading and names the window', async () => {
+    const page = await visitAs('owner', '/account');
+    await page.getByRole('heading', { name: 'Your sign-in' }).waitFor();
+    expect(await page.evaluate('document.activeElement === document.body')).toBe(true);
+    await page.getByRole('link', { name: 'Keys', exact: true }).click();
+    await becomes(page, 'document.activeElement?.tagName', 'H1');
+    expect(await page.title()).toBe('Keys · Tollgate');
+  });
+
+  test('the first stop of the keyboard skips the sidebar', async () => {
+    const page = await visitAs('owner', '/account');
+    await page.getByRole('heading', { name: 'Your sign-in' }).waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate('document.activeElement?.id')).toBe('content');
+  });
+
+  test('on a phone the menu is a drawer, with menus of its own, that closes on the way', async () => {
+    const page = await visitAs('owner', '/account', phone);
+    await page.getByRole('button', { name: 'Open the menu' }).click();
+    const drawer = page.getByRole('dialog', { name: 'Menu' });
+    await drawer.getByRole('button', { name: 'owner@example.com' }).click();
+    await becomes(page, 'document.activeElement?.textContent', 'Your sign-in');
+    await page.keyboard.press('ArrowDown');
+    await becomes(page, 'document.activeElement?.textContent', 'API reference');
+    await page.keyboard.press('Escape');
+    expect(await drawer.isVisible()).toBe(true);
+    await drawer.getByRole('link', { name: 'Usage' }).click();
+    await drawer.waitFor({ state: 'detached' });
+    await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
+    expect(await overflowOf(page)).toBe(0);
+  });
+
+  test('an operator without an account comes to the accounts, and others find nothing there', async () => {
+    const page = await visitAs('operator', '/');
+    await page.getByRole('heading', { name: 'Accounts', level: 1 }).waitFor();
+    expect(page.url()).toEndWith('/operator/accounts');
+    expect(await page.getByRole('link', { name: 'Keys', exact: true }).count()).toBe(0);
+    const other = await visitAs('owner', '/operator/accounts');
+    await other.getByRole('heading', { name: 'Nothing is at this address' }).waitFor();
+    expect(await other.getByRole('link', { name: 'Accounts' }).count()).toBe(0);
+  });
+
+  test('an address that is none says so', async () => {
+    const { page } = await visit();
+    expect((await page.goto('/nothing/here'))?.status()).toBe(404);
+    await page.getByRole('heading', { name: 'Nothing is at this address' }).waitFor();
+  });
+
+  test('light and dark are remembered, and there before anything is painted', async () => {
+    const page = await visitAs('owner', '/account');
+    await page.getByRole('radio', { name: 'Dark' }).check({ force: true });
+    const background = 'getComputedStyle(document.documentElement).backgroundColor';
+    await becomes(page, 'document.documentElement.className', 'dark');
+    const dark = await page.evaluate(background);
+    await page.route('**/assets/main-*', (route) => route.abort());
+    await page.reload({ waitUntil: 'domcontentloaded' });
+    expect(await page.evaluate('document.documentElement.className')).toBe('dark');
+    expect(await page.evaluate(background)).toBe(dark);
+  });
+});
+
+describe('what everyone may expect', () => {
+  test('the first page is less than 250 KB of packed scripts', async () => {
+    const page = await visitAs('owner', '/docs');
+    const scripts = new Set<string>();
+    page.on('response', (response) => {
+      if (response.url().endsWith('.js')) scripts.add(response.url());
+    });
+    await page.goto('/');
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    await page.waitForLoadState('networkidle');
+    const sizes = await Promise.all(
+      [...scripts].map(async (url) => {
+        const packed = await fetch(url, { headers: { 'accept-encoding': 'gzip' }, decompress: false });
+        return (await packed.bytes()).length;
+      }),
+    );
+    expect([...scripts].filter((url) => !url.startsWith(fixture.gateway.origin))).toEqual([]);
+    expect(sizes.length).toBeGreaterThan(1);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(250_000);
+  });
+
+  test.each([
+    ['by day', desktop],
+    ['on a phone at night', { ...phone, colorScheme: 'dark' }],
+  ] satisfies [string, Look][])('nothing serious stands in anyone’s way, %s', async (_, look) => {
+    const { page } = await visit(look);
+    for (const path of ['/sign-in', '/sign-up', '/forgot-password', '/reset-password#token=x', '/nothing']) {
+      await page.goto(path);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      expect([path, await seriousViolations(page), await overflowOf(page)]).toEqual([path, [], 0]);
+    }
+    const inside = await visitAs('owner', '/account', look);
+    await inside.getByRole('heading', { name: 'Your sign-in' }).waitFor();
+    await inside.getByText('This one').waitFor();
+    expect([await seriousViolations(inside), await overflowOf(inside)]).toEqual([[], 0]);
+  });
+});

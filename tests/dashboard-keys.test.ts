@@ -1,0 +1,133 @@
+/** What the form of a key sends, and what it says before anything is sent. */
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import {
+  changesOf,
+  draftOf,
+  emptyKeyForm,
+  formOfKey,
+  type KeyFormState,
+  localTimeOf,
+  problemsOf,
+  timeOf,
+} from '../dashboard/pages/keys/key-form-state.ts';
+import { shareOfLimit, toneOfShare } from '../dashboard/pages/keys/spend-share.ts';
+import type { Key } from '../src/console/contract.ts';
+import { parseKeyDraft } from '../src/console/keys/parse.ts';
+import { formatMoney } from '../src/lib/money.ts';
+
+const now = new Date('2026-11-15T08:00:00.000Z');
+const form = (part: Partial<KeyFormState> = {}): KeyFormState => ({ ...emptyKeyForm, name: 'Key', ...part });
+
+const key: Key = {
+  id: 'id',
+  name: 'Key',
+  hint: 'svc_sk_…abcd',
+  state: 'active',
+  requests_per_minute: 600,
+  monthly_limit: '20.500000000000',
+  allowed_models: ['one'],
+  expires_at: '2027-01-31T12:00:00.000Z',
+  revoked_at: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+  last_used_at: null,
+  month_spent: '0.000000000000',
+  held: '0.000000000000',
+};
+
+describe('a form', () => {
+  test('says what is wrong in each field', () => {
+    expect(problemsOf(form(), now)).toEqual({});
+    const bad = form({
+      name: ' ',
+      requestsPerMinute: '0',
+      monthlyLimit: '1,5',
+      allowedModels: [],
+      expiry: 'time',
+      expiryTime: '2020-01-01T00:00',
+    });
+    expect(Object.keys(problemsOf(bad, now)).toSorted()).toEqual([
+      'allowed_models',
+      'expires_at',
+      'monthly_limit',
+      'name',
+      'requests_per_minute',
+    ]);
+    expect(problemsOf(form({ expiry: 'time' }), now).expires_at).toBe('Choose a day and a time.');
+  });
+
+  test('that has no problems is accepted by the server', () => {
+    const texts = fc.constantFrom(
+      '',
+      '1',
+      '0',
+      '20.5',
+      '-1',
+      'x',
+      '1e3',
+      '1000000',
+      '1000001',
+      '0.0000000000001',
+      ' 7 ',
+    );
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'grapheme-ascii', maxLength: 250 }),
+        texts,
+        texts,
+        fc.constantFrom('never', '7', '30', '90', '365', 'time'),
+        fc.constantFrom('', '2027-01-31T12:00', '2020-01-01T00:00'),
+        (name, requestsPerMinute, monthlyLimit, expiry, expiryTime) => {
+          const written = form({ name, requestsPerMinute, monthlyLimit, expiry, expiryTime });
+          if (Object.keys(problemsOf(written, now)).length > 0) return;
+          expect(parseKeyDraft(draftOf(written, now), now).name).toBe(name.trim());
+        },
+      ),
+    );
+  });
+
+  test('of a key, unchanged, changes nothing', () => {
+    expect(changesOf(formOfKey(key), formOfKey(key), now)).toEqual({});
+    expect(formOfKey(key).monthlyLimit).toBe('20.5');
+    expect(formOfKey({ ...key, monthly_limit: '100.000000000000' }).monthlyLimit).toBe('100');
+  });
+
+  test('sends only what was changed, and null for a limit that was taken away', () => {
+    const before = formOfKey(key);
+    const after = { ...before, monthlyLimit: '', allowedModels: null, expiry: 'never' as const };
+    expect(changesOf(before, after, now)).toEqual({
+      monthly_limit: null,
+      allowed_models: null,
+      expires_at: null,
+    });
+    expect(changesOf(before, { ...before, expiry: '7' }, now)).toEqual({
+      expires_at: '2026-11-22T08:00:00.000Z',
+    });
+  });
+
+  test('a time is read as it is written, in the zone of the viewer', () => {
+    const time = new Date(2027, 0, 31, 12, 5);
+    expect(localTimeOf(time)).toBe('2027-01-31T12:05');
+    expect(timeOf(localTimeOf(time))).toEqual(time);
+    expect(timeOf('')).toBeNull();
+    expect(timeOf('tomorrow')).toBeNull();
+  });
+});
+
+describe('the share of a limit', () => {
+  test('is all of it from the limit on, and never before', () => {
+    const amount = fc.bigInt({ min: 0n, max: 10n ** 24n });
+    fc.assert(
+      fc.property(amount, amount, (spent, limit) => {
+        const share = shareOfLimit(formatMoney(spent), formatMoney(limit));
+        expect(share >= 1).toBe(spent >= limit || limit === 0n);
+      }),
+    );
+  });
+
+  test('warns before it is used up', () => {
+    expect([0, 0.79, 0.8, 1, 2].map(toneOfShare)).toEqual(['accent', 'accent', 'warn', 'bad', 'bad']);
+    expect(shareOfLimit('0.000000000000', '0.000000000000')).toBe(1);
+    expect(shareOfLimit('0.001500000000', '20.000000000000')).toBeCloseTo(0.000075, 9);
+  });
+});

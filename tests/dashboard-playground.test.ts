@@ -1,0 +1,301 @@
+/** The playground sends what it shows, and reads what it is sent, however it is cut into pieces. */
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { ApiProblem } from '../dashboard/api/problem.ts';
+import {
+  splitEvents,
+  whenStreamEnds,
+  withEvent,
+  withWhole,
+} from '../dashboard/pages/playground/answer-stream.ts';
+import { chatRequestOf, withShortImages } from '../dashboard/pages/playground/chat-request.ts';
+import {
+  type AssistantTurn,
+  messagesOf,
+  openCalls,
+  type Turn,
+  turnsAsCode,
+  unwritten,
+} from '../dashboard/pages/playground/conversation.ts';
+import { adviceFor, wordsForFinish } from '../dashboard/pages/playground/ending-words.ts';
+import { emptyParameters, parseParameters } from '../dashboard/pages/playground/parameters.ts';
+import { exampleTools, parseTools } from '../dashboard/pages/playground/tool-definitions.ts';
+import { parseChat } from '../src/chat/parse.ts';
+import { ApiError } from '../src/errors.ts';
+
+const user = (text: string): Turn => ({ kind: 'user', text, images: [] });
+const answer = (part: Partial<AssistantTurn>): AssistantTurn => ({
+  ...unwritten,
+  ending: { kind: 'finished', reason: 'stop' },
+  ...part,
+});
+const call = { id: 'call_1', name: 'get_weather', arguments: '{"city":"Lisbon"}' };
+
+function isTakenByServer(body: Record<string, unknown>): boolean {
+  try {
+    parseChat({ model: 'model', messages: [{ role: 'user', content: 'Hi' }], ...body });
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof ApiError) return false;
+    throw thrown;
+  }
+}
+
+describe('a stream', () => {
+  const delta = (fields: unknown, reason: string | null = null) =>
+    JSON.stringify({ choices: [{ index: 0, delta: fields, finish_reason: reason }] });
+  const events = [
+    delta({ role: 'assistant', content: '' }),
+    delta({ content: 'Good\n\nday, ' }),
+    delta({ content: '<b>you</b>' }),
+    delta({
+      tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'one', arguments: '' } }],
+    }),
+    delta({
+      tool_calls: [{ index: 1, id: 'call_2', type: 'function', function: { name: 'two', arguments: '' } }],
+    }),
+    delta({ tool_calls: [{ index: 0, function: { arguments: '{"a"' } }] }),
+    delta({ tool_calls: [{ index: 1, function: { arguments: '{}' } }] }),
+    delta({ tool_calls: [{ index: 0, function: { arguments: ':1}' } }] }),
+    delta({}, 'tool_calls'),
+    JSON.stringify({ choices: [], usage: { prompt_tokens: 1 } }),
+  ];
+  const wire = events.map((event) => `data: ${event}\n\n`).join('');
+
+  test('says the same however it is cut', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: wire.length }), { maxLength: 20 }), (cuts) => {
+        const places = [0, ...cuts.toSorted((one, other) => one - other), wire.length];
+        let rest = '';
+        let turn = unwritten;
+        for (const [at, from] of places.slice(0, -1).entries()) {
+          const split = splitEvents(rest + wire.slice(from, places[at + 1]));
+          rest = split.rest;
+          turn = split.events.reduce(withEvent, turn);
+        }
+        expect(rest).toBe('');
+        expect(turn).toEqual({
+          kind: 'assistant',
+          text: 'Good\n\nday, <b>you</b>',
+          toolCalls: [
+            { id: 'call_1', name: 'one', arguments: '{"a":1}' },
+            { id: 'call_2', name: 'two', arguments: '{}' },
+          ],
+          requestId: null,
+          ending: { kind: 'finished', reason: 'tool_calls' },
+        });
+      }),
+    );
+  });
+
+  test('that breaks off says so, and keeps what was written', () => {
+    const begun = withEvent(unwritten, delta({ content: 'Half' }));
+    const failed = withEvent(
+      begun,
+      '{"error":{"message":"The stream failed.","code":"provider_stream_error"}}',
+    );
+    expect(failed.text).toBe('Half');
+    expect(failed.ending).toEqual({
+      kind: 'failed',
+      problem: new ApiProblem('The stream failed.', { status: 0, code: 'provider_stream_error' }),
+    });
+    expect(withEvent(failed, delta({}, 'stop')).ending).toEqual(failed.ending);
+    expect(whenStreamEnds(begun).ending?.kind).toBe('failed');
+    expect(whenStreamEnds(answer({})).ending?.kind).toBe('finished');
+  });
+
+  test('reads line ends and comments as the format has them', () => {
+    expect(splitEvents(': hello\r\n\r\ndata: {"a":\r\ndata: 1}\r\n\r\ndata: rest')).toEqual({
+      events: ['{"a":\n1}'],
+      rest: 'data: rest',
+    });
+  });
+
+  test('and a whole answer are read alike', () => {
+    const body = { choices: [{ message: { content: 'Hi' }, finish_reason: 'length' }] };
+    expect(withWhole(unwritten, body)).toEqual(
+      answer({ text: 'Hi', ending: { kind: 'finished', reason: 'length' } }),
+    );
+    expect(wordsForFinish('length')).toContain('cut off');
+    expect(wordsForFinish('content_filter')).toContain('withheld');
+    expect(wordsForFinish('stop')).toBeNull();
+  });
+});
+
+describe('a conversation', () => {
+  const turns: readonly Turn[] = [
+    user('Weather?'),
+    answer({ toolCalls: [call], ending: { kind: 'finished', reason: 'tool_calls' } }),
+    { kind: 'tool', callId: 'call_1', name: 'get_weather', result: '21' },
+    answer({ text: 'Mild.' }),
+  ];
+
+  test('becomes messages that the server takes', () => {
+    const messages = messagesOf('Be brief.', turns);
+    expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool', 'assistant']);
+    expect(isTakenByServer({ messages })).toBe(true);
+    expect(messagesOf('  ', [user('Hi')])).toEqual([{ role: 'user', content: 'Hi' }]);
+  });
+
+  test('leaves out answers that never came, and calls that were not finished', () => {
+    const stopped = answer({ toolCalls: [call], ending: { kind: 'stopped' } });
+    expect(messagesOf('', [user('Hi'), stopped, user('Again')])).toHaveLength(2);
+    expect(openCalls([user('Hi'), stopped])).toEqual([]);
+    expect(openCalls(turns.slice(0, 2))).toEqual([call]);
+    expect(openCalls(turns)).toEqual([]);
+  });
+
+  test('with pictures sends them as parts', () => {
+    const url = 'data:image/png;base64,iVBORw0KGgo=';
+    const messages = messagesOf('', [{ kind: 'user', text: 'Look', images: [{ name: 'a.png', url }] }]);
+    expect(messages).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          { type: 'image_url', image_url: { url } },
+        ],
+      },
+    ]);
+    expect(isTakenByServer({ messages })).toBe(true);
+    expect(withShortImages(`"${url}${'A'.repeat(500)}"`)).toHaveLength(63);
+  });
+
+  test('is shown as code with the draft, or as it was asked last', () => {
+    const empty = { kind: 'user', text: ' ', images: [] } as const;
+    expect(turnsAsCode(turns, empty)).toEqual(turns.slice(0, 3));
+    expect(turnsAsCode(turns, { ...empty, text: 'Next' })).toHaveLength(5);
+    expect(turnsAsCode([], empty)).toEqual([]);
+  });
+});
+
+describe('settings', () => {
+  test('are good here if and only if the server takes them', () => {
+    const numbers = fc.constantFrom(
+      '',
+      '0',
+      '1',
+      '2',
+      '1.5',
+      '1.999',
+      '-1',
+      '0.5',
+      '1e3',
+      'x',
+      '2147483647',
+      '2147483648',
+      ' 1 ',
+    );
+    fc.assert(
+      fc.property(numbers, numbers, numbers, numbers, (temperature, maxTokens, topP, seed) => {
+        const { fields, problems } = parseParameters({
+          ...emptyParameters,
+          temperature,
+          maxTokens,
+          topP,
+          seed,
+        });
+        expect(isTakenByServer({ ...fields })).toBe(true);
+        const written = { temperature, max_tokens: maxTokens, top_p: topP, seed };
+        for (const [name, text] of Object.entries(written)) {
+          // A number in another spelling is refused here only.
+          if (text.trim() === '' || text.includes('e')) continue;
+          expect(name in problems).toBe(!isTakenByServer({ [name]: Number(text) }));
+        }
+      }),
+    );
+  });
+
+  test('ask for JSON in the words of the API', () => {
+    const objectFormat = parseParameters({ ...emptyParameters, responseFormat: 'json_object' });
+    const schemaFormat = parseParameters({ ...emptyParameters, responseFormat: 'json_schema' });
+    expect(isTakenByServer({ ...objectFormat.fields })).toBe(true);
+    expect(isTakenByServer({ ...schemaFormat.fields })).toBe(true);
+    const broken = parseParameters({ ...emptyParameters, responseFormat: 'json_schema', schema: '[]' });
+    expect(broken.problems.response_format).toBe('This is not a JSON object.');
+  });
+
+  test('tools are good here if and only if the server takes them', () => {
+    const text = fc.constantFrom('one', 'two', '', 'odd name', 'a'.repeat(65));
+    const tool = fc.oneof(
+      fc.record(
+        {
+          type: fc.constantFrom('function', 'other'),
+          function: fc.oneof(
+            fc.record(
+              {
+                name: text,
+                description: fc.constantFrom('words', 3),
+                parameters: fc.constantFrom({}, [], null),
+                extra: text,
+              },
+              { requiredKeys: ['name'] },
+            ),
+            fc.constant(null),
+          ),
+          extra: text,
+        },
+        { requiredKeys: ['type', 'function'] },
+      ),
+      fc.record({ type: fc.constant('function'), function: fc.record({ name: text }) }),
+      fc.constant(7),
+    );
+    fc.assert(
+      fc.property(fc.array(tool, { minLength: 1, maxLength: 3 }), (tools) => {
+        expect(parseTools(JSON.stringify(tools)).problem === null).toBe(isTakenByServer({ tools }));
+      }),
+      { numRuns: 500 },
+    );
+    expect(parseTools(exampleTools).tools).toHaveLength(1);
+    expect(parseTools(' ')).toEqual({ tools: [], problem: null });
+    expect(parseTools('{').problem).toStartWith('This is not JSON: ');
+    expect(parseTools('{}').problem).toStartWith('Tools are a list');
+  });
+
+  test('ask nothing of a model that it cannot do', () => {
+    const capabilities = {
+      text_input: true,
+      image_input: false,
+      text_output: true,
+      streaming: false,
+      function_calling: false,
+      structured_output: false,
+    };
+    const model = { id: 'plain', capabilities } as Parameters<typeof chatRequestOf>[0]['model'];
+    const parts = {
+      model,
+      system: '',
+      parameters: { seed: 1, response_format: { type: 'json_object' } },
+      tools: parseTools(exampleTools).tools,
+    };
+    expect(chatRequestOf(parts, [user('Hi')])).toEqual({
+      model: 'plain',
+      messages: [{ role: 'user', content: 'Hi' }],
+      seed: 1,
+    });
+    const able = {
+      ...model,
+      capabilities: { ...capabilities, streaming: true, function_calling: true, structured_output: true },
+    };
+    expect(Object.keys(chatRequestOf({ ...parts, model: able }, [user('Hi')])).toSorted()).toEqual([
+      'messages',
+      'model',
+      'response_format',
+      'seed',
+      'stream',
+      'stream_options',
+      'tools',
+    ]);
+  });
+});
+
+test('advice is there for what people can do something about', () => {
+  const otherwise = adviceFor('internal_error');
+  for (const code of [
+    'insufficient_balance',
+    'monthly_spend_limit_exceeded',
+    'model_not_allowed',
+    'provider_timeout',
+  ])
+    expect(adviceFor(code)).not.toBe(otherwise);
+});
