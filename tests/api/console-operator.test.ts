@@ -1,5 +1,15 @@
 /** The operator's part of the console API: who may, accounts and their money, users, and what is noted of it all. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { createAccountAs, suspendAccountAs } from '../../src/console/operator/accounts/account-queries.ts';
+import { readListQuery } from '../../src/console/operator/list.ts';
+import {
+  addMemberAs,
+  createUserAs,
+  makeOperatorAs,
+  noteResetLink,
+  signOutAs,
+} from '../../src/console/operator/users/user-queries.ts';
 import type {
   NewUser,
   OperatorAccount,
@@ -9,6 +19,8 @@ import type {
   OperatorUsers,
   ResetLink,
 } from '../../src/console/operator-contract.ts';
+import type { ApiError } from '../../src/errors.ts';
+import { creditOnce } from '../../src/ledger/credit.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import {
   type ConsoleFixture,
@@ -137,6 +149,45 @@ describe('who may', () => {
   });
 });
 
+test('what changes something asks itself whether an operator does it', async () => {
+  const { sql } = fixture.database;
+  const { account } = fixture;
+  const [owner, member] = [await userIdOf('owner'), await userIdOf('member')];
+  const stateOf = async () =>
+    JSON.stringify(
+      [
+        await sql`select balance, entry_count, suspended_at from accounts order by id`.values(),
+        await sql`select id, is_operator from users order by id`.values(),
+        await sql`select * from memberships order by user_id, account_id`.values(),
+        await sql`select id from sessions order by id`.values(),
+        await sql`select id from operator_actions order by id`.values(),
+      ],
+      (_, value) => (typeof value === 'bigint' ? `${value}` : value),
+    );
+  const before = await stateOf();
+  await suspendAccountAs(sql, owner, account, true);
+  const order = {
+    actionId: nobody,
+    operatorId: owner,
+    accountId: account,
+    amount: 1n,
+    memo: null,
+    reference: nobody,
+  };
+  expect(await creditOnce(sql, order)).toBe('missing');
+  const invited = { email: 'sly@example.com', isOperator: true, accountId: null, role: 'owner' } as const;
+  for (const attempt of [
+    () => createAccountAs(sql, owner, 'Sly', 1n),
+    () => createUserAs(sql, owner, invited),
+    () => makeOperatorAs(sql, owner, member, true),
+    () => addMemberAs(sql, owner, member, fixture.strangersAccount, 'owner'),
+    () => signOutAs(sql, owner, member),
+    () => noteResetLink(sql, owner, member),
+  ])
+    expect(await attempt().catch((error: ApiError) => error.code)).toBe('permission_denied');
+  expect(await stateOf()).toBe(before);
+});
+
 describe('accounts', () => {
   test('are made with an opening credit, or with nothing', async () => {
     const rich = await ask<OperatorAccount>('POST', '/accounts', {
@@ -202,7 +253,15 @@ describe('accounts', () => {
   });
 
   test('are found by any part of their name, whatever it holds', async () => {
-    const names = ['100% sure', '1000 sure', 'under_score', 'underXscore', 'back\\slash', "O'Brien; --"];
+    const names = [
+      '100% sure',
+      '1000 sure',
+      'under_score',
+      'underXscore',
+      'back\\slash',
+      "O'Brien; --",
+      'Ärger & Söhne',
+    ];
     for (const name of names) await ask('POST', '/accounts', { name });
     const found = async (search: string) =>
       (await ask<OperatorAccounts>('GET', `/accounts?search=${encodeURIComponent(search)}`)).data
@@ -212,9 +271,39 @@ describe('accounts', () => {
     expect(await found('R_S')).toEqual(['under_score']);
     expect(await found('\\')).toEqual(['back\\slash']);
     expect(await found("o'brien; --")).toEqual(["O'Brien; --"]);
+    expect(await found('ÄRGER & söh')).toEqual(['Ärger & Söhne']);
     expect(await found(' SURE ')).toEqual(['1000 sure', '100% sure']);
     expect((await ask<OperatorAccounts>('GET', '/accounts?search=')).data.length).toBeGreaterThan(6);
     expect((await ask<OperatorAccounts>('GET', `/accounts?search=${nobody}`)).data).toEqual([]);
+  });
+
+  test('are searched for the text itself, whatever it may mean to a database', async () => {
+    const text = fc
+      .string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
+      .filter((one) => !one.includes('\0'));
+    const isFound = async (name: string, search: string) => {
+      const { pattern } = readListQuery(`/?search=${encodeURIComponent(search)}`).search;
+      const [{ found }] = await fixture.database.sql<[{ found: boolean }]>`
+        select ${pattern}::text is null or ${name}::text ~ ${pattern}::text as found`;
+      return found;
+    };
+    await fc.assert(
+      fc.asyncProperty(text, text, text, async (before, search, after) => {
+        expect(await isFound(`${before}${search}${after}`, search)).toBe(true);
+      }),
+    );
+    const ascii = fc.string({
+      unit: fc.constantFrom(...'aA1.*+?^$|\\()[]{}%_- '),
+      minLength: 1,
+      maxLength: 4,
+    });
+    await fc.assert(
+      fc.asyncProperty(ascii, ascii, async (name, search) => {
+        const isThere = name.toLowerCase().includes(search.trim().toLowerCase());
+        expect(await isFound(name, search)).toBe(isThere);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test.each([

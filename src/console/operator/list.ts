@@ -4,7 +4,7 @@ import { invalidQuery, readQuery } from '../../http/query.ts';
 import type { Page } from '../contract.ts';
 import { isUuid } from '../params.ts';
 
-/** What is looked for: a text anywhere in a name, as a pattern of LIKE, or an ID. Both are null without a search. */
+/** What is looked for: a text anywhere in a name, as a regular expression, or an ID. Both are null without a search. */
 export type Search = Readonly<{ pattern: string | null; id: string | null }>;
 export type ListQuery = Readonly<{ search: Search; limit: number; before: string }>;
 
@@ -39,10 +39,18 @@ function parseSearch(text: string): Search {
   // The database has no text with a NUL in it.
   if (text.length > longestSearch || text.includes('\0'))
     throw invalidQuery('search', `a text of at most ${longestSearch} characters`);
-  return {
-    pattern: `%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`,
-    id: isUuid(text) ? text : null,
-  };
+  return { pattern: [...text].map(patternOf).join(''), id: isUuid(text) ? text : null };
+}
+
+/**
+ * One character, in upper and in lower case. Both are named, because whether the database itself knows that Ä and ä
+ * belong together depends on the locale it was made with.
+ */
+function patternOf(character: string): string {
+  const cases = [character, character.toLowerCase(), character.toUpperCase()];
+  const [first, ...others] = new Set(cases.filter((text) => [...text].length === 1));
+  if (others.length > 0) return `[${first}${others.join('')}]`;
+  return character.replace(/[!-/:-@[-`{-~]/, '\\$&');
 }
 
 function parseLimit(text: string | null): number {

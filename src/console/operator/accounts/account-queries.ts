@@ -27,7 +27,7 @@ export async function findAccounts(
   return await sql<AccountOverview[]>`
     select * from account_overviews
     where id < ${before}
-      and (${search.pattern}::text is null or name ilike ${search.pattern} or id = ${search.id}::uuid)
+      and (${search.pattern}::text is null or name ~ ${search.pattern} or id = ${search.id}::uuid)
     order by id desc limit ${limit + 1}`;
 }
 

@@ -32,7 +32,7 @@ export async function findUsers(sql: SQL, { search, limit, before }: ListQuery):
   return await sql<UserOverview[]>`
     select * from user_overviews
     where id < ${before}
-      and (${search.pattern}::text is null or email ilike ${search.pattern} or name ilike ${search.pattern}
+      and (${search.pattern}::text is null or email ~ ${search.pattern} or name ~ ${search.pattern}
            or id = ${search.id}::uuid)
     order by id desc limit ${limit + 1}`;
 }
