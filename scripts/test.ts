@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { acquireEmbeddedServer } from '../src/database/embedded.ts';
 import { coverageFaults } from '../tests/support/recorder.ts';
 import { ensureChromium } from './chromium.ts';
 
@@ -9,7 +10,9 @@ const root = join(import.meta.dir, '..');
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-report-'));
 const report = join(folder, 'junit.xml');
 const seenErrors = join(folder, 'errors');
+const cluster = join(folder, 'cluster');
 mkdirSync(seenErrors);
+mkdirSync(cluster);
 const isWholeRun = process.argv.length === 2;
 
 function run(title: string, command: readonly string[]): boolean {
@@ -31,17 +34,24 @@ const checks = [
   run('format and lint', [tool('biome'), 'check', '--error-on-warnings']),
   run('floating promises', [tool('oxlint'), '--type-aware', '--deny-warnings']),
 ];
+const server = await acquireEmbeddedServer(cluster);
 const testsPassed = run('tests', [
   'env',
   `TOLLGATE_SEEN_ERRORS=${seenErrors}`,
+  `TOLLGATE_TEST_CLUSTER=${cluster}`,
   process.execPath,
   'test',
+  // Two files at a time, for two cores. What they share is the database server.
+  '--parallel=2',
+  '--no-isolate',
   '--timeout',
   '60000',
   '--reporter=junit',
   `--reporter-outfile=${report}`,
   ...process.argv.slice(2),
 ]);
+
+await server.release();
 
 // Only a run of everything can tell which errors no test ever met.
 if (isWholeRun && testsPassed) checks.push(sayWhetherAllErrorsWereMet());

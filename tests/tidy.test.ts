@@ -55,6 +55,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   decisions: ['sessions', 'providers', 'models', 'routing', 'errors', 'lib'],
   console: [
     'http',
+    'decisions',
     'sessions',
     'accounts',
     'users',

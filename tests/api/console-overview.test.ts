@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { Attention, Overview } from '../../src/console/contract.ts';
 import { attentionTo, type Facts } from '../../src/console/overview/attention.ts';
 import type { Circuit, WatchedKey } from '../../src/console/overview/overview-queries.ts';
+import { createKey } from '../../src/keys/key-store.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { formatMoney, type Money, moneyFromDatabase, parseMoney } from '../../src/lib/money.ts';
 import { addDays, dayOf } from '../../src/usage/days.ts';
@@ -192,19 +193,27 @@ describe('an account', () => {
 
   test('that is suspended, with keys that need attention and a provider that is left alone', async () => {
     const { sql } = fixture.database;
-    const key = async (name: string, ...options: string[]) => {
-      const words = ['key', 'create', '--account', fixture.account, '--name', name, ...options];
-      return (await tollgateJson<{ id: string }>(words, fixture.environment)).id;
+    await chat('hi', 'full');
+    const key = async (name: string, limit: string | null, expiresAt: Date | null = null) => {
+      const made = await createKey(sql, {
+        accountId: fixture.account,
+        name,
+        requestsPerMinute: 1,
+        monthlyLimit: limit === null ? null : dollars(limit),
+        allowedModels: null,
+        expiresAt,
+      });
+      return made?.id ?? '';
     };
-    const near = await key('Near', '--monthly-limit', '1');
-    const at = await key('At', '--monthly-limit', '1');
-    const lastMonth = await key('Last month', '--monthly-limit', '1');
-    const revoked = await key('Revoked', '--monthly-limit', '0');
-    const replaced = await key('Replaced', '--expires', inDays(3).toISOString());
-    const expiring = await key('Expiring', '--expires', inDays(6.9).toISOString());
-    const expired = await key('Expired', '--expires', inDays(6).toISOString());
-    const longGone = await key('Long gone', '--expires', inDays(6).toISOString());
-    await key('Later', '--expires', inDays(8).toISOString());
+    const near = await key('Near', '1');
+    const at = await key('At', '1');
+    const lastMonth = await key('Last month', '1');
+    const revoked = await key('Revoked', '0');
+    const replaced = await key('Replaced', null, inDays(3));
+    const expiring = await key('Expiring', null, inDays(6.9));
+    const expired = await key('Expired', null, inDays(6));
+    const longGone = await key('Long gone', null, inDays(6));
+    await key('Later', null, inDays(8));
     await sql`update api_keys set expires_at = now() - interval '6 days' where id = ${expired}`;
     await sql`update api_keys set expires_at = now() - interval '8 days' where id = ${longGone}`;
     await sql`update api_keys set revoked_at = now() where id = ${revoked}`;
