@@ -9,11 +9,10 @@ import { SQL } from 'bun';
 import { acquireEmbeddedServer, type EmbeddedServer } from '../../src/database/embedded.ts';
 import { migrate } from '../../src/database/migrate.ts';
 
-type Cluster = Readonly<{ server: EmbeddedServer; admin: SQL }>;
+type Cluster = Readonly<{ folder: string; server: EmbeddedServer; admin: SQL }>;
 
 /** The folder of the run, shared by its processes. */
 const sharedFolder = process.env.TOLLGATE_TEST_CLUSTER;
-const ownFolder = sharedFolder ?? mkdtempSync(join(tmpdir(), 'tollgate-test-'));
 const templateLock = 7_012_018_901;
 
 let cluster: Promise<Cluster> | null = null;
@@ -45,21 +44,22 @@ export function createEmptyDatabase(): Promise<TestDatabase> {
 
 export async function stopCluster(): Promise<void> {
   if (cluster === null) return;
-  const { server, admin } = await cluster;
+  const { folder, server, admin } = await cluster;
   cluster = null;
   await admin.close({ timeout: 1 });
   await server.release();
-  if (sharedFolder === undefined) rmSync(ownFolder, { recursive: true, force: true });
+  if (sharedFolder === undefined) rmSync(folder, { recursive: true, force: true });
 }
 
 async function startCluster(): Promise<Cluster> {
-  const server = await acquireEmbeddedServer(ownFolder);
+  const folder = sharedFolder ?? mkdtempSync(join(tmpdir(), 'tollgate-test-'));
+  const server = await acquireEmbeddedServer(folder);
   const admin = new SQL(urlOf(server, 'postgres'), { max: 1 });
   await admin`select pg_advisory_lock(${templateLock})`;
   const isMade = (await admin`select 1 from pg_database where datname = 'template_migrated'`).length > 0;
   if (!isMade) await makeTemplate(admin, server);
   await admin`select pg_advisory_unlock(${templateLock})`;
-  return { server, admin };
+  return { folder, server, admin };
 }
 
 /** Under another name until it is whole. */
