@@ -4,10 +4,12 @@ import { createRoot } from 'react-dom/client';
 import { whenSessionIsLost } from './api/client.ts';
 import { queryClient } from './api/query-client.ts';
 import { ToastRegion } from './kit/toast.tsx';
+import { fetchPagesWhenIdle } from './lazy-page.ts';
 import { router } from './router.tsx';
 import { goToSignIn } from './sign-in-address.ts';
 
 whenSessionIsLost(() => goToSignIn(router));
+fetchPagesWhenIdle(router);
 
 const place = document.getElementById('app');
 if (place === null) throw new Error('The page has no place for the app.');

@@ -3,7 +3,6 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
-  lazyRouteComponent as lazy,
   notFound,
   Outlet,
   redirect,
@@ -15,6 +14,7 @@ import { AccountGate } from './layout/account-gate.tsx';
 import { AppLayout } from './layout/app-layout.tsx';
 import { PendingApp, PendingPage } from './layout/pending.tsx';
 import { SignedOutLayout } from './layout/signed-out-layout.tsx';
+import { lazyPage as lazy } from './lazy-page.ts';
 import { BrokenPage } from './pages/not-found/broken-page.tsx';
 import { NotFoundPage, UnknownAddressPage } from './pages/not-found/not-found-page.tsx';
 import { parseSearch, stringifySearch } from './search-texts.ts';

@@ -14,5 +14,6 @@ export function placeAfterSignIn(next: unknown, origin: string): string {
   if (typeof next !== 'string' || !next.startsWith('/') || !URL.canParse(next, origin)) return '/';
   const url = new URL(next, origin);
   if (url.origin !== origin || openPaths.has(url.pathname)) return '/';
-  return `${url.pathname}${url.search}${url.hash}`;
+  // Dots that are resolved away can leave two slashes, and what begins so names another host.
+  return url.pathname.startsWith('//') ? '/' : `${url.pathname}${url.search}${url.hash}`;
 }

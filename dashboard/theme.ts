@@ -1,6 +1,6 @@
 /** Light, dark, or whatever the system says: a class on the root element, remembered in this browser. */
-export const themes = ['system', 'light', 'dark'] as const;
-export type Theme = (typeof themes)[number];
+const themes = ['system', 'light', 'dark'] as const;
+type Theme = (typeof themes)[number];
 
 const place = 'tollgate.theme';
 

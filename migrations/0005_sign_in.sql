@@ -21,6 +21,8 @@ create table verifications (
   id          uuid primary key,
   identifier  text not null,
   value       text not null,
+  -- The operator who has seen the link; null when it went out by mail or was made at the command line.
+  made_by     uuid references users on delete cascade,
   expires_at  timestamptz not null,
   created_at  timestamptz not null default now(),
   updated_at  timestamptz not null default now()
@@ -28,6 +30,7 @@ create table verifications (
 
 create index verifications_by_identifier on verifications (identifier);
 create index verifications_by_value on verifications (value);
+create index verifications_by_maker on verifications (made_by) where made_by is not null;
 create index verifications_by_expiry on verifications (expires_at);
 
 -- How often something was tried of late, by whom or for whom. `name` is a keyed hash: it says neither address nor e-mail.

@@ -79,7 +79,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
     secret: deriveKey('sessions').toString('base64'),
     publicUrl: config.publicUrl,
   });
-  const resetMail = config.mail === null ? null : openResetMail(database.sql, auth, config.mail, log);
+  const resetMail = config.mail === null ? null : openResetMail(database.sql, config.mail, log);
   if (resetMail !== null) closers.add('mail', resetMail.close);
   let isDraining = false;
   const abandoned = new AbandonedStreams();

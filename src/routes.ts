@@ -1,7 +1,7 @@
 /** Every route on one screen, and the one place where errors become responses. */
 
 import { createChatCompletion } from './chat/handler.ts';
-import { consoleRoutes, patientConsoleRoutes } from './console/routes.ts';
+import { consoleRoutes } from './console/routes.ts';
 import { appPaths } from './dashboard/paths.ts';
 import { dashboardPages } from './dashboard/serve.ts';
 import { runDecision } from './decisions/handler.ts';
@@ -15,6 +15,7 @@ import { listModels } from './models/handler.ts';
 import { referencePages } from './openapi/serve.ts';
 import { clientAddressOf } from './operations/client-address.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
+import { usualIdleSeconds } from './operations/listen.ts';
 import * as signIn from './sign-in/handler.ts';
 import { listUsage } from './usage/handler.ts';
 
@@ -38,17 +39,10 @@ export function createRoutes(
       answer(route, handler, request, host, services);
   const reference = referencePages(origin);
   const dashboard = dashboardPages(origin, services.log);
-  /** A provider may be silent for longer than a connection may be idle; its own deadlines end that. */
-  const onPatiently =
-    (route: string, handler: Handler): Listener =>
-    (request, host) => {
-      host.timeout(request, 0);
-      return answer(route, handler, request, host, services);
-    };
   return {
     routes: {
-      '/v1/chat/completions': { POST: onPatiently('/v1/chat/completions', createChatCompletion) },
-      '/v1/images/generations': { POST: onPatiently('/v1/images/generations', createImages) },
+      '/v1/chat/completions': { POST: on('/v1/chat/completions', createChatCompletion) },
+      '/v1/images/generations': { POST: on('/v1/images/generations', createImages) },
       '/v1/generations': {
         GET: on('/v1/generations', listGenerations(services.deriveKey('cursor'))),
       },
@@ -58,7 +52,6 @@ export function createRoutes(
       '/api/decisions/run': { POST: on('/api/decisions/run', runDecision) },
       ...listenersOf(authRoutes, on),
       ...listenersOf(consoleRoutes, on),
-      ...listenersOf(patientConsoleRoutes, onPatiently),
       '/openapi.json': { GET: on('/openapi.json', reference.showDocument) },
       '/docs': { GET: on('/docs', reference.showPage) },
       '/docs.css': { GET: on('/docs.css', reference.showStyle) },
@@ -112,15 +105,24 @@ async function answer(
       request.headers.get('x-forwarded-for'),
       services.trustedProxies,
     );
+  let isPatient = false;
+  const waitPatiently = () => {
+    isPatient = true;
+    host.timeout(request, 0);
+  };
   let response: Response;
   try {
-    response = await handler(request, { id, requestId, services, clientAddress });
+    response = await handler(request, { id, requestId, services, clientAddress, waitPatiently });
   } catch (thrown) {
     response = refuse(thrown, requestId, route, services);
   }
+  // After it the connection waits for a next request, and that must not be for ever. A stream is still under way.
+  if (isPatient && isWhole(response)) host.timeout(request, usualIdleSeconds);
   // What one person is told must not be kept for the next one at the same browser.
-  if (route.startsWith('/api/') && !response.headers.has('cache-control'))
-    response.headers.set('cache-control', 'no-store');
+  if (route.startsWith('/api/')) {
+    if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store');
+    response.headers.set('x-content-type-options', 'nosniff');
+  }
   // An answer that is given again keeps the ID of the request that it was made for.
   if (!response.headers.has('x-service-request-id')) {
     response.headers.set('x-service-request-id', requestId);
@@ -135,6 +137,10 @@ async function answer(
     latencyMs,
   });
   return response;
+}
+
+function isWhole({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith('application/json') === true;
 }
 
 function refuse(thrown: unknown, requestId: string, route: string, services: Services): Response {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createQueue, OverloadError } from '../src/lib/bounded-queue.ts';
+import { createQueue, createSharedQueue, OverloadError } from '../src/lib/bounded-queue.ts';
 
 test('never more run than may, everyone who is let in has a turn, and the rest is refused at once', async () => {
   await fc.assert(
@@ -50,4 +50,29 @@ test('turns come in the order of asking', async () => {
     ),
   );
   expect(order).toEqual([0, 1, 2, 3]);
+});
+
+test('no origin gets every place, and some are kept for the preferred', async () => {
+  const claims = fc.array(fc.record({ origin: fc.constantFrom('a', 'b', 'c'), isPreferred: fc.boolean() }), {
+    maxLength: 20,
+  });
+  const size = { mostRunning: 1, mostWaiting: 6, keptForPreferred: 2, mostWaitingOfOneOrigin: 3 };
+  await fc.assert(
+    fc.asyncProperty(claims, async (asked) => {
+      const take = createSharedQueue(size);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const running = take({ origin: 'first', isPreferred: false }, () => promise);
+      const waiting: string[] = [];
+      const expected = asked.map(({ origin, isPreferred }) => {
+        const isLetIn =
+          waiting.length < (isPreferred ? 6 : 4) && waiting.filter((other) => other === origin).length < 3;
+        if (isLetIn) waiting.push(origin);
+        return isLetIn ? 'fulfilled' : 'rejected';
+      });
+      const outcomes = Promise.allSettled(asked.map((claim) => take(claim, async () => 'done')));
+      resolve();
+      await running;
+      expect((await outcomes).map(({ status }) => status)).toEqual(expected);
+    }),
+  );
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { hostname } from 'node:os';
 import { isWellFormedKey } from '../src/keys/key-format.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
 import { tollgate, tollgateJson, writeCatalog } from './support/gateway.ts';
@@ -164,6 +165,13 @@ test('user create --role, user list and user reset-link', async () => {
   const [, token = ''] =
     /^http:\/\/127\.0\.0\.1:81\/reset-password#token=([\w-]{43})\n/.exec(printed.stdout) ?? [];
   expect(token).not.toBe('');
+  // A gateway that lives on this machine knows better where it listens.
+  await database.sql`
+    insert into nodes (id, name) values (gen_random_uuid(), ${`${hostname()}:8123`}), (gen_random_uuid(), 'elsewhere:9999')`;
+  const again = await tollgate(['user', 'reset-link', 'mia@example.com'], environment);
+  expect(again.stdout).toStartWith('http://127.0.0.1:8123/reset-password#token=');
+  await database.sql`delete from verifications where created_at = (select max(created_at) from verifications)`;
+  await database.sql`delete from nodes`;
   const [kept] = await database.sql`
     select identifier, value, expires_at > now() + interval '59 minutes' as is_young from verifications`;
   expect(kept).toEqual({

@@ -8,6 +8,7 @@ import {
   isInside,
   parseAddress,
   parseNetwork,
+  siteNetworksOf,
 } from '../src/lib/ip-address.ts';
 import { clientAddressOf } from '../src/operations/client-address.ts';
 
@@ -129,6 +130,15 @@ describe('networks', () => {
     '10.0.0.0/ 8',
   ])('"%s" is none', (text) => {
     expect(parseNetwork(text)).toBeNull();
+  });
+
+  test('an IPv6 client is part of a /56 and a /48, and an IPv4 one of nothing', () => {
+    const sitesOf = (text: string) => siteNetworksOf(parseAddress(text) ?? { version: 4, value: 0n });
+    expect(sitesOf('2001:db8:1:2ff::7')).toEqual(['2001:db8:1:200::/56', '2001:db8:1::/48']);
+    expect(sitesOf('2001:db8:1:2ff::7')).toEqual(sitesOf('2001:db8:1:200:ffff::'));
+    expect(sitesOf('2001:db8:1:300::7')).toEqual(['2001:db8:1:300::/56', '2001:db8:1::/48']);
+    expect(sitesOf('192.0.2.1')).toEqual([]);
+    expect(sitesOf('::ffff:192.0.2.1')).toEqual([]);
   });
 
   test('a client has its IPv4 address, or a /64, to itself', () => {

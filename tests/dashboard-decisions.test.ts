@@ -1,6 +1,8 @@
 /** The page of decisions refuses what the server refuses, and lets through what it lets through. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { bodyText } from '../dashboard/pages/decisions/body-text.ts';
+import { exampleIn, sameForm } from '../dashboard/pages/decisions/example-in.ts';
 import { examples } from '../dashboard/pages/decisions/examples.ts';
 import { adviceForFailure, secondsLeft } from '../dashboard/pages/decisions/failure-words.ts';
 import {
@@ -10,6 +12,7 @@ import {
   type QuestionDraft,
   questionsOf,
 } from '../dashboard/pages/decisions/question-form.ts';
+import { repeatedName } from '../dashboard/pages/decisions/repeated-name.ts';
 import {
   formProblems,
   mostBodyBytes,
@@ -22,6 +25,7 @@ import {
 import { decisionErrorTable } from '../src/decisions/errors.ts';
 import { DecisionFault, parseDecision } from '../src/decisions/parse.ts';
 import { mostBodyBytes as serverMostBodyBytes } from '../src/decisions/read-body.ts';
+import { findDuplicateKey } from '../src/http/json-keys.ts';
 
 function isTakenByServer(questions: unknown, state: unknown = {}): boolean {
   const body = { model: 'model', state, questions };
@@ -159,9 +163,44 @@ describe('the form', () => {
 
 test('what is too large is said before it is sent', () => {
   expect(mostBodyBytes).toBe(serverMostBodyBytes);
-  const frame = JSON.stringify({ state: '' }).length;
-  expect(sizeProblem({ state: 'ä'.repeat((mostBodyBytes - frame) / 2) })).toBeNull();
-  expect(sizeProblem({ state: 'ä'.repeat((mostBodyBytes - frame) / 2 + 1) })).toContain('256 KB');
+  expect(sizeProblem('ä'.repeat(mostBodyBytes / 2))).toBeNull();
+  expect(sizeProblem('ä'.repeat(mostBodyBytes / 2 + 1))).toContain('256 KB');
+});
+
+describe('what is sent', () => {
+  test('is what was written, to the last digit', () => {
+    const state = '{ "id": 12345678901234567890, "rate": 1.10, "text": "}\\u0041" }';
+    const questions = '{"a": {"type": "noul", "instructions": "x"}}';
+    const sent = bodyText('mo"del', state, questions);
+    expect(sent).toContain(state);
+    expect(sent).toContain(questions);
+    expect(JSON.parse(sent)).toEqual({
+      model: 'mo"del',
+      state: JSON.parse(state),
+      questions: JSON.parse(questions),
+    });
+  });
+
+  test('has no name twice in one object, as the server wants it', () => {
+    const written = fc.constantFrom('"a"', '"__proto__"', String.raw`"\u0061"`, String.raw`"\":{"`, '"}"');
+    const value = fc.oneof(fc.json({ maxDepth: 2 }), fc.constant('[{"a":{}},{"a":[]}]'));
+    const json = fc
+      .array(fc.tuple(written, value), { maxLength: 4 })
+      .map((fields) => `{${fields.map((field) => field.join(' : ')).join(',')}}`);
+    let repeated = 0;
+    fc.assert(
+      fc.property(json, (text) => {
+        const found = repeatedName(`{"state":${text}}`);
+        if (found !== null) repeated++;
+        expect(found !== null).toBe(findDuplicateKey(`{"state":${text}}`, 32) !== null);
+      }),
+      { numRuns: 500 },
+    );
+    expect(repeated).toBeGreaterThan(50);
+    expect(readState('{"id":1,"a":{"b":1},"\\u0061":2}').problems[0]?.message).toBe(
+      'The name “a” stands twice in one object.',
+    );
+  });
 });
 
 test('every failure has advice of its own', () => {
@@ -176,4 +215,18 @@ test('a countdown ends when the provider said, not before and not later', () => 
   expect([0, 1, 999, 1_000, 6_500, 7_000, 9_000].map((ms) => secondsLeft(5_000, 7, 5_000 + ms))).toEqual([
     7, 7, 7, 6, 1, 0, 0,
   ]);
+});
+
+test('an example is known in either view until something in it is changed', () => {
+  for (const example of examples) {
+    const state = JSON.stringify(example.state, null, 2);
+    const ofForm = JSON.stringify(questionsOf(draftsOf(example.questions)));
+    expect(exampleIn(state, ofForm)).toBe(example);
+    expect(exampleIn(state, JSON.stringify(example.questions, null, 2))).toBe(example);
+    expect(exampleIn(state.replace('"', '"x'), ofForm)).toBeNull();
+    expect(exampleIn(state, ofForm.replace('instructions":"', 'instructions":"x'))).toBeNull();
+    expect(exampleIn('{', ofForm)).toBeNull();
+  }
+  expect(sameForm('{ "a": [1] }')).toBe('{"a":[1]}');
+  expect(sameForm('{')).toBeNull();
 });

@@ -11,7 +11,7 @@ import {
   formatTime,
   formatUtc,
 } from '../dashboard/kit/format-figures.ts';
-import { formatMoney, formatMoneyExactly } from '../dashboard/kit/format-money.ts';
+import { formatBalance, formatMoney, formatMoneyExactly } from '../dashboard/kit/format-money.ts';
 import { describeBrowser } from '../dashboard/pages/account/describe-browser.ts';
 import { parseSearch, stringifySearch } from '../dashboard/search-texts.ts';
 import { placeAfterSignIn } from '../dashboard/sign-in-address.ts';
@@ -51,6 +51,28 @@ describe('money', () => {
         const most = magnitude >= 10n ** 12n ? 5n * 10n ** 9n : magnitude / 2_000n;
         expect(difference <= most && -difference <= most).toBe(true);
         expect(formatMoney(wireForm(units)).startsWith('−')).toBe(units < 0n);
+      }),
+    );
+  });
+
+  test.each([
+    ['99.999985', '$99.99'],
+    ['100', '$100.00'],
+    ['0', '$0.00'],
+    ['0.99999', '$0.9999'],
+    ['0.000000000001', '$0.000000000001'],
+    ['-3.201', '−$3.21'],
+  ])('of a balance of %s is shown %s', (text, shown) => {
+    expect(formatBalance(text)).toBe(shown);
+  });
+
+  test('a balance is never shown as more than there is, nor as much less', () => {
+    fc.assert(
+      fc.property(amounts, (units) => {
+        const less = units - back(formatBalance(wireForm(units)));
+        const magnitude = units < 0n ? -units : units;
+        expect(less >= 0n).toBe(true);
+        expect(less < (magnitude >= 10n ** 12n ? 10n ** 10n : magnitude / 1_000n + 1n)).toBe(true);
       }),
     );
   });
@@ -135,6 +157,9 @@ describe('addresses', () => {
     ['/', '/'],
     ['//evil.example/x', '/'],
     ['/\\evil.example', '/'],
+    ['/.//evil.example', '/'],
+    ['/%2e/\\evil.example', '/'],
+    ['/keys/..//evil.example/x', '/'],
     ['/\t/evil.example', '/'],
     ['https://evil.example', '/'],
     ['https://gateway.example.com/keys', '/'],
@@ -148,11 +173,18 @@ describe('addresses', () => {
     expect(placeAfterSignIn(next, origin)).toBe(place);
   });
 
+  const crooked = fc
+    .array(fc.constantFrom('/', '\\', '.', '..', '%2e', '\t', '?', '#', '@', ':', 'keys', 'evil.example'))
+    .map((parts) => parts.join(''));
+
   test('no text leads away after the sign-in', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (rest) => {
-        for (const next of [rest, `/${rest}`, `//${rest}`])
-          expect(new URL(placeAfterSignIn(next, origin), origin).origin).toBe(origin);
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), crooked), (rest) => {
+        for (const next of [rest, `/${rest}`, `//${rest}`]) {
+          const place = placeAfterSignIn(next, origin);
+          expect(place).toMatch(/^\/(?![/\\])/);
+          expect(new URL(place, origin).origin).toBe(origin);
+        }
       }),
     );
   });

@@ -1,26 +1,25 @@
 /** The dashboard's frame in a real browser: signing in and out, finding one's way, and what everyone may expect of it. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import {
   desktop,
   expectNoComplaints,
   type Look,
-  openBrowser,
   openPage,
   overflowOf,
   phone,
   seriousViolations,
   type Watched,
 } from './support/browser.ts';
-import { type ConsoleFixture, openConsoleFixture, type Person } from './support/console-fixture.ts';
+import { type Person, signIn, visitor } from './support/console-fixture.ts';
+import { type DashboardFixture, openDashboardFixture } from './support/dashboard-fixture.ts';
 
-let fixture: ConsoleFixture;
-let browser: Browser;
+let fixture: DashboardFixture;
 const opened: Watched[] = [];
 
 beforeAll(async () => {
-  [fixture, browser] = await Promise.all([openConsoleFixture(), openBrowser()]);
-});
+  fixture = await openDashboardFixture();
+}, 60_000);
 
 afterEach(async () => {
   for (const watched of opened.splice(0)) {
@@ -30,27 +29,20 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  await browser?.close();
   await fixture?.close();
-});
+}, 30_000);
 
 async function visit(look: Look = desktop): Promise<Watched> {
-  const watched = await openPage(browser, fixture.gateway.origin, look);
+  const watched = await openPage(fixture.browser, fixture.gateway.origin, look);
   opened.push(watched);
   return watched;
 }
 
 /** Someone whose browser is signed in already. */
 async function visitAs(person: Person, path: string, look: Look = desktop) {
-  const { page } = await visit(look);
-  const { origin } = fixture.gateway;
-  const cookies = fixture.people[person].cookie.split('; ').map((pair) => {
-    const [name = '', value = ''] = pair.split(/=(.*)/s);
-    return { name, value, url: origin };
-  });
-  await page.context().addCookies(cookies);
-  await page.goto(path);
-  return page;
+  const watched = await fixture.enter(person, path, { look });
+  opened.push(watched);
+  return watched.page;
 }
 
 /** Waits from outside: what a page is told to wait for itself its policy refuses to evaluate. */
@@ -113,6 +105,32 @@ describe('signing in', () => {
     await page.getByText('The session has ended.').waitFor();
     await elsewhere.reload();
     await elsewhere.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+
+  test('a password is changed, after which only the new one counts, and only here one stays signed in', async () => {
+    const { origin } = fixture.gateway;
+    const elsewhere = visitor(origin, await signIn(origin, 'member'));
+    const page = await visitAs('member', '/account');
+    await page.getByLabel('Current password').fill('not the password');
+    await page.getByLabel('New password').fill('another horse battery');
+    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByText('The present password is wrong.').waitFor();
+    await page.getByLabel('Current password').fill('correct horse battery');
+    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByText('Your password is changed.').waitFor();
+    expect((await elsewhere.send('GET', '/api/console/me')).status).toBe(401);
+    await page.reload();
+    await page.getByText('This one').waitFor();
+    expect(await page.getByRole('button', { name: /^End the session/ }).count()).toBe(0);
+    const { page: again } = await visit();
+    await again.goto('/sign-in');
+    await again.getByLabel('E-mail').fill('member@example.com');
+    await again.getByLabel('Password').fill('correct horse battery');
+    await again.getByRole('button', { name: 'Sign in' }).click();
+    await again.getByRole('alert').waitFor();
+    await again.getByLabel('Password').fill('another horse battery');
+    await again.getByRole('button', { name: 'Sign in' }).click();
+    await again.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
   });
 
   test('a token is read out of the address and does not stay there', async () => {
@@ -186,6 +204,20 @@ describe('finding one’s way', () => {
     expect(await page.evaluate('document.documentElement.className')).toBe('dark');
     expect(await page.evaluate(background)).toBe(dark);
   });
+});
+
+test('a browser that has no room left still shows the account that was chosen', async () => {
+  const { sql } = fixture.database;
+  await sql`update accounts set name = 'Second' where id = ${fixture.strangersAccount}`;
+  await sql`insert into memberships (user_id, account_id, role)
+    select id, ${fixture.strangersAccount}, 'member' from users where email = 'owner@example.com'`;
+  const page = await visitAs('owner', '/keys');
+  await page.evaluate(
+    'localStorage.setItem("tollgate.account", "none"); Storage.prototype.setItem = () => { throw new Error() }',
+  );
+  await page.getByRole('button', { name: 'Test' }).click();
+  await page.getByRole('menuitemradio', { name: 'Second' }).click();
+  await page.getByRole('button', { name: 'Second' }).waitFor();
 });
 
 describe('what everyone may expect', () => {

@@ -1,6 +1,7 @@
 /** What the form of a key sends, and what it says before anything is sent. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { nearLimitPercent, shareOfLimit, toneOfShare } from '../dashboard/kit/limit-share.ts';
 import {
   changesOf,
   draftOf,
@@ -11,9 +12,9 @@ import {
   problemsOf,
   timeOf,
 } from '../dashboard/pages/keys/key-form-state.ts';
-import { shareOfLimit, toneOfShare } from '../dashboard/pages/keys/spend-share.ts';
 import type { Key } from '../src/console/contract.ts';
 import { parseKeyDraft } from '../src/console/keys/parse.ts';
+import { nearLimitPercent as serverNearLimitPercent } from '../src/console/overview/attention.ts';
 import { formatMoney } from '../src/lib/money.ts';
 
 const now = new Date('2026-11-15T08:00:00.000Z');
@@ -37,7 +38,7 @@ const key: Key = {
 
 describe('a form', () => {
   test('says what is wrong in each field', () => {
-    expect(problemsOf(form(), now)).toEqual({});
+    expect(problemsOf(emptyKeyForm, form(), now)).toEqual({});
     const bad = form({
       name: ' ',
       requestsPerMinute: '0',
@@ -46,14 +47,16 @@ describe('a form', () => {
       expiry: 'time',
       expiryTime: '2020-01-01T00:00',
     });
-    expect(Object.keys(problemsOf(bad, now)).toSorted()).toEqual([
+    expect(Object.keys(problemsOf(emptyKeyForm, bad, now)).toSorted()).toEqual([
       'allowed_models',
       'expires_at',
       'monthly_limit',
       'name',
       'requests_per_minute',
     ]);
-    expect(problemsOf(form({ expiry: 'time' }), now).expires_at).toBe('Choose a day and a time.');
+    expect(problemsOf(emptyKeyForm, form({ expiry: 'time' }), now).expires_at).toBe(
+      'Choose a day and a time.',
+    );
   });
 
   test('that has no problems is accepted by the server', () => {
@@ -79,7 +82,7 @@ describe('a form', () => {
         fc.constantFrom('', '2027-01-31T12:00', '2020-01-01T00:00'),
         (name, requestsPerMinute, monthlyLimit, expiry, expiryTime) => {
           const written = form({ name, requestsPerMinute, monthlyLimit, expiry, expiryTime });
-          if (Object.keys(problemsOf(written, now)).length > 0) return;
+          if (Object.keys(problemsOf(emptyKeyForm, written, now)).length > 0) return;
           expect(parseKeyDraft(draftOf(written, now), now).name).toBe(name.trim());
         },
       ),
@@ -105,6 +108,18 @@ describe('a form', () => {
     });
   });
 
+  test('of a key that has expired can be changed in everything but to another time that lies behind', () => {
+    const before = formOfKey({ ...key, state: 'expired', expires_at: '2026-01-31T12:00:00.000Z' });
+    const renamed = { ...before, name: 'Other' };
+    expect(problemsOf(before, renamed, now)).toEqual({});
+    expect(changesOf(before, renamed, now)).toEqual({ name: 'Other' });
+    const past = { ...before, expiryTime: '2026-02-28T12:00' };
+    expect(problemsOf(before, past, now)).toEqual({ expires_at: 'Choose a time that lies ahead.' });
+    expect(problemsOf(before, { ...before, expiryTime: '' }, now)).toEqual({
+      expires_at: 'Choose a day and a time.',
+    });
+  });
+
   test('a time is read as it is written, in the zone of the viewer', () => {
     const time = new Date(2027, 0, 31, 12, 5);
     expect(localTimeOf(time)).toBe('2027-01-31T12:05');
@@ -125,7 +140,8 @@ describe('the share of a limit', () => {
     );
   });
 
-  test('warns before it is used up', () => {
+  test('warns before it is used up, where the overview does', () => {
+    expect(nearLimitPercent).toBe(serverNearLimitPercent);
     expect([0, 0.79, 0.8, 1, 2].map(toneOfShare)).toEqual(['accent', 'accent', 'warn', 'bad', 'bad']);
     expect(shareOfLimit('0.000000000000', '0.000000000000')).toBe(1);
     expect(shareOfLimit('0.001500000000', '20.000000000000')).toBeCloseTo(0.000075, 9);

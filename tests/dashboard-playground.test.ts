@@ -4,20 +4,26 @@ import fc from 'fast-check';
 import { ApiProblem } from '../dashboard/api/problem.ts';
 import {
   splitEvents,
-  whenStreamEnds,
+  whenConnectionEnds,
   withEvent,
   withWhole,
 } from '../dashboard/pages/playground/answer-stream.ts';
 import { chatRequestOf, withShortImages } from '../dashboard/pages/playground/chat-request.ts';
 import {
   type AssistantTurn,
+  isUnanswered,
   messagesOf,
   openCalls,
   type Turn,
   turnsAsCode,
   unwritten,
 } from '../dashboard/pages/playground/conversation.ts';
-import { adviceFor, wordsForFinish } from '../dashboard/pages/playground/ending-words.ts';
+import {
+  adviceFor,
+  titleFor,
+  wasAdmitted,
+  wordsForFinish,
+} from '../dashboard/pages/playground/ending-words.ts';
 import { emptyParameters, parseParameters } from '../dashboard/pages/playground/parameters.ts';
 import { exampleTools, parseTools } from '../dashboard/pages/playground/tool-definitions.ts';
 import { parseChat } from '../src/chat/parse.ts';
@@ -59,6 +65,7 @@ describe('a stream', () => {
     delta({ tool_calls: [{ index: 0, function: { arguments: ':1}' } }] }),
     delta({}, 'tool_calls'),
     JSON.stringify({ choices: [], usage: { prompt_tokens: 1 } }),
+    '[DONE]',
   ];
   const wire = events.map((event) => `data: ${event}\n\n`).join('');
 
@@ -82,6 +89,7 @@ describe('a stream', () => {
             { id: 'call_2', name: 'two', arguments: '{}' },
           ],
           requestId: null,
+          finishReason: 'tool_calls',
           ending: { kind: 'finished', reason: 'tool_calls' },
         });
       }),
@@ -99,9 +107,18 @@ describe('a stream', () => {
       kind: 'failed',
       problem: new ApiProblem('The stream failed.', { status: 0, code: 'provider_stream_error' }),
     });
-    expect(withEvent(failed, delta({}, 'stop')).ending).toEqual(failed.ending);
-    expect(whenStreamEnds(begun).ending?.kind).toBe('failed');
-    expect(whenStreamEnds(answer({})).ending?.kind).toBe('finished');
+    expect(withEvent(withEvent(failed, delta({}, 'stop')), '[DONE]').ending).toEqual(failed.ending);
+    expect(whenConnectionEnds(answer({})).ending?.kind).toBe('finished');
+  });
+
+  test('that stops before its last event was cut, even after the model said that it was done', () => {
+    const stopped = withEvent(withEvent(unwritten, delta({ content: 'All' })), delta({}, 'stop'));
+    expect(stopped.ending).toBeNull();
+    expect(whenConnectionEnds(stopped).ending).toMatchObject({
+      kind: 'failed',
+      problem: { code: 'stream_cut', message: 'The connection broke before the end of the answer.' },
+    });
+    expect(withEvent(stopped, '[DONE]').ending).toEqual({ kind: 'finished', reason: 'stop' });
   });
 
   test('reads line ends and comments as the format has them', () => {
@@ -114,7 +131,7 @@ describe('a stream', () => {
   test('and a whole answer are read alike', () => {
     const body = { choices: [{ message: { content: 'Hi' }, finish_reason: 'length' }] };
     expect(withWhole(unwritten, body)).toEqual(
-      answer({ text: 'Hi', ending: { kind: 'finished', reason: 'length' } }),
+      answer({ text: 'Hi', finishReason: 'length', ending: { kind: 'finished', reason: 'length' } }),
     );
     expect(wordsForFinish('length')).toContain('cut off');
     expect(wordsForFinish('content_filter')).toContain('withheld');
@@ -139,7 +156,9 @@ describe('a conversation', () => {
 
   test('leaves out answers that never came, and calls that were not finished', () => {
     const stopped = answer({ toolCalls: [call], ending: { kind: 'stopped' } });
-    expect(messagesOf('', [user('Hi'), stopped, user('Again')])).toHaveLength(2);
+    expect(messagesOf('', [user('Hi'), stopped, user('Again')])).toEqual([
+      { role: 'user', content: 'Again' },
+    ]);
     expect(openCalls([user('Hi'), stopped])).toEqual([]);
     expect(openCalls(turns.slice(0, 2))).toEqual([call]);
     expect(openCalls(turns)).toEqual([]);
@@ -289,6 +308,44 @@ describe('settings', () => {
   });
 });
 
+test('a question whose answer never began is left out of what is sent next', () => {
+  const problem = new ApiProblem('No.', { status: 502, code: 'provider_error' });
+  const failed: Turn = { ...unwritten, ending: { kind: 'failed', problem } };
+  const broken: Turn = { ...failed, text: 'Half' };
+  const turns = [user('one'), failed, user('two'), broken, user('three')];
+  expect(messagesOf('', turns)).toEqual([
+    { role: 'user', content: 'two' },
+    { role: 'assistant', content: 'Half' },
+    { role: 'user', content: 'three' },
+  ]);
+  expect(turns.map((_, at) => isUnanswered(turns, at))).toEqual([true, false, false, false, false]);
+  expect(isUnanswered([user('one'), unwritten], 0)).toBe(false);
+});
+
+test.each([
+  ['provider_rate_limit', 429, true],
+  ['provider_error', 502, true],
+  ['all_providers_unavailable', 503, true],
+  ['billing_consistency_error', 500, true],
+  ['streaming_error', 0, true],
+  ['stream_cut', 0, true],
+  ['network_error', 0, false],
+  ['invalid_parameter', 400, false],
+  ['invalid_api_key', 401, false],
+  ['insufficient_balance', 402, false],
+  ['account_suspended', 403, false],
+  ['model_not_found', 404, false],
+  ['rate_limit_exceeded', 429, false],
+  ['provider_not_configured', 503, false],
+])('that %s with status %p has a Generation is %p', (code, status, isAdmitted) => {
+  expect(wasAdmitted({ code, status })).toBe(isAdmitted);
+});
+
+test('a key that has ended is told to people in other words than to programs', () => {
+  expect(titleFor({ code: 'invalid_api_key', message: 'Send it as: Authorization' })).toStartWith('This key');
+  expect(titleFor({ code: 'account_suspended', message: 'As it is.' })).toBe('As it is.');
+});
+
 test('advice is there for what people can do something about', () => {
   const otherwise = adviceFor('internal_error');
   for (const code of [
@@ -296,6 +353,7 @@ test('advice is there for what people can do something about', () => {
     'monthly_spend_limit_exceeded',
     'model_not_allowed',
     'provider_timeout',
+    'stream_cut',
   ])
     expect(adviceFor(code)).not.toBe(otherwise);
 });

@@ -1,7 +1,7 @@
 /** What the pages about spending and requests make of the answers of the gateway, without a browser. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { marksOf, namedDays } from '../dashboard/kit/chart-scale.ts';
+import { formatCountMarks, formatMoneyMarks, marksOf, namedDays } from '../dashboard/kit/chart-scale.ts';
 import { compareMoneyDown, signOfMoney, subtractMoney, sumMoney } from '../dashboard/kit/sum-money.ts';
 import { digitsOf, missingZeros } from '../dashboard/pages/billing/statement-digits.ts';
 import { describeMoney } from '../dashboard/pages/generations/describe-money.ts';
@@ -12,6 +12,7 @@ import { requestIdIn } from '../dashboard/pages/generations/request-id.ts';
 import { timelineOf } from '../dashboard/pages/generations/timeline.ts';
 import { describeAttention } from '../dashboard/pages/overview/describe-attention.ts';
 import { firstRequest } from '../dashboard/pages/overview/first-request.ts';
+import { titleOfRecent } from '../dashboard/pages/overview/title-of-recent.ts';
 import { groupUsage } from '../dashboard/pages/usage/group-usage.ts';
 import { addDays, daysBetween, rangeIn, rangeProblem } from '../dashboard/pages/usage/range.ts';
 import { mostSeries, stackUsage } from '../dashboard/pages/usage/stack-usage.ts';
@@ -55,6 +56,40 @@ test('the marks of an axis are few, even and reach to the greatest value', () =>
   expect(marksOf(0, true)).toEqual([0, 1]);
 });
 
+test.each([
+  [
+    [0, 0.1, 0.2],
+    ['$0.00', '$0.10', '$0.20'],
+  ],
+  [
+    [0, 0.025, 0.05],
+    ['$0.000', '$0.025', '$0.050'],
+  ],
+  [
+    [0, 1, 2],
+    ['$0', '$1', '$2'],
+  ],
+  [
+    [0, 2500, 5000],
+    ['$0', '$2,500', '$5,000'],
+  ],
+  [
+    [0, 12_500, 25_000],
+    ['$0', '$12.5K', '$25.0K'],
+  ],
+  [
+    [0, 2.5e-13, 5e-13],
+    ['$0.00000000000000', '$0.00000000000025', '$0.00000000000050'],
+  ],
+])('the marks %p of an axis have as many digits after the point', (values, shown) => {
+  expect(formatMoneyMarks(values)).toEqual(shown);
+});
+
+test('marks of counts are short', () => {
+  expect(formatCountMarks([0, 500, 1000])).toEqual(['0', '500', '1K']);
+  expect(formatCountMarks([0, 1250, 2500])).toEqual(['0', '1.3K', '2.5K']);
+});
+
 test('the last day of a chart always has its name', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 400 }), fc.integer({ min: 1, max: 12 }), (count, most) => {
@@ -83,6 +118,11 @@ test('a range is what the address says, and otherwise the last 30 days', () => {
     expect(rangeProblem(from, to)).toBeString();
     expect(rangeIn({ range: 'custom', from, to }, today).to).toBe(today);
   }
+  // The years that the server takes.
+  expect(rangeProblem('2000-01-01', '2000-01-01')).toBeNull();
+  expect(rangeProblem('2199-12-31', '2199-12-31')).toBeNull();
+  expect(rangeProblem('1999-12-31', '1999-12-31')).toBeString();
+  expect(rangeProblem('2200-01-01', '2200-01-01')).toBeString();
   expect(rangeProblem(addDays(today, -365), today)).toBeNull();
   expect(rangeProblem(addDays(today, -366), today)).toBeString();
 });
@@ -267,7 +307,16 @@ test('what needs attention leads to where it can be mended', () => {
 test('the first request survives the shell whatever the model is called', () => {
   const command = firstRequest('https://gate.example.com', "o'model");
   expect(command).toContain('curl https://gate.example.com/v1/chat/completions');
-  expect(command).toContain(String.raw`"o'\''model"`);
+  // Between the quoted ends of a here-document nothing has a meaning for the shell.
+  expect(command).toContain("<<'JSON'\n");
+  expect(command).toContain('"o\'model"');
+  expect(command).toContain('Bearer YOUR_KEY');
+});
+
+test('figures that leave older requests out say so', () => {
+  expect(titleOfRecent(0)).toBe('The last 24 hours');
+  expect(titleOfRecent(9_999)).toBe('The last 24 hours');
+  expect(titleOfRecent(10_000)).toBe('The last 24 hours: the newest 10,000 requests');
 });
 
 test('the amounts of a statement have their points under each other', () => {

@@ -8,7 +8,7 @@ import { patiently, usualPatience } from '../src/decisions/retries.ts';
 import { parseCatalog } from '../src/models/catalog.ts';
 import { candidatesByModel } from '../src/routing/candidates.ts';
 import { connectProviders } from '../src/routing/connections.ts';
-import { Gates } from '../src/routing/gate.ts';
+import { type Gate, Gates } from '../src/routing/gate.ts';
 
 const sandbox = startSandbox({ keepEntries: 1000 });
 afterEach(() => {
@@ -35,7 +35,8 @@ function sourceOf(format: Format, id = 'alone', key = 'key-canary') {
   if (!result.ok || model === undefined) throw new Error('The catalogue is bad.');
   const connections = connectProviders(result.catalog, { secret: () => key, isProxied: true }, null);
   const candidates = candidatesByModel(result.catalog, connections, new Gates()).get(id) ?? [];
-  return { source: askChatModel(model, candidates), gates: candidates.map(({ gate }) => gate) };
+  const gates = candidates.map(({ gate }) => gate);
+  return { source: askChatModel(model, candidates), gates, model, candidates };
 }
 
 const questions = new Map<string, Question>([
@@ -162,6 +163,26 @@ describe('the gate of a provider', () => {
     for (let time = 0; time < 5; time++) await failureOf(source.ask(request, 'req_1', signal));
     expect(gates[0]?.waitMs()).toBe(0);
   });
+});
+
+test('a defect before the call gives the turn back too', async () => {
+  const { model, candidates } = sourceOf('openai');
+  const ends: string[] = [];
+  const permit = {
+    succeeded: () => void ends.push('succeeded'),
+    failed: () => void ends.push('failed'),
+    withdrawn: () => void ends.push('withdrawn'),
+  };
+  const broken = candidates.map((candidate) => ({
+    ...candidate,
+    gate: { enter: () => permit } as unknown as Gate,
+    get upstreamModel(): string {
+      throw new Error('A defect.');
+    },
+  }));
+  const asked = askChatModel(model, broken).ask(request, 'req_1', signal);
+  expect(await asked.catch((error: Error) => error.message)).toBe('A defect.');
+  expect(ends).toEqual(['withdrawn']);
 });
 
 test('an overload is tried again, and nothing else', async () => {

@@ -1,5 +1,5 @@
 /** When an overloaded provider is asked again: by a clock of the test's own, and once by the real one. */
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 import fc from 'fast-check';
 import type { DecisionRequest } from '../src/decisions/decider.ts';
 import { DecisionError, type DecisionErrorName } from '../src/decisions/errors.ts';
@@ -230,6 +230,17 @@ describe('the deadline, for real', () => {
     expect(provider.calls).toHaveLength(1);
     await provider.stop();
   });
+});
+
+test('a wait that has ended no longer listens for the client to leave', async () => {
+  const { signal } = new AbortController();
+  const listeners = new Set<unknown>();
+  spyOn(signal, 'addEventListener').mockImplementation((_, listener) => void listeners.add(listener));
+  spyOn(signal, 'removeEventListener').mockImplementation((_, listener) => void listeners.delete(listener));
+  const waiting = usualPatience.time.sleep(1, signal);
+  expect(listeners.size).toBe(1);
+  await waiting;
+  expect(listeners.size).toBe(0);
 });
 
 describe('a client that leaves', () => {

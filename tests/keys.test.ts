@@ -4,7 +4,7 @@ import { ApiError } from '../src/errors.ts';
 import { checkKey } from '../src/keys/authenticate.ts';
 import { generateKey, hashKey, isWellFormedKey, keyHint } from '../src/keys/key-format.ts';
 import type { ApiKey } from '../src/keys/key-store.ts';
-import { newRequestId, requestIdFromUuid, uuidFromRequestId } from '../src/lib/ids.ts';
+import { newId, requestIdFromUuid, uuidFromRequestId } from '../src/lib/ids.ts';
 
 test('every generated key is well formed, and no two are alike', () => {
   const keys = Array.from({ length: 1_000 }, () => generateKey());
@@ -71,7 +71,7 @@ test.each([
 });
 
 test('request IDs sort by time and carry their UUID', () => {
-  const ids = Array.from({ length: 1_000 }, newRequestId);
+  const ids = Array.from({ length: 1_000 }, () => requestIdFromUuid(newId()));
   expect([...ids].sort()).toEqual(ids);
   for (const id of ids) expect(requestIdFromUuid(uuidFromRequestId(id) ?? '')).toBe(id);
   for (const wrong of ['', 'req_', 'req_xyz', ids[0]?.toUpperCase() ?? '', `${ids[0]}0`])

@@ -140,7 +140,7 @@ describe('what cannot start says why in one sentence and exits 1', () => {
 
   test('a database that does not exist', async () => {
     const database = await createDatabase();
-    expect(await refusal({ DATABASE_URL: database.url.replace(/test_\d+/, 'missing') })).toContain(
+    expect(await refusal({ DATABASE_URL: database.url.replace(/test_\w+/, 'missing') })).toContain(
       'database "missing" does not exist',
     );
     await database.close();
@@ -203,7 +203,7 @@ describe('what cannot start says why in one sentence and exits 1', () => {
 
   test('a database that may lose commits, unless told so by name', async () => {
     const database = await createDatabase();
-    const name = /test_\d+/.exec(database.url)?.[0];
+    const name = /test_\w+/.exec(database.url)?.[0];
     await database.sql.unsafe(`alter database ${name} set synchronous_commit = off`);
     expect(await refusal({ DATABASE_URL: database.url })).toContain('synchronous_commit off');
     expect(await refusal({ DATABASE_URL: database.url, TOLLGATE_ALLOW_UNSAFE: 'fsync' })).toContain(

@@ -160,7 +160,7 @@ test('the sandbox stands alone, as a provider would', () => {
 });
 
 test('the dashboard shares nothing with the server but the types of the contract', () => {
-  const contract = /^import type [^;]*'(?:\.\.\/)+src\/console\/(?:operator-)?contract\.ts';$/;
+  const contract = /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:operator-)?|sign-in\/)contract\.ts';$/;
   const wrong = files
     .filter(({ name }) => name.startsWith('dashboard/'))
     .flatMap(({ name, text }) =>

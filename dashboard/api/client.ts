@@ -1,5 +1,6 @@
 /** Calls to the gateway's own API. The types of the answers are the contract's; what is not an answer is thrown. */
 import { ApiProblem, problemFrom } from './problem.ts';
+import { reportReachable } from './reachability.ts';
 
 type Query = Readonly<Record<string, string | number | null | undefined>>;
 type CallOptions = Readonly<{
@@ -13,6 +14,11 @@ let onSessionLost: () => void = () => {};
 /** What happens when the gateway says that nobody is signed in any more. */
 export function whenSessionIsLost(then: () => void): void {
   onSessionLost = then;
+}
+
+/** For calls that are not made here and have errors of their own. */
+export function reportSessionLost(): void {
+  onSessionLost();
 }
 
 export function get<Answer>(path: string, options: CallOptions = {}): Promise<Answer> {
@@ -38,7 +44,7 @@ async function call<Answer>(
   options: CallOptions,
 ): Promise<Answer> {
   const response = await send(method, path, body, options);
-  const text = await response.text();
+  const text = await orProblem(response.text(), options.signal);
   return (text === '' ? null : JSON.parse(text)) as Answer;
 }
 
@@ -75,11 +81,18 @@ export function addressOf(path: string, query: Query): string {
 }
 
 async function fetchOrProblem(address: string, init: RequestInit): Promise<Response> {
+  const response = await orProblem(fetch(address, init), init.signal);
+  reportReachable(true);
+  return response;
+}
+
+async function orProblem<Answer>(asking: Promise<Answer>, signal?: AbortSignal | null): Promise<Answer> {
   try {
-    return await fetch(address, init);
+    return await asking;
   } catch (error) {
     // Who cancelled knows it, and must not be told of a failure.
-    if (init.signal?.aborted) throw error;
+    if (signal?.aborted) throw error;
+    reportReachable(false);
     throw new ApiProblem('The gateway cannot be reached. Check your connection and try again.', {
       status: 0,
       code: 'network_error',

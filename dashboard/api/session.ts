@@ -1,15 +1,21 @@
 /** Who is signed in, which of their accounts is looked at, and how sessions begin and end. */
 import { queryOptions, type UseQueryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import type { Me, SignInOptions } from '../../src/console/contract.ts';
+import type { AuthBodies, ListedSession } from '../../src/sign-in/contract.ts';
 import { useStoredText } from '../kit/use-stored-text.ts';
 import { get, post } from './client.ts';
 import { queryClient } from './query-client.ts';
+import { forgetSignedIn, rememberSignedIn } from './signed-in-before.ts';
 
 const accountPlace = 'tollgate.account';
 
 export const meQuery = queryOptions({
   queryKey: ['me'],
-  queryFn: ({ signal }) => get<Me>('/api/console/me', { signal }),
+  queryFn: async ({ signal }) => {
+    const me = await get<Me>('/api/console/me', { signal });
+    rememberSignedIn();
+    return me;
+  },
   staleTime: 60_000,
 });
 
@@ -74,19 +80,51 @@ export function accountKey(accountId: string, ...words: readonly string[]): read
   return ['account', accountId, ...words];
 }
 
+/** A body with a field that the gateway does not know is refused, so what is sent is held to the contract. */
+async function postAuth<Path extends keyof AuthBodies>(path: Path, body: AuthBodies[Path]): Promise<void> {
+  await post(`/api/auth/${path}`, body);
+}
+
 export async function signIn(email: string, password: string): Promise<void> {
-  await post('/api/auth/sign-in/email', { email, password });
+  await postAuth('sign-in/email', { email, password });
   queryClient.clear();
 }
 
 export async function signUp(name: string, email: string, password: string): Promise<void> {
-  await post('/api/auth/sign-up/email', { name, email, password });
+  await postAuth('sign-up/email', { name, email, password });
   queryClient.clear();
 }
 
 /** `leave` goes to a page that asks for nothing of a session, before what was known in it is forgotten. */
 export async function signOut(leave: () => Promise<void>): Promise<void> {
-  await post('/api/auth/sign-out');
+  await postAuth('sign-out', {});
+  forgetSignedIn();
   await leave();
   queryClient.clear();
+}
+
+export async function requestPasswordReset(email: string): Promise<void> {
+  await postAuth('request-password-reset', { email });
+}
+
+export async function resetPassword(token: string, newPassword: string): Promise<void> {
+  await postAuth('reset-password', { token, newPassword });
+}
+
+/** Ends every other session too. */
+export async function changePassword(currentPassword: string, newPassword: string): Promise<void> {
+  await postAuth('change-password', { currentPassword, newPassword });
+}
+
+export const sessionsQuery = queryOptions({
+  queryKey: ['sessions'],
+  queryFn: ({ signal }) => get<ListedSession[]>('/api/auth/list-sessions', { signal }),
+});
+
+export async function endSession(id: string): Promise<void> {
+  await postAuth('revoke-session', { id });
+}
+
+export async function endOtherSessions(): Promise<void> {
+  await postAuth('revoke-other-sessions', {});
 }

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 
 type Script = Readonly<{ name: string; bytes: Uint8Array<ArrayBuffer> }>;
 
-export type Bundle = Readonly<{
+type Bundle = Readonly<{
   scripts: readonly Script[];
   /** The file that starts the app, and the one that chooses light or dark before anything is painted. */
   main: string;

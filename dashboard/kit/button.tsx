@@ -4,7 +4,7 @@ import type { ButtonHTMLAttributes, MouseEvent, ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 
 export type ButtonVariant = 'primary' | 'secondary' | 'quiet' | 'danger';
-export type ButtonSize = 'medium' | 'small';
+type ButtonSize = 'medium' | 'small';
 
 const variants: Readonly<Record<ButtonVariant, string>> = {
   primary: 'bg-accent text-accent-ink hover:bg-accent-strong border-transparent shadow-card',
@@ -18,7 +18,7 @@ const sizes: Readonly<Record<ButtonSize, string>> = {
   small: 'h-7.5 px-2.5 text-[0.8125rem]',
 };
 
-export function buttonClass(variant: ButtonVariant = 'secondary', size: ButtonSize = 'medium'): string {
+function buttonClass(variant: ButtonVariant = 'secondary', size: ButtonSize = 'medium'): string {
   return classNames(
     'relative inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap',
     'transition-colors duration-100 disabled:pointer-events-none disabled:opacity-50',
@@ -77,7 +77,7 @@ export function LinkButton({
   icon: Icon,
   children,
   ...link
-}: Looks & Pick<LinkProps, 'to' | 'params' | 'search'>) {
+}: Looks & Pick<LinkProps, 'to' | 'params' | 'search'> & Readonly<{ 'aria-label'?: string }>) {
   return (
     <Link {...link} className={buttonClass(variant, size)}>
       {Icon !== undefined && <Icon aria-hidden className="-ml-0.5 size-4" />}

@@ -2,7 +2,7 @@ import { CircleAlert, CircleCheck, Info, type LucideIcon, TriangleAlert } from '
 import type { ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 
-export type CalloutTone = 'info' | 'good' | 'warn' | 'bad';
+type CalloutTone = 'info' | 'good' | 'warn' | 'bad';
 
 const looks: Readonly<Record<CalloutTone, { icon: LucideIcon; box: string; mark: string }>> = {
   info: { icon: Info, box: 'bg-accent-soft border-accent-text/20', mark: 'text-accent-text' },

@@ -26,9 +26,36 @@ export function namedDays(dayCount: number, mostNames: number): number[] {
 }
 
 const shortMarks = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
-const exactMarks = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
+const longerMarks = new Intl.NumberFormat('en-US', {
+  notation: 'compact',
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+});
+const shortFrom = 10_000;
+const plainMarks = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 12, useGrouping: false });
 
-/** A round amount of money beside an axis. It says where a line is, and is nobody's bill. */
-export function formatMoneyMark(value: number): string {
-  return `$${(value >= 10_000 ? shortMarks : exactMarks).format(value)}`;
+/**
+ * Round amounts of money beside an axis, all with as many digits after the point. They say where the lines are, and are
+ * nobody's bill.
+ */
+export function formatMoneyMarks(values: readonly number[]): string[] {
+  if (Math.max(...values) >= shortFrom) return formatCountMarks(values).map((mark) => `$${mark}`);
+  const needed = Math.max(...values.map(decimalsOf));
+  // Cents come in twos.
+  const decimals = needed === 1 ? 2 : needed;
+  const marks = new Intl.NumberFormat('en-US', {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+  });
+  return values.map((value) => `$${marks.format(value)}`);
+}
+
+export function formatCountMarks(values: readonly number[]): string[] {
+  const short = values.map((value) => shortMarks.format(value));
+  if (!short.some((mark) => mark.includes('.'))) return short;
+  return values.map((value) => (value === 0 ? '0' : longerMarks.format(value)));
+}
+
+function decimalsOf(value: number): number {
+  return plainMarks.format(value).split('.')[1]?.length ?? 0;
 }

@@ -27,7 +27,7 @@ type DayChartProps = Readonly<{
   series: readonly ChartSeries[];
   /** What all series of a day amount to, as text. */
   totals: readonly string[];
-  formatMark: (value: number) => string;
+  formatMarks: (values: readonly number[]) => readonly string[];
   /** Of things that are counted, no mark stands between two numbers. */
   isWhole?: boolean;
 }>;
@@ -37,7 +37,7 @@ const mostNames = 10;
 const narrowEvery = 3;
 
 export function DayChart(props: DayChartProps) {
-  const { label, days, series, totals, formatMark, isWhole = false } = props;
+  const { label, days, series, totals, formatMarks, isWhole = false } = props;
   const [chosen, choose] = useState<number | null>(null);
   const sums = days.map((_, at) => series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0));
   const marks = marksOf(Math.max(0, ...sums), isWhole);
@@ -45,7 +45,7 @@ export function DayChart(props: DayChartProps) {
   return (
     <figure className="min-w-0">
       <div className="flex gap-2">
-        <MarkNames marks={marks} formatMark={formatMark} />
+        <MarkNames marks={marks} names={formatMarks(marks)} />
         <div className="min-w-0 flex-1">
           <div className="relative h-56">
             <Lines count={marks.length} />
@@ -140,18 +140,15 @@ function stepTo(key: string, from: number, last: number): number | null {
   return null;
 }
 
-function MarkNames({
-  marks,
-  formatMark,
-}: Readonly<{ marks: readonly number[]; formatMark: (value: number) => string }>) {
+function MarkNames({ marks, names }: Readonly<{ marks: readonly number[]; names: readonly string[] }>) {
   return (
     <div
       aria-hidden
       className="figures flex h-56 flex-col-reverse justify-between text-right text-2xs text-ink-faint"
     >
-      {marks.map((mark) => (
+      {marks.map((mark, at) => (
         <span key={mark} className="-my-2 whitespace-nowrap">
-          {formatMark(mark)}
+          {names[at]}
         </span>
       ))}
     </div>

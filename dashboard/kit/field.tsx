@@ -31,17 +31,17 @@ export function Field(props: FieldProps) {
   const hasError = typeof error === 'string' && error !== '';
   const descriptions = [hint !== undefined && `${id}-hint`, hasError && `${id}-error`].filter(Boolean);
   return (
-    <div className={classNames('min-w-0', className)}>
-      <div className={classNames('flex items-baseline justify-between gap-3', !isLabelHidden && 'mb-1.5')}>
-        <label
-          htmlFor={id}
-          className={isLabelHidden ? 'sr-only' : 'text-[0.8125rem] font-medium text-ink select-none'}
-        >
-          {label}
-          {isOptional && <span className="ml-1.5 font-normal text-ink-faint">optional</span>}
-        </label>
-        {aside !== undefined && <span className="text-[0.8125rem] text-ink-faint">{aside}</span>}
-      </div>
+    <div className={classNames('relative min-w-0', className)}>
+      <label
+        htmlFor={id}
+        className={classNames(
+          isLabelHidden ? 'sr-only' : 'mb-1.5 block text-[0.8125rem] font-medium text-ink select-none',
+          aside !== undefined && 'pr-24',
+        )}
+      >
+        {label}
+        {isOptional && <span className="font-normal text-ink-faint"> (optional)</span>}
+      </label>
       <FieldContext
         value={{
           id,
@@ -52,6 +52,10 @@ export function Field(props: FieldProps) {
       >
         {children}
       </FieldContext>
+      {/* After the control, because that is the order in which the keyboard comes to them. */}
+      {aside !== undefined && (
+        <span className="absolute top-0 right-0 text-[0.8125rem] text-ink-faint">{aside}</span>
+      )}
       {hint !== undefined && (
         <p id={`${id}-hint`} className="mt-1.5 text-xs text-ink-faint">
           {hint}

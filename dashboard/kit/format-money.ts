@@ -1,48 +1,55 @@
 /** Amounts as people read them. They arrive as decimal texts and stay exact: no number with a rounding error is made. */
+import { amountOf, scaleDigits, sizeOf, unitsOf } from './money-units.ts';
+
 const significantDigits = 4;
-const scaleDigits = 12;
-
-type Parts = Readonly<{ isNegative: boolean; units: bigint }>;
-
-function partsOf(text: string): Parts {
-  const match = /^(-?)(\d+)(?:\.(\d{1,12}))?$/.exec(text);
-  if (match === null) throw new TypeError('This is not an amount of money.');
-  const [, sign, whole = '0', fraction = ''] = match;
-  const units = BigInt(`${whole}${fraction.padEnd(scaleDigits, '0')}`);
-  return { isNegative: sign === '-' && units !== 0n, units };
-}
+const leastDecimals = 2;
 
 /** Short: cents from a dollar on, four digits that count below it. `$12.35`, `$0.50`, `$0.00001235`. */
-export function formatMoney(text: string): string {
-  const { isNegative, units } = partsOf(text);
-  return withSign(isNegative, decimalOf(roundHalfUp(units, shortScale(units)), 2));
+export function formatMoney(amount: string): string {
+  const units = unitsOf(amount);
+  const size = sizeOf(units);
+  return withSign(units, roundHalfUp(size, shortScale(size)));
+}
+
+/** As short, for what there is to spend: never more than that, so that nobody counts on what is not there. */
+export function formatBalance(amount: string): string {
+  const units = unitsOf(amount);
+  const size = sizeOf(units);
+  return withSign(units, (units < 0n ? roundUp : roundDown)(size, shortScale(size)));
 }
 
 /** Everything there is, with at least two digits after the point. */
-export function formatMoneyExactly(text: string): string {
-  const { isNegative, units } = partsOf(text);
-  return withSign(isNegative, decimalOf(units, 2));
+export function formatMoneyExactly(amount: string): string {
+  const units = unitsOf(amount);
+  return withSign(units, sizeOf(units));
 }
 
 /** How many digits after the point are worth showing. */
-function shortScale(units: bigint): number {
-  const digits = units.toString().length;
-  if (units === 0n || digits > scaleDigits) return 2;
-  return Math.min(scaleDigits, Math.max(2, scaleDigits - digits + significantDigits));
+function shortScale(size: bigint): number {
+  const digits = size.toString().length;
+  if (size === 0n || digits > scaleDigits) return leastDecimals;
+  return Math.min(scaleDigits, Math.max(leastDecimals, scaleDigits - digits + significantDigits));
 }
 
-function roundHalfUp(units: bigint, scale: number): bigint {
-  const step = 10n ** BigInt(scaleDigits - scale);
-  return ((units + step / 2n) / step) * step;
+function roundHalfUp(size: bigint, scale: number): bigint {
+  return roundDown(size + stepOf(scale) / 2n, scale);
 }
 
-function decimalOf(units: bigint, leastDecimals: number): string {
-  const text = units.toString().padStart(scaleDigits + 1, '0');
-  const whole = text.slice(0, -scaleDigits).replace(/\B(?=(\d{3})+$)/g, ',');
-  const fraction = text.slice(-scaleDigits).replace(/0+$/, '').padEnd(leastDecimals, '0');
-  return `$${whole}.${fraction}`;
+function roundDown(size: bigint, scale: number): bigint {
+  const step = stepOf(scale);
+  return (size / step) * step;
 }
 
-function withSign(isNegative: boolean, amount: string): string {
-  return isNegative ? `−${amount}` : amount;
+function roundUp(size: bigint, scale: number): bigint {
+  return roundDown(size + stepOf(scale) - 1n, scale);
+}
+
+function stepOf(scale: number): bigint {
+  return 10n ** BigInt(scaleDigits - scale);
+}
+
+function withSign(units: bigint, shownSize: bigint): string {
+  const [whole = '', fraction = ''] = amountOf(shownSize).split('.');
+  const dollars = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return `${units < 0n ? '−' : ''}$${dollars}.${fraction.replace(/0+$/, '').padEnd(leastDecimals, '0')}`;
 }

@@ -5,6 +5,8 @@ type MeterProps = Readonly<{
   label: string;
   /** From 0 to 1; what is above is shown as full. */
   share: number;
+  /** How much of it is there for good, if not all; the rest is drawn lighter. */
+  certainShare?: number;
   tone?: 'accent' | 'good' | 'warn' | 'bad' | 'plain';
   className?: string;
 }>;
@@ -17,8 +19,9 @@ const tones = {
   plain: 'bg-edge',
 } as const;
 
-export function Meter({ label, share, tone = 'accent', className }: MeterProps) {
-  const percent = Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10;
+export function Meter({ label, share, certainShare = share, tone = 'accent', className }: MeterProps) {
+  const percent = percentOf(share);
+  const certainPercent = percentOf(Math.min(certainShare, share));
   return (
     // biome-ignore lint/a11y/useSemanticElements: browsers draw the element themselves, each in another way.
     <span
@@ -27,12 +30,17 @@ export function Meter({ label, share, tone = 'accent', className }: MeterProps) 
       aria-valuenow={percent}
       aria-valuemin={0}
       aria-valuemax={100}
-      className={classNames('block h-1.5 overflow-hidden rounded-full bg-hover', className)}
+      className={classNames('flex h-1.5 overflow-hidden rounded-full bg-hover', className)}
     >
+      <span style={{ width: `${certainPercent}%` }} className={classNames('h-full', tones[tone])} />
       <span
-        style={{ width: `${percent}%` }}
-        className={classNames('block h-full rounded-full', tones[tone])}
+        style={{ width: `${percent - certainPercent}%` }}
+        className={classNames('h-full opacity-50', tones[tone])}
       />
     </span>
   );
+}
+
+function percentOf(share: number): number {
+  return Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10;
 }

@@ -1,6 +1,5 @@
-/** Older and newer by cursor: the API knows the way on, and the page remembers the way back. */
+/** Older and newer by cursor: the API knows the way on, and the address remembers the way back. */
 import { ChevronLeft, ChevronRight } from 'lucide-react';
-import { useState } from 'react';
 import { Button } from './button.tsx';
 
 export type Cursors = Readonly<{
@@ -10,18 +9,6 @@ export type Cursors = Readonly<{
   goOn: (nextCursor: string) => void;
   goBack: () => void;
 }>;
-
-/** Starts anew whenever `list` is another, such as other filters: give it the filters as text. */
-export function useCursors(list: string): Cursors {
-  const [state, setState] = useState<{ list: string; trail: readonly string[] }>({ list, trail: [] });
-  const trail = state.list === list ? state.trail : [];
-  return {
-    cursor: trail.at(-1) ?? null,
-    pageNumber: trail.length + 1,
-    goOn: (nextCursor) => setState({ list, trail: [...trail, nextCursor] }),
-    goBack: () => setState({ list, trail: trail.slice(0, -1) }),
-  };
-}
 
 type PagerProps = Readonly<{
   cursors: Cursors;

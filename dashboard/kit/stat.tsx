@@ -1,5 +1,5 @@
 /** One figure with its name. Several stand in a `StatGroup`. */
-import type { ReactNode } from 'react';
+import { Children, type ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 import { Skeleton } from './skeleton.tsx';
 
@@ -30,10 +30,22 @@ export function Stat({ label, value, hint, tone = 'plain' }: StatProps) {
   );
 }
 
-/** The lines around the figures fall into the gaps between them, however many fit into a row. */
+/** By how many there are, so that no row has an empty place: where one is left over it takes the whole row. */
+const columnsByCount: Readonly<Record<number, string>> = {
+  3: 'grid-cols-2 max-sm:[&>:last-child]:col-span-2 sm:grid-cols-3',
+  4: 'grid-cols-2 md:grid-cols-4',
+  5: 'grid-cols-2 max-xl:[&>:last-child]:col-span-2 xl:grid-cols-5',
+};
+
+/** The lines around the figures fall into the gaps between them. */
 export function StatGroup({ children }: Readonly<{ children: ReactNode }>) {
   return (
-    <dl className="grid grid-cols-[repeat(auto-fit,minmax(10.5rem,1fr))] gap-px overflow-hidden rounded-lg border border-line bg-surface shadow-card">
+    <dl
+      className={classNames(
+        'grid gap-px overflow-hidden rounded-lg border border-line bg-surface shadow-card',
+        columnsByCount[Children.count(children)] ?? 'grid-cols-2',
+      )}
+    >
       {children}
     </dl>
   );

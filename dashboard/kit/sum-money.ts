@@ -1,27 +1,14 @@
 /** Amounts as the API says them, added up without losing a digit. */
-const scaleDigits = 12;
-
-function unitsOf(text: string): bigint {
-  const match = /^(-?)(\d+)(?:\.(\d{1,12}))?$/.exec(text);
-  if (match === null) throw new TypeError('This is not an amount of money.');
-  const [, sign, whole = '0', fraction = ''] = match;
-  const units = BigInt(`${whole}${fraction.padEnd(scaleDigits, '0')}`);
-  return sign === '-' ? -units : units;
-}
-
-function textOf(units: bigint): string {
-  const digits = (units < 0n ? -units : units).toString().padStart(scaleDigits + 1, '0');
-  return `${units < 0n ? '-' : ''}${digits.slice(0, -scaleDigits)}.${digits.slice(-scaleDigits)}`;
-}
+import { amountOf, unitsOf } from './money-units.ts';
 
 export function sumMoney(amounts: Iterable<string>): string {
   let sum = 0n;
   for (const amount of amounts) sum += unitsOf(amount);
-  return textOf(sum);
+  return amountOf(sum);
 }
 
 export function subtractMoney(amount: string, less: string): string {
-  return textOf(unitsOf(amount) - unitsOf(less));
+  return amountOf(unitsOf(amount) - unitsOf(less));
 }
 
 /** Below, at or above nothing, as a number below, at or above 0. */

@@ -7,6 +7,15 @@ import type { MouseEvent as ReactMouseEvent, ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 import { Skeleton } from './skeleton.tsx';
 
+/** Said aloud, because some browsers forget that a table is one where it is not laid out as one. */
+const roles = {
+  table: { role: 'table' },
+  group: { role: 'rowgroup' },
+  row: { role: 'row' },
+  header: { role: 'columnheader' },
+  cell: { role: 'cell' },
+} as const;
+
 export type Column<Row> = Readonly<{
   /** Names the column for React and tests. */
   key: string;
@@ -57,18 +66,20 @@ export function Table<Row>(props: TableProps<Row>) {
     // Where nothing has to scroll sideways, the head stays in sight while the page scrolls.
     <div className="md:max-xl:overflow-x-auto">
       <table
+        {...roles.table}
+        aria-label={caption}
         aria-busy={rows === undefined || undefined}
         className={classNames(
           'w-full border-separate border-spacing-0 text-left transition-opacity max-md:block',
           isDimmed && 'opacity-60',
         )}
       >
-        <caption className="sr-only">{caption}</caption>
-        <thead className="max-md:sr-only">
-          <tr>
+        <thead {...roles.group} className="max-md:sr-only">
+          <tr {...roles.row}>
             {columns.map((column) => (
               <th
                 key={column.key}
+                {...roles.header}
                 scope="col"
                 className={classNames(
                   'sticky top-0 z-10 border-b border-line max-xl:static bg-sunken px-4 py-2 text-xs font-medium whitespace-nowrap text-ink-faint first:pl-5 last:pr-5',
@@ -82,7 +93,7 @@ export function Table<Row>(props: TableProps<Row>) {
             ))}
           </tr>
         </thead>
-        <tbody className="max-md:block">
+        <tbody {...roles.group} className="max-md:block">
           {rows === undefined
             ? Array.from({ length: expectedRows }, (_, at) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same and never move.
@@ -98,13 +109,18 @@ export function Table<Row>(props: TableProps<Row>) {
               ))}
         </tbody>
         {footer !== undefined && rows !== undefined && (
-          <tfoot className="max-md:block md:[&_td]:border-t md:[&_td]:border-line">
-            <tr className="group/row bg-sunken font-medium max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-t max-md:border-line max-md:px-4 max-md:py-3">
+          <tfoot {...roles.group} className="max-md:block md:[&_td]:border-t md:[&_td]:border-line">
+            <tr
+              {...roles.row}
+              className="group/row bg-sunken font-medium max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-t max-md:border-line max-md:px-4 max-md:py-3"
+            >
               {columns.map((column, at) =>
                 footer[at] === undefined || footer[at] === null ? (
+                  // Out of sight it still keeps the others under their names for those who are read to.
                   <td
                     key={column.key}
-                    className={classNames('max-md:hidden', column.isOptional && 'max-xl:hidden')}
+                    {...roles.cell}
+                    className={classNames('max-md:sr-only', column.isOptional && 'max-xl:hidden')}
                   />
                 ) : (
                   <Cell key={column.key} column={column}>
@@ -133,6 +149,7 @@ function TableRow<Row>({ row, columns, link }: TableRowProps<Row>) {
   return (
     // The keyboard has the link in the first cell.
     <tr
+      {...roles.row}
       onClick={link === null ? undefined : followLink}
       className={classNames(
         rowClass,
@@ -178,6 +195,7 @@ function Cell<Row>({ column, children }: Readonly<{ column: Column<Row>; childre
   const isNamed = !isBare && !isCorner;
   return (
     <td
+      {...roles.cell}
       className={classNames(
         'border-line px-4 py-2 align-middle first:pl-5 last:pr-5 md:border-b md:group-last/row:border-b-0',
         'max-md:px-0 max-md:py-0 max-md:first:pl-0 max-md:last:pr-0',
@@ -200,7 +218,7 @@ function Cell<Row>({ column, children }: Readonly<{ column: Column<Row>; childre
 
 function SkeletonRow<Row>({ columns }: Readonly<{ columns: readonly Column<Row>[] }>) {
   return (
-    <tr className={rowClass}>
+    <tr {...roles.row} className={rowClass}>
       {columns.map((column) => (
         <Cell key={column.key} column={column}>
           <Skeleton

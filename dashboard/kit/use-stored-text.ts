@@ -16,10 +16,13 @@ function subscribe(listener: () => void): () => void {
 const untold = new Map<string, string>();
 
 function read(place: string): string | null {
+  // A browser may let us read and yet not write, as when it has no room left: then this is the newer one.
+  const told = untold.get(place);
+  if (told !== undefined) return told;
   try {
     return localStorage.getItem(place);
   } catch {
-    return untold.get(place) ?? null;
+    return null;
   }
 }
 
@@ -28,6 +31,7 @@ export function useStoredText(place: string): [string | null, (text: string) => 
   const write = (next: string) => {
     try {
       localStorage.setItem(place, next);
+      untold.delete(place);
     } catch {
       untold.set(place, next);
     }

@@ -2,12 +2,15 @@
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { Menu as MenuIcon, X } from 'lucide-react';
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useChosenAccount } from '../api/session.ts';
 import { IconButton } from '../kit/icon-button.tsx';
 import { Sidebar } from './sidebar.tsx';
+import { UnreachableNote } from './unreachable-note.tsx';
 import { Wordmark } from './wordmark.tsx';
 
 export function AppLayout() {
   const [isDrawerOpen, setDrawerOpen] = useState(false);
+  const [account] = useChosenAccount();
   const path = useLocation({ select: ({ pathname }) => pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: every other page closes the drawer.
   useEffect(() => setDrawerOpen(false), [path]);
@@ -29,6 +32,9 @@ export function AppLayout() {
         <Link to="/" aria-label="Tollgate, to the overview" className="rounded">
           <Wordmark />
         </Link>
+        <span className="ml-auto min-w-0 truncate pr-1 pl-3 text-[0.8125rem] text-ink-soft">
+          {account?.name}
+        </span>
       </header>
       {isDrawerOpen && <Drawer onClose={() => setDrawerOpen(false)} />}
       <aside className="fixed inset-y-0 left-0 hidden w-60 flex-col border-r border-line bg-surface lg:flex">
@@ -44,6 +50,7 @@ export function AppLayout() {
         tabIndex={-1}
         className="mx-auto w-full max-w-6xl px-4 pt-6 pb-20 sm:px-6 lg:px-8 lg:pt-8"
       >
+        <UnreachableNote />
         <Outlet />
       </main>
     </div>

@@ -31,6 +31,3 @@ export function SignedOutCard({ title, description, onSubmit, footer, children }
     </Page>
   );
 }
-
-export const textLinkClass =
-  'rounded text-accent-text underline decoration-accent-text/40 underline-offset-2 hover:decoration-current';

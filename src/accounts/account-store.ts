@@ -18,16 +18,15 @@ export async function createAccount(sql: SQL, name: string, openingCredit: Money
   return await sql.begin((transaction) => insertAccount(transaction, name, openingCredit));
 }
 
-/** The same as part of a transaction that does more, and by whom where that is known. */
+/** The same as part of a transaction that does more. */
 export async function insertAccount(
   transaction: TransactionSQL,
   name: string,
   openingCredit: Money,
-  operatorId: string | null = null,
 ): Promise<NewAccount> {
   const id = newId();
   await transaction`insert into accounts (id, name) values (${id}, ${name})`;
-  if (openingCredit > 0n) await credit(transaction, id, openingCredit, 'Opening credit', operatorId);
+  if (openingCredit > 0n) await credit(transaction, id, openingCredit, 'Opening credit');
   return { id, balance: openingCredit };
 }
 

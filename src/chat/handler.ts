@@ -35,6 +35,7 @@ export async function answerChat(
   const { services } = context;
   const chat = parseChat(body);
   services.admitter.refuseWhoMustWait(key);
+  context.waitPatiently();
   return await services.idempotency.once(
     request,
     { id: context.id, keyId: key.id, route: 'chat', body },

@@ -1,7 +1,7 @@
 /** Reads the words behind a command. Whatever does not fit is a usage error that names the word. */
 import { parseArgs } from 'node:util';
 import { parseTime } from '../lib/calendar.ts';
-import { formatMoneyShort, type Money, parseMoney } from '../lib/money.ts';
+import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
 
 export class UsageError extends Error {}
 
@@ -61,13 +61,11 @@ function parseStrictly(words: readonly string[], options: readonly OptionSpec[])
   }
 }
 
-const mostMoney = 10n ** 24n;
-
 export function readDollars(text: string, what: string): Money {
   const money = parseMoney(text);
-  if (money !== null && money >= 0n && money <= mostMoney) return money;
+  if (money !== null && money >= 0n && money <= largestAmount) return money;
   throw new UsageError(
-    `${what} must be an amount of USD such as 20 or 0.50, with at most 12 decimals and not above ${formatMoneyShort(mostMoney)}, but is "${text}".`,
+    `${what} must be an amount of USD such as 20 or 0.50, with at most 12 decimals and not above ${formatMoneyShort(largestAmount)}, but is "${text}".`,
   );
 }
 

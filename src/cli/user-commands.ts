@@ -1,7 +1,8 @@
+import { hostname } from 'node:os';
 import { accountExists } from '../accounts/account-store.ts';
-import { type Config, localOriginOf } from '../config.ts';
+import { localOriginOf } from '../config.ts';
+
 import { OperatorError } from '../lib/operator-error.ts';
-import { createAuth } from '../sessions/auth.ts';
 import { createResetToken, resetUrl } from '../sessions/reset-link.ts';
 import { isEmailAddress } from '../users/email-address.ts';
 import { longestPassword, shortestPassword } from '../users/password.ts';
@@ -9,6 +10,7 @@ import { createUser, findUserByEmail, listUsers, type Role } from '../users/user
 import { noSuchAccount } from './account-commands.ts';
 import { readUuid, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
+import { findLocalPort } from './local-port.ts';
 
 const create: DatabaseCommand = {
   name: 'user create',
@@ -77,19 +79,16 @@ const resetLink: DatabaseCommand = {
     const user = await findUserByEmail(sql, email);
     if (user === null)
       throw new OperatorError(`There is no user ${email}. List them with: tollgate user list`);
-    const { token, expiresAt } = await createResetToken(createAuth(sql, settingsOf(config)), user.id);
-    const url = resetUrl(config.publicUrl ?? localOriginOf(config), token);
+    const { token, expiresAt } = await createResetToken(sql, user.id);
+    // The gateway may have been started with another port than this command.
+    const port = (await findLocalPort(sql, hostname())) ?? config.port;
+    const url = resetUrl(config.publicUrl ?? localOriginOf({ ...config, port }), token);
     return {
       json: { url, expires_at: expiresAt.toISOString() },
       text: `${url}\n\nWorks once, until ${expiresAt.toISOString()}. Using it signs ${user.email} out everywhere.`,
     };
   },
 };
-
-/** No session is begun or read here, so nothing is signed, and the gateway's secret is not needed. */
-function settingsOf({ publicUrl }: Config) {
-  return { publicUrl, secret: crypto.randomUUID() };
-}
 
 function readRole(text: string): Role {
   if (text === 'owner' || text === 'member') return text;

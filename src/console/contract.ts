@@ -62,7 +62,9 @@ export type Attention =
   | { kind: 'key_expiring' | 'key_expired'; key_id: string; name: string; expires_at: string }
   | { kind: 'model_unavailable'; model: string; provider: string; until: string | null };
 
-/** GET …/accounts/{account}/keys → { data: Key[] }, the newest first. */
+/**
+ * GET …/accounts/{account}/keys → { data: Key[] }, the newest first: all that are in force, and the newest 200 of the others.
+ */
 export type Key = {
   id: string;
   name: string;
@@ -82,7 +84,11 @@ export type Key = {
   held: string;
 };
 
-/** POST …/keys. Owners only. Fields left out take the default: 600 a minute, and no limit of any other kind. */
+/**
+ * POST …/keys. Owners only. An account has at most 1,000 keys in force: what would make it more is refused with
+ * `too_many_keys`, a change and a replacement too. Fields left out take the default: 600 a minute, and no limit of
+ * any other kind.
+ */
 export type KeyDraft = {
   name: string;
   requests_per_minute?: number;

@@ -7,19 +7,34 @@ import { ApiError } from '../errors.ts';
 import type { Handler, RequestContext } from '../http/context.ts';
 import { isReadFromHere, isSameOrigin } from '../http/origin.ts';
 import type { SignedIn } from '../sessions/sessions.ts';
+import { createTurns, type InTurn } from './turns.ts';
 
 export type ConsoleContext = RequestContext & Readonly<{ signedIn: SignedIn; params: PathParameters }>;
+/** With what waits for this person's turn. */
+export type ConsoleContextAtLength = ConsoleContext & Readonly<{ inTurn: InTurn }>;
 export type ConsoleHandler = (request: Request, context: ConsoleContext) => Promise<Response>;
 
 /** The named parts of the path. */
 export type PathParameters = Readonly<Record<string, string>>;
 
+/** A page asks for a few things at a time, and the database has ten connections for everyone. */
+const turns = createTurns(4, 100);
+
 /** For everyone who is signed in. */
 export function forSignedIn(handler: ConsoleHandler): Handler {
+  return forSignedInAtLength((request, context) => context.inTurn(() => handler(request, context)));
+}
+
+/** For answers that take long without work of the gateway's own: the handler says itself what is done in turn. */
+export function forSignedInAtLength(
+  handler: (request: Request, context: ConsoleContextAtLength) => Promise<Response>,
+): Handler {
   return async (request, context) => {
     refuseStrangers(request, context);
     const signedIn = await whoIs(request, context);
-    const response = await handler(request, { ...context, signedIn, params: (request as BunRequest).params });
+    const { params } = request as BunRequest;
+    const inTurn: InTurn = (run) => turns.inTurnOf(signedIn.userId, run);
+    const response = await handler(request, { ...context, signedIn, params, inTurn });
     // What one person sees must not be kept for the next one at the same browser.
     if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store');
     response.headers.set('x-content-type-options', 'nosniff');

@@ -16,8 +16,8 @@ export type OperatorAccount = {
 };
 export type OperatorAccounts = Page<OperatorAccount>;
 
-/** POST …/operator/accounts → OperatorAccount */
-export type AccountDraft = { name: string; credit?: string };
+/** POST …/operator/accounts → OperatorAccount. The same `reference` (a UUID) again makes no other account. */
+export type AccountDraft = { name: string; credit?: string; reference: string };
 /** POST …/operator/accounts/{id}/credit → OperatorAccount. The same `reference` (a UUID) again credits nothing more. */
 export type AccountCredit = { amount: string; memo: string | null; reference: string };
 /** POST …/operator/accounts/{id}/suspend and …/resume → OperatorAccount */
@@ -27,6 +27,8 @@ export type OperatorUser = {
   id: string;
   email: string;
   name: string;
+  /** Whether someone has shown that the address is theirs. Who signed up by themselves has not, until they use a link. */
+  email_verified: boolean;
   is_operator: boolean;
   accounts: { id: string; name: string; role: Role }[];
   sessions: number;
@@ -44,10 +46,12 @@ export type UserDraft = {
   account_id?: string | null;
   role?: Role;
 };
+/** What gives rights to a user whose address is not verified is refused unless it is confirmed. */
+type Confirmation = { confirm_unverified?: boolean };
 /** PATCH …/operator/users/{id} → OperatorUser. Nobody can change this of themselves. */
-export type UserChange = { is_operator: boolean };
+export type UserChange = { is_operator: boolean } & Confirmation;
 /** POST …/operator/users/{id}/memberships → OperatorUser. Who belongs to the account already gets the role. */
-export type UserMembership = { account_id: string; role: Role };
+export type UserMembership = { account_id: string; role: Role } & Confirmation;
 /** POST …/operator/users/{id}/reset-link → ResetLink */
 export type ResetLink = { reset_url: string; expires_at: string };
 /** POST …/operator/users/{id}/sign-out → SignedOut */

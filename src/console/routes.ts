@@ -2,7 +2,7 @@
 import type { Handler } from '../http/context.ts';
 import { showStatement } from './billing/handler.ts';
 import { listGenerations, showGeneration } from './generations/handler.ts';
-import { forOperators, forSignedIn } from './guard.ts';
+import { forOperators, forSignedIn, forSignedInAtLength } from './guard.ts';
 import { changeKey, createKey, listKeys, replaceKey, revokeKey } from './keys/handler.ts';
 import { showMe } from './me/handler.ts';
 import { changeMember, listMembers, removeMember } from './members/handler.ts';
@@ -54,6 +54,8 @@ export const consoleRoutes: Routes = {
   [`${account}/generations`]: { GET: forSignedIn(listGenerations) },
   [`${account}/generations/:generation`]: { GET: forSignedIn(showGeneration) },
   [`${account}/usage`]: { GET: forSignedIn(showUsage) },
+  [`${account}/usage.csv`]: { GET: forSignedInAtLength(downloadUsage) },
+  [`${account}/playground/chat`]: { POST: forSignedInAtLength(chatInPlayground) },
   [`${account}/ledger`]: { GET: forSignedIn(showStatement) },
   [`${operator}/accounts`]: { GET: forOperators(listAccounts), POST: forOperators(createAccount) },
   [`${operator}/accounts/:account/credit`]: { POST: forOperators(creditAccount) },
@@ -68,12 +70,6 @@ export const consoleRoutes: Routes = {
   [`${operator}/catalog`]: { GET: forOperators(showCatalog) },
   [`${operator}/nodes`]: { GET: forOperators(listNodes) },
   [`${operator}/generations/:generation`]: { GET: forOperators(showAnyGeneration) },
-  [`${operator}/actions`]: { GET: forOperators(listActions) },
-};
-
-/** Those that answer when a provider does, or with much at a time: longer than a connection may be idle. */
-export const patientConsoleRoutes: Routes = {
   [`${operator}/ledger-audit`]: { POST: forOperators(runAudit) },
-  [`${account}/usage.csv`]: { GET: forSignedIn(downloadUsage) },
-  [`${account}/playground/chat`]: { POST: forSignedIn(chatInPlayground) },
+  [`${operator}/actions`]: { GET: forOperators(listActions) },
 };

@@ -115,6 +115,7 @@ function readCharge(value: unknown): number | null {
   return typeof amount === 'number' && Number.isFinite(amount) && amount >= 0 ? amount : null;
 }
 
-function isShare(value: unknown): value is number {
+/** A probability, or a part of one. */
+export function isShare(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= 1;
 }

@@ -44,8 +44,8 @@ async function complete(
   signal: AbortSignal,
 ): Promise<Readonly<{ answer: ChatAnswer; upstream: AnsweredCall }>> {
   const { chat, provider } = candidate.connection;
-  const to = upstreamOf(candidate, requestId, model.maxOutputTokens);
   try {
+    const to = upstreamOf(candidate, requestId, model.maxOutputTokens);
     const name = `${provider.name} (asked ${model.id})`;
     const { body, upstream } = await post(chat.chatRequest(call, to, false), name, signal);
     const answer = readAnswer(() => chat.readAnswer(body, to), upstream);

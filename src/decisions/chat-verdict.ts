@@ -1,6 +1,7 @@
 /** What a chat model answered, made into probabilities: checked, and divided by their sum, which is rarely quite one. */
 import type { ChatAnswer } from '../providers/chat.ts';
 import { type Fields, isObject, parseObject } from '../providers/wire.ts';
+import { isShare } from './answers.ts';
 import { levelId, optionId, questionId } from './chat-question.ts';
 import type { Answer, Question, Questions, Verdict } from './decider.ts';
 
@@ -63,8 +64,4 @@ function normalize(given: Fields, names: readonly string[]): readonly number[] |
   const sum = shares.reduce((total, share) => total + share, 0);
   if (shares.length !== names.length || Object.keys(given).length !== names.length || sum === 0) return null;
   return shares.map((share) => share / sum);
-}
-
-function isShare(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= 1;
 }

@@ -12,7 +12,7 @@ const mostAnswerBytes = 4_194_304;
 const mostRefusalBytes = 65_536;
 
 /** A success: its JSON, and what is known of the call. */
-export type Reply = Readonly<{ body: unknown; upstream: AnsweredCall }>;
+type Reply = Readonly<{ body: unknown; upstream: AnsweredCall }>;
 
 /** Throws a DecisionError for everything but a success with JSON. `provider` is the name that clients are told. */
 export async function post(request: UpstreamRequest, provider: string, signal: AbortSignal): Promise<Reply> {
@@ -71,7 +71,7 @@ async function refusal(
   });
 }
 
-export function reasonOfStatus(status: number): DecisionErrorName {
+function reasonOfStatus(status: number): DecisionErrorName {
   if (status === 401 || status === 403) return 'provider_authentication_error';
   if (status === 422) return 'request_rejected';
   if (status === 429) return 'rate_limit';

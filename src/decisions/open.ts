@@ -7,7 +7,7 @@ import { askProvider } from './provider.ts';
 import { patiently } from './retries.ts';
 
 /** What the environment says. Null stands for what is not set. */
-export type DecisionSettings = Readonly<{
+type DecisionSettings = Readonly<{
   baseUrl: string | null;
   model: string | null;
   providerName: string;

@@ -1,9 +1,8 @@
 /** The body of POST /api/decisions/run becomes questions, or a fault that says where it is. Nothing is ignored. */
-import { isObject } from '../providers/wire.ts';
+import { type Fields, isObject } from '../providers/wire.ts';
 import type { DecisionRequest, Question, Questions } from './decider.ts';
 
 type Path = readonly (string | number)[];
-type Fields = Readonly<Record<string, unknown>>;
 
 /** What is wrong with a body: `message` goes on from the name of the place, as in "questions.a.type is required". */
 export class DecisionFault extends Error {

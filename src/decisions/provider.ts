@@ -4,7 +4,7 @@ import type { DecisionSource } from './decider.ts';
 import { DecisionError } from './errors.ts';
 import { post } from './exchange.ts';
 
-export type DecisionProvider = Readonly<{
+type DecisionProvider = Readonly<{
   /** The name that clients are told. */
   name: string;
   /** Without a trailing slash. */

@@ -1,13 +1,14 @@
-/** The bytes of a request, counted as they come: what a client announces is no promise. */
+/** The bytes of a request, within bounds. */
+import { readCounted } from '../lib/read-counted.ts';
 import { DecisionError } from './errors.ts';
 
 export const mostBodyBytes = 262_144;
 
 export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer>> {
-  if (Number(request.headers.get('content-length')) > mostBodyBytes)
-    throw new DecisionError('request_too_large');
+  const tooLarge = () => new DecisionError('request_too_large');
+  if (Number(request.headers.get('content-length')) > mostBodyBytes) throw tooLarge();
   try {
-    return await readCounted(request.body);
+    return await readCounted(request.body, mostBodyBytes, tooLarge);
   } catch (thrown) {
     if (thrown instanceof DecisionError) throw thrown;
     throw new DecisionError('invalid_json', {
@@ -15,17 +16,4 @@ export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer
       cause: thrown,
     });
   }
-}
-
-/** Leaving the loop cancels the stream, so nothing more of a body that is too large is taken in. */
-async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<Uint8Array<ArrayBuffer>> {
-  const sink = new Bun.ArrayBufferSink();
-  sink.start({ asUint8Array: true });
-  let sizeBytes = 0;
-  for await (const chunk of body ?? []) {
-    sizeBytes += chunk.byteLength;
-    if (sizeBytes > mostBodyBytes) throw new DecisionError('request_too_large');
-    sink.write(chunk);
-  }
-  return sink.end() as Uint8Array<ArrayBuffer>;
 }

@@ -8,7 +8,7 @@ const mostJitterMs = 100;
 const deadlineMs = 60_000;
 
 /** The clock and chance, which a test has its own of. */
-export type Time = Readonly<{
+type Time = Readonly<{
   nowMs: () => number;
   /** Ends early when nobody waits any more. */
   sleep: (durationMs: number, client: AbortSignal) => Promise<void>;
@@ -16,7 +16,7 @@ export type Time = Readonly<{
   random: () => number;
 }>;
 
-export type Patience = Readonly<{ time: Time; deadlineMs: number }>;
+type Patience = Readonly<{ time: Time; deadlineMs: number }>;
 
 export const usualPatience: Patience = {
   time: { nowMs: () => performance.now(), sleep: sleepUnlessAborted, random: Math.random },
@@ -88,9 +88,11 @@ async function endingWithin<Result>(
 
 async function sleepUnlessAborted(durationMs: number, client: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, durationMs);
-  client.addEventListener('abort', () => resolve(), { once: true });
-  if (client.aborted) resolve();
+  const end = () => resolve();
+  const timer = setTimeout(end, durationMs);
+  client.addEventListener('abort', end);
+  if (client.aborted) end();
   await promise;
   clearTimeout(timer);
+  client.removeEventListener('abort', end);
 }

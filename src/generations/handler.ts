@@ -2,12 +2,13 @@
 import { ApiError } from '../errors.ts';
 import type { Handler, RequestContext, Services } from '../http/context.ts';
 import { lookUp } from '../http/lookup.ts';
+import { presentPage } from '../http/present-page.ts';
 import { readQuery } from '../http/query.ts';
 import { authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import { uuidFromRequestId } from '../lib/ids.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
-import { findGeneration, findPage, newestPosition } from './generation-store.ts';
+import { findGeneration, findPage, type GenerationSummary, newestPosition } from './generation-store.ts';
 import { listParameters, parseListQuery } from './parse-list.ts';
 import { presentGeneration, presentSummary } from './present.ts';
 
@@ -32,14 +33,8 @@ export function listGenerations(cursorKey: Uint8Array): Handler {
     if (position === null) throw new ApiError('invalid_cursor', { param: 'cursor' });
     // One more than asked for tells whether there is more.
     const found = await lookUp(failure, () => findPage(services.sql, key.id, filter, position, limit + 1));
-    const page = found.slice(0, limit);
-    const last = found.length > limit ? page.at(-1) : undefined;
-    return Response.json({
-      object: 'list',
-      data: page.map(presentSummary),
-      has_more: last !== undefined,
-      next_cursor: last === undefined ? null : encodeCursor(last.id, scope, cursorKey, Date.now()),
-    });
+    const cursorOf = ({ id }: GenerationSummary) => encodeCursor(id, scope, cursorKey, Date.now());
+    return Response.json({ object: 'list', ...presentPage(found, limit, presentSummary, cursorOf) });
   };
 }
 

@@ -1,12 +1,10 @@
-/** The query of a list of Generations. Nothing is clamped: a page of another size than asked for would be a surprise. */
-import { invalidQuery, type Query } from '../http/query.ts';
+/** The query of a list of Generations. */
+import { invalidQuery, parseLimit, type Query } from '../http/query.ts';
 import { type GenerationFilter, generationStatuses } from './generation-store.ts';
 
 export type ListQuery = Readonly<{ limit: number; cursor: string | null; filter: GenerationFilter }>;
 
 export const listParameters = ['limit', 'cursor', 'status', 'model'] as const;
-
-const limitPattern = /^(?:[1-9][0-9]?|100)$/;
 
 export function parseListQuery(query: Query, defaultLimit = 20): ListQuery {
   return {
@@ -14,12 +12,6 @@ export function parseListQuery(query: Query, defaultLimit = 20): ListQuery {
     cursor: query.get('cursor'),
     filter: { status: parseStatus(query.get('status')), model: parseModel(query.get('model')) },
   };
-}
-
-export function parseLimit(text: string | null, defaultLimit: number): number {
-  if (text === null) return defaultLimit;
-  if (!limitPattern.test(text)) throw invalidQuery('limit', 'an integer from 1 to 100');
-  return Number(text);
 }
 
 function parseStatus(text: string | null): GenerationFilter['status'] {

@@ -52,5 +52,10 @@ export type RequestContext = Readonly<{
   services: Services;
   /** Null once the client is gone. */
   clientAddress: () => string | null;
+  /**
+   * Lets the connection be idle for as long as it takes. Called when a provider or the database is all that is left to wait
+   * for: their own deadlines end that, but nothing else ends the wait for a client that stays silent.
+   */
+  waitPatiently: () => void;
 }>;
 export type Handler = (request: Request, context: RequestContext) => Response | Promise<Response>;

@@ -1,5 +1,6 @@
 /** The JSON body of a request, read within bounds and free of what two readers could understand differently. */
 import { ApiError } from '../errors.ts';
+import { readCounted } from '../lib/read-counted.ts';
 import { countKeys, findDuplicateKey } from './json-keys.ts';
 import { formatPath, type JsonPath } from './json-path.ts';
 import { inspectTree, maxDepth } from './json-tree.ts';
@@ -101,12 +102,14 @@ async function readBytes(
   mostBytes: number,
 ): Promise<Uint8Array<ArrayBuffer> | ArrayBuffer> {
   const announced = request.headers.get('content-length');
-  if (announced !== null && Number(announced) > mostBytes) throw tooLarge(mostBytes);
+  const tooLarge = () => tooLargeFor(mostBytes);
+  if (announced !== null && Number(announced) > mostBytes) throw tooLarge();
   try {
     // The server holds a client to the length it announced; without one the bytes are counted as they come.
-    if (announced === null && request.body !== null) return await readCounted(request.body, mostBytes);
+    if (announced === null && request.body !== null)
+      return await readCounted(request.body, mostBytes, tooLarge);
     const bytes = await request.arrayBuffer();
-    if (bytes.byteLength > mostBytes) throw tooLarge(mostBytes);
+    if (bytes.byteLength > mostBytes) throw tooLarge();
     return bytes;
   } catch (thrown) {
     if (thrown instanceof ApiError) throw thrown;
@@ -117,24 +120,7 @@ async function readBytes(
   }
 }
 
-/** Leaving the loop cancels the stream, so nothing more of a body that is too large is taken in. */
-async function readCounted(
-  body: ReadableStream<Uint8Array>,
-  mostBytes: number,
-): Promise<Uint8Array<ArrayBuffer>> {
-  // One growing buffer, because a body that comes byte by byte would cost a hundredfold as a list of chunks.
-  const sink = new Bun.ArrayBufferSink();
-  sink.start({ asUint8Array: true });
-  let sizeBytes = 0;
-  for await (const chunk of body) {
-    sizeBytes += chunk.byteLength;
-    if (sizeBytes > mostBytes) throw tooLarge(mostBytes);
-    sink.write(chunk);
-  }
-  return sink.end() as Uint8Array<ArrayBuffer>;
-}
-
-function tooLarge(mostBytes: number): ApiError {
+function tooLargeFor(mostBytes: number): ApiError {
   const size = mostBytes < 1024 * 1024 ? `${mostBytes / 1024} KB` : `${mostBytes / 1024 / 1024} MB`;
   return new ApiError('invalid_request', { message: `The request body is larger than ${size}.` });
 }

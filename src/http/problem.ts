@@ -35,6 +35,17 @@ export function firstProblem(issues: readonly Issue[], body: unknown): Problem {
   return first?.problem ?? { code: 'invalid_request', path: [], message: 'The request was refused.' };
 }
 
+/** A body as its schema makes it, or a refusal that names the parameter. `told` is what of it may be repeated. */
+export function parseBody<Schema extends z.ZodType>(
+  schema: Schema,
+  body: unknown,
+  told = body,
+): z.output<Schema> {
+  const result = schema.safeParse(body);
+  if (!result.success) throw toApiError(firstProblem(result.error.issues, told));
+  return result.data;
+}
+
 export function toApiError({ code, path, message }: Problem): ApiError {
   return new ApiError(code, { message, ...(path.length === 0 ? {} : { param: formatPath(path) }) });
 }

@@ -24,6 +24,15 @@ export function readQuery(url: string, known: readonly string[]): Query {
   return query;
 }
 
+const limitPattern = /^(?:[1-9][0-9]?|100)$/;
+
+/** How many a page of a list has. Nothing is clamped: a page of another size than asked for would be a surprise. */
+export function parseLimit(text: string | null, defaultLimit: number): number {
+  if (text === null) return defaultLimit;
+  if (!limitPattern.test(text)) throw invalidQuery('limit', 'an integer from 1 to 100');
+  return Number(text);
+}
+
 /** `expected` says in words what a client should have sent. */
 export function invalidQuery(param: string, expected: string): ApiError {
   return new ApiError('invalid_parameter', {

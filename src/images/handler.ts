@@ -24,6 +24,7 @@ export async function createImages(request: Request, context: RequestContext): P
   const body = await readJsonBody(request);
   const wanted = parseImages(body);
   services.admitter.refuseWhoMustWait(key);
+  context.waitPatiently();
   return await services.idempotency.once(request, { id, keyId: key.id, route: 'images', body }, (claim) =>
     create(request, context, key, wanted, claim),
   );

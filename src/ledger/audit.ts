@@ -2,7 +2,7 @@
  * The truths of the ledger, each as a question to the database. All are asked in one snapshot, so the audit can run
  * while requests are being settled.
  */
-import type { SQL } from 'bun';
+import type { SQL, TransactionSQL } from 'bun';
 
 export type Finding = Readonly<{ invariant: string; checked: number; violations: number }>;
 
@@ -114,12 +114,15 @@ const invariants: readonly Invariant[] = [
 ];
 
 export async function auditLedger(sql: SQL): Promise<Finding[]> {
-  return await sql.begin('isolation level repeatable read read only', async (transaction) => {
-    const findings: Finding[] = [];
-    for (const { says, query } of invariants) {
-      const [row] = await transaction.unsafe<[{ checked: bigint; violations: bigint }]>(query);
-      findings.push({ invariant: says, checked: Number(row.checked), violations: Number(row.violations) });
-    }
-    return findings;
-  });
+  return await sql.begin('isolation level repeatable read read only', askInvariants);
+}
+
+/** The same as part of a transaction that does more. One snapshot is for the transaction to have. */
+export async function askInvariants(transaction: TransactionSQL): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const { says, query } of invariants) {
+    const [row] = await transaction.unsafe<[{ checked: bigint; violations: bigint }]>(query);
+    findings.push({ invariant: says, checked: Number(row.checked), violations: Number(row.violations) });
+  }
+  return findings;
 }

@@ -1,16 +1,12 @@
 import type { SQL } from 'bun';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
 
-/** A trillion USD: what is more was mistyped. */
-export const largestCredit: Money = 10n ** 24n;
-
 /** Adds money to an account, with its entry, in one statement; null when there is no such account. */
 export async function credit(
   sql: SQL,
   accountId: string,
   amount: Money,
   memo: string | null,
-  operatorId: string | null = null,
 ): Promise<Money | null> {
   const [entry] = await sql<{ balance_after: string }[]>`
     with credited as (
@@ -18,13 +14,13 @@ export async function credit(
       where id = ${accountId}
       returning id, balance, entry_count
     )
-    insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, operator_id)
-    select id, entry_count, 'credit', ${formatMoney(amount)}::numeric, balance, ${memo}, ${operatorId}::uuid from credited
+    insert into ledger_entries (account_id, number, kind, amount, balance_after, memo)
+    select id, entry_count, 'credit', ${formatMoney(amount)}::numeric, balance, ${memo} from credited
     returning balance_after`;
   return entry ? moneyFromDatabase(entry.balance_after) : null;
 }
 
-export type ReferencedCredit = Readonly<{
+type ReferencedCredit = Readonly<{
   actionId: string;
   operatorId: string;
   accountId: string;
@@ -34,8 +30,11 @@ export type ReferencedCredit = Readonly<{
   reference: string;
 }>;
 
-/** `repeated`: it was credited before, and is not again. `different`: another credit had this reference. */
-type CreditOutcome = 'credited' | 'repeated' | 'different' | 'missing';
+/**
+ * `repeated`: it was credited before, and is not again. `different`: another credit had this reference. `denied`: no
+ * operator asked for it.
+ */
+type CreditOutcome = 'credited' | 'repeated' | 'different' | 'missing' | 'denied';
 
 /** A credit that an operator gives in the dashboard, noted as done by them. */
 export async function creditOnce(sql: SQL, order: ReferencedCredit): Promise<CreditOutcome> {

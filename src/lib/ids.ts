@@ -13,10 +13,6 @@ export function requestIdFromUuid(uuid: string): string {
   return `req_${uuid.replaceAll('-', '')}`;
 }
 
-export function newRequestId(): string {
-  return requestIdFromUuid(newId());
-}
-
 /** The UUID inside a request ID, or null when the text is not a request ID. */
 export function uuidFromRequestId(requestId: string): string | null {
   const match = requestIdPattern.exec(requestId);

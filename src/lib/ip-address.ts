@@ -7,6 +7,8 @@ export type IpNetwork = IpAddress & Readonly<{ prefixBits: number }>;
 const bitsOf = { 4: 32, 6: 128 } as const;
 /** What one household or one rented machine gets, so that its many addresses are no disguise. */
 const clientPrefixBits = { 4: 32, 6: 64 } as const;
+/** What one site gets, from a careful provider and from a generous one: it has many networks of the above kind. */
+const sitePrefixBits = { 4: [], 6: [56, 48] } as const;
 /** ::ffff:0:0/96 */
 const mappedPrefix = 0xffffn;
 
@@ -37,8 +39,16 @@ export function isInside(address: IpAddress, network: IpNetwork): boolean {
 }
 
 /** The network that a client can be expected to have to itself, as text: the IPv4 address, or the /64 of an IPv6 one. */
-export function clientNetworkOf({ version, value }: IpAddress): string {
-  const prefixBits = clientPrefixBits[version];
+export function clientNetworkOf(address: IpAddress): string {
+  return networkOf(address, clientPrefixBits[address.version]);
+}
+
+/** The wider networks that the same client may have, the narrowest first. None for IPv4, where addresses are scarce. */
+export function siteNetworksOf(address: IpAddress): string[] {
+  return sitePrefixBits[address.version].map((prefixBits) => networkOf(address, prefixBits));
+}
+
+function networkOf({ version, value }: IpAddress, prefixBits: number): string {
   const hostBits = BigInt(bitsOf[version] - prefixBits);
   return `${formatAddress({ version, value: (value >> hostBits) << hostBits })}/${prefixBits}`;
 }

@@ -7,6 +7,9 @@ export type Money = bigint;
 export const moneyScaleDigits = 12;
 const unitsPerDollar = 10n ** BigInt(moneyScaleDigits);
 
+/** A trillion USD: what is more was mistyped. */
+export const largestAmount: Money = 10n ** 12n * unitsPerDollar;
+
 const decimalPattern = /^(-?)(\d{1,20})(?:\.(\d{1,12}))?$/;
 
 /** Reads a plain decimal such as `0.15` or `-3`; null when it is not one or has more than 12 decimals. */

@@ -28,7 +28,14 @@ const drainPollMs = 20;
 /** Far above what any endpoint takes, so that a body is refused by our own code and not by the server's bare 413. */
 const largestBodyBytes = 1024 ** 3;
 
-export function listen({ host, port }: Pick<Config, 'host' | 'port'>, { routes, fetch }: Routes): Listening {
+/** For a connection on which nothing moves: long enough for people, and for a client that keeps one for the next request. */
+export const usualIdleSeconds = 120;
+
+export function listen(
+  { host, port }: Pick<Config, 'host' | 'port'>,
+  { routes, fetch }: Routes,
+  idleSeconds = usualIdleSeconds,
+): Listening {
   const server = bind();
   let stopped: Promise<void> = Promise.resolve();
   const isWildcard = ['0.0.0.0', '[::]'].includes(server.url.hostname);
@@ -55,7 +62,7 @@ export function listen({ host, port }: Pick<Config, 'host' | 'port'>, { routes, 
         reusePort: false,
         routes,
         fetch,
-        idleTimeout: 120,
+        idleTimeout: idleSeconds,
         maxRequestBodySize: largestBodyBytes,
         development: false,
       });

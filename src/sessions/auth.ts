@@ -1,14 +1,12 @@
 /**
- * better-auth on the gateway's own tables. None of its routes is reachable: src/sign-in calls what it needs, and does by
- * itself what must happen in one transaction.
+ * better-auth on the gateway's own table of sessions. None of its routes is reachable: src/sign-in calls what it needs, and
+ * does by itself what must happen in one transaction, or in a turn of its own.
  */
 import { type BetterAuthOptions, betterAuth } from 'better-auth';
 import type { SQL } from 'bun';
 import { newId } from '../lib/ids.ts';
-import { hashPassword, longestPassword, shortestPassword, verifyPassword } from '../users/password.ts';
 import { bunDialect } from './dialect.ts';
-import { sessionTokenReader } from './session-token.ts';
-import { hashToken } from './token-hash.ts';
+import { sessionTokens } from './session-token.ts';
 
 export type AuthSettings = Readonly<{
   secret: string;
@@ -30,27 +28,13 @@ export function createAuth(sql: SQL, settings: AuthSettings) {
 
 function optionsOf(sql: SQL, settings: AuthSettings) {
   const isHttps = settings.publicUrl?.startsWith('https:') ?? false;
-  const times = { createdAt: 'created_at', updatedAt: 'updated_at' };
   return {
     appName: 'Tollgate',
     baseURL: settings.publicUrl ?? 'http://127.0.0.1',
     basePath: '/api/auth',
     secret: settings.secret,
     database: { dialect: bunDialect(sql), type: 'postgres', transaction: true },
-    plugins: [sessionTokenReader],
-    user: {
-      modelName: 'users',
-      fields: { emailVerified: 'email_verified', ...times },
-      additionalFields: {
-        isOperator: {
-          type: 'boolean',
-          fieldName: 'is_operator',
-          input: false,
-          required: true,
-          defaultValue: false,
-        },
-      },
-    },
+    plugins: [sessionTokens],
     session: {
       modelName: 'sessions',
       fields: {
@@ -58,26 +42,11 @@ function optionsOf(sql: SQL, settings: AuthSettings) {
         ipAddress: 'ip_address',
         userAgent: 'user_agent',
         expiresAt: 'expires_at',
-        ...times,
+        createdAt: 'created_at',
+        updatedAt: 'updated_at',
       },
       expiresIn: sessionSeconds,
       disableSessionRefresh: true,
-    },
-    account: {
-      modelName: 'user_credentials',
-      fields: { userId: 'user_id', providerId: 'provider_id', accountId: 'provider_account_id', ...times },
-    },
-    verification: {
-      modelName: 'verifications',
-      storeIdentifier: { hash: async (token) => hashToken(token) },
-      fields: { expiresAt: 'expires_at', ...times },
-    },
-    emailAndPassword: {
-      enabled: true,
-      disableSignUp: true,
-      minPasswordLength: shortestPassword,
-      maxPasswordLength: longestPassword,
-      password: { hash: hashPassword, verify: ({ hash, password }) => verifyPassword(password, hash) },
     },
     databaseHooks: {
       session: {
@@ -90,7 +59,7 @@ function optionsOf(sql: SQL, settings: AuthSettings) {
       },
     },
     advanced: {
-      // The tables have no columns for what other ways to sign in would need.
+      // The other tables are none of its business.
       database: { generateId: () => newId(), validateSchema: false },
       ipAddress: { disableIpTracking: true },
       // The origin is checked before a request gets here, by the same rule as everywhere else.

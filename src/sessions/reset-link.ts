@@ -1,21 +1,28 @@
 /** One-time links for choosing a new password: by mail, by the command line, by the operator's page. */
 import { randomBytes } from 'node:crypto';
 import type { SQL, TransactionSQL } from 'bun';
-import { putPassword } from '../users/user-store.ts';
-import type { Auth } from './auth.ts';
+import { newId } from '../lib/ids.ts';
+import { lockUsers, putPassword } from '../users/user-store.ts';
 import { hashToken } from './token-hash.ts';
 
 export const resetLinkMinutes = 60;
 
-/** Whoever has the token may choose the user's password, once. Only its hash is stored. */
+export type ResetToken = Readonly<{ token: string; expiresAt: Date }>;
+
+/**
+ * Whoever has the token may choose the user's password, once. Only its hash is stored. `madeBy` is the operator who gets
+ * to see it, and null where none does.
+ */
 export async function createResetToken(
-  auth: Auth,
+  sql: SQL,
   userId: string,
-): Promise<{ token: string; expiresAt: Date }> {
+  madeBy: string | null = null,
+): Promise<ResetToken> {
   const token = randomBytes(32).toString('base64url');
   const expiresAt = new Date(Date.now() + resetLinkMinutes * 60_000);
-  const { internalAdapter } = await auth.$context;
-  await internalAdapter.createVerificationValue({ identifier: token, value: userId, expiresAt });
+  await sql`
+    insert into verifications (id, identifier, value, made_by, expires_at)
+    values (${newId()}, ${hashToken(token)}, ${userId}, ${madeBy}::uuid, ${expiresAt})`;
   return { token, expiresAt };
 }
 
@@ -24,32 +31,41 @@ export function resetUrl(origin: string, token: string): string {
   return `${origin}/reset-password#token=${token}`;
 }
 
-/** Whether it is worth hashing a password for this token. */
-export async function isResetTokenValid(sql: SQL, token: string): Promise<boolean> {
-  const found = await sql`
-    select 1 from verifications where identifier = ${hashToken(token)} and expires_at > now()`;
-  return found.length > 0;
+/** Whose password this token is good for; null when for nobody's. */
+export async function findResetUser(sql: SQL, token: string): Promise<string | null> {
+  const [row] = await sql<{ id: string }[]>`
+    select users.id from verifications join users on users.id::text = value
+    where identifier = ${hashToken(token)} and expires_at > now()`;
+  return row?.id ?? null;
 }
 
 /**
  * Gives the user this password and returns whose it is; null when the token has been used or has expired meanwhile. Of
- * two at the same time one succeeds.
+ * two at the same time one succeeds. A link reaches a person by the address or by an operator who vouches for it, so the
+ * address is verified by its use.
  */
-export async function spendResetToken(sql: SQL, token: string, passwordHash: string): Promise<string | null> {
+export async function spendResetToken(
+  sql: SQL,
+  token: string,
+  userId: string,
+  passwordHash: string,
+): Promise<string | null> {
   return await sql.begin(async (transaction) => {
-    const [user] = await transaction<{ id: string; email: string }[]>`
-      delete from verifications using users
-      where identifier = ${hashToken(token)} and expires_at > now() and users.id::text = value
-      returning users.id, users.email`;
-    if (!user) return null;
-    await replacePassword(transaction, user.id, passwordHash);
-    return user.email;
+    await lockUsers(transaction, userId);
+    const links = await transaction<{ is_this: boolean }[]>`
+      select identifier = ${hashToken(token)} and value = ${userId} and expires_at > now() as is_this
+      from verifications where value = ${userId} or made_by = ${userId} order by id for update`;
+    if (!links.some((link) => link.is_this)) return null;
+    await replacePassword(transaction, userId, passwordHash);
+    const [user] = await transaction<{ email: string }[]>`
+      update users set email_verified = true, updated_at = now() where id = ${userId} returning email`;
+    return user?.email ?? null;
   });
 }
 
 /**
  * A password is changed because someone else may know the old one: whatever that person got by it, sessions and links,
- * ends in the same transaction.
+ * also those that an operator made for others, ends in the same transaction. The user is locked already.
  */
 export async function replacePassword(
   transaction: TransactionSQL,
@@ -58,5 +74,18 @@ export async function replacePassword(
 ): Promise<void> {
   await putPassword(transaction, userId, passwordHash);
   await transaction`delete from sessions where user_id = ${userId}`;
-  await transaction`delete from verifications where value = ${userId}`;
+  await transaction`
+    with locked as materialized (
+      select id from verifications where value = ${userId} or made_by = ${userId} order by id for update
+    )
+    delete from verifications using locked where verifications.id = locked.id`;
+}
+
+/** Makes what an operator may have kept worth nothing. */
+export async function endLinksMadeBy(transaction: TransactionSQL, operatorId: string): Promise<void> {
+  await transaction`
+    with locked as materialized (
+      select id from verifications where made_by = ${operatorId} order by id for update
+    )
+    delete from verifications using locked where verifications.id = locked.id`;
 }

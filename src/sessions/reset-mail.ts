@@ -4,7 +4,6 @@ import type { Log } from '../lib/log.ts';
 import { openMailer } from '../mail/mailer.ts';
 import { resetPasswordMail } from '../mail/reset-password.ts';
 import { findUserByEmail } from '../users/user-store.ts';
-import type { Auth } from './auth.ts';
 import { createResetToken, resetLinkMinutes, resetUrl } from './reset-link.ts';
 
 export type ResetMail = Readonly<{
@@ -19,14 +18,14 @@ type MailSettings = Readonly<{ url: string; from: string; origin: string }>;
 /** A mail server that does not answer must not fill the memory. */
 const mostUnderWay = 100;
 
-export function openResetMail(sql: SQL, auth: Auth, settings: MailSettings, log: Log): ResetMail {
+export function openResetMail(sql: SQL, settings: MailSettings, log: Log): ResetMail {
   const mailer = openMailer(settings.url, settings.from);
   const underWay = new Set<Promise<void>>();
 
   async function sendLink(email: string): Promise<void> {
     const user = await findUserByEmail(sql, email);
     if (user === null) return;
-    const { token } = await createResetToken(auth, user.id);
+    const { token } = await createResetToken(sql, user.id);
     await mailer.send(resetPasswordMail(user.email, resetUrl(settings.origin, token), resetLinkMinutes));
   }
 

@@ -1,7 +1,8 @@
-import { isAPIError } from 'better-auth/api';
+import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { type Auth, addressHeader } from '../sessions/auth.ts';
-import type { UserProfile } from '../users/user-store.ts';
+import { endSession } from '../sessions/session-store.ts';
+import { type Credential, findProfile, isPasswordHash, type UserProfile } from '../users/user-store.ts';
 
 const longestUserAgent = 500;
 
@@ -11,25 +12,25 @@ export type Place = Readonly<{ address: string | null; userAgent: string | null 
 export type BegunSession = Readonly<{ user: UserProfile; cookies: string[] }>;
 
 /**
- * Checks the password and begins a session, always a new one. An address that nobody has costs as much work as a wrong
- * password, and is answered alike.
+ * Begins a session, always a new one, for someone whose password was found to have this hash. Whoever replaces the
+ * password ends the sessions that there are, and this one may come just after. So the hash is asked for again when the
+ * session is there: it is the same still, and whoever replaces it from now on ends this session too, or this is too late.
  */
 export async function beginSession(
+  sql: SQL,
   auth: Auth,
-  email: string,
-  password: string,
+  { userId, passwordHash }: Credential,
   place: Place,
 ): Promise<BegunSession> {
   // Nothing else of the request is passed on: no cookie or header of it is to have a say.
   const headers = new Headers({ 'user-agent': (place.userAgent ?? '').slice(0, longestUserAgent) });
   if (place.address !== null) headers.set(addressHeader, place.address);
-  try {
-    const begun = await auth.api.signInEmail({ body: { email, password }, headers, returnHeaders: true });
-    const { emailVerified: isEmailVerified, image = null, ...user } = begun.response.user;
-    return { user: { ...user, image, isEmailVerified }, cookies: begun.headers.getSetCookie() };
-  } catch (thrown) {
-    if (isAPIError(thrown) && thrown.body?.code === 'INVALID_EMAIL_OR_PASSWORD')
-      throw new ApiError('invalid_credentials');
-    throw thrown;
+  const begun = await auth.api.beginSession({ body: { userId }, headers, returnHeaders: true });
+  const isStillRight = await isPasswordHash(sql, userId, passwordHash);
+  const user = isStillRight ? await findProfile(sql, userId) : null;
+  if (user === null) {
+    await endSession(sql, userId, begun.response.sessionId);
+    throw new ApiError('invalid_credentials');
   }
+  return { user, cookies: begun.headers.getSetCookie() };
 }

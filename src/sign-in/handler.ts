@@ -3,21 +3,27 @@ import { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import type { Handler, RequestContext } from '../http/context.ts';
 import { isReadFromHere, isSameOrigin } from '../http/origin.ts';
-import { OverloadError } from '../lib/bounded-queue.ts';
-import { clientNetworkOf, parseAddress } from '../lib/ip-address.ts';
-import type { Limit } from '../sessions/attempts.ts';
-import { isResetTokenValid, replacePassword, spendResetToken } from '../sessions/reset-link.ts';
+import { type Claim, OverloadError } from '../lib/bounded-queue.ts';
+import { clientNetworkOf, parseAddress, siteNetworksOf } from '../lib/ip-address.ts';
+import { findResetUser, spendResetToken } from '../sessions/reset-link.ts';
 import { endOtherSessions, endSession, findSession, findSessions } from '../sessions/session-store.ts';
 import type { SignedIn } from '../sessions/sessions.ts';
 import { hashPassword, verifyPassword } from '../users/password.ts';
-import { findPasswordHash, findProfile } from '../users/user-store.ts';
+import { findCredential, findPasswordHash, findProfile } from '../users/user-store.ts';
 import { beginSession, type Place } from './begin-session.ts';
-import { guessLimits, networkLimit, resetRequestLimits, signUpLimits } from './limits.ts';
+import { changeKnownPassword, wrongPassword } from './change-password.ts';
+import {
+  type ClientNetworks,
+  guessLimits,
+  networkLimits,
+  resetRequestLimits,
+  signUpLimits,
+} from './limits.ts';
 import * as parse from './parse.ts';
 import { presentListedSession, presentSession, presentUser } from './present.ts';
 import { signUpCustomer } from './sign-up.ts';
 
-type Visit = RequestContext & Readonly<{ place: Place; network: string }>;
+type Visit = RequestContext & Readonly<{ place: Place; client: ClientNetworks }>;
 type VisitHandler = (request: Request, visit: Visit) => Promise<Response>;
 type UserHandler = (request: Request, visit: Visit & Readonly<{ signedIn: SignedIn }>) => Promise<Response>;
 
@@ -29,15 +35,20 @@ function forVisitors(handler: VisitHandler): Handler {
     const address = context.clientAddress();
     const isOurs = request.method === 'GET' ? isReadFromHere : isSameOrigin;
     if (!isOurs(request, context.services.publicUrl)) throw new ApiError('invalid_origin');
-    const client = address === null ? null : parseAddress(address);
-    const network = client === null ? 'unknown' : clientNetworkOf(client);
     const place = { address, userAgent: request.headers.get('user-agent') };
     try {
-      return await handler(request, { ...context, place, network });
+      return await handler(request, { ...context, place, client: networksOf(address) });
     } catch (thrown) {
       throw explain(thrown);
     }
   };
+}
+
+function networksOf(text: string | null): ClientNetworks {
+  const address = text === null ? null : parseAddress(text);
+  return address === null
+    ? { network: 'unknown', sites: [] }
+    : { network: clientNetworkOf(address), sites: siteNetworksOf(address) };
 }
 
 function forUsers(handler: UserHandler): Handler {
@@ -57,27 +68,31 @@ function explain(thrown: unknown): unknown {
 }
 
 export const signIn = forVisitors(async (request, visit) => {
-  const { services, place, network } = visit;
+  const { services, place, client } = visit;
   const { email, password } = await parse.readSignIn(request);
-  const limits = await limitsOfGuess(visit, email);
-  await services.attempts.take([networkLimit(network), ...limits]);
-  const { user, cookies } = await countingGuesses(visit, limits, () =>
-    beginSession(services.sessions.auth, email, password, place),
-  );
-  await services.attempts.rememberNetwork(email, network);
+  const { user, cookies } = await guessing(visit, email, async (claim) => {
+    const { sql, sessions } = services;
+    const credential = await findCredential(sql, email);
+    // An address that nobody has costs as much work as a wrong password, and is answered alike.
+    const isRight = await verifyPassword(password, credential?.passwordHash ?? null, claim);
+    if (credential === null || !isRight) throw new ApiError('invalid_credentials');
+    return await beginSession(sql, sessions.auth, credential, place);
+  });
+  await services.attempts.rememberNetwork(email, client.network);
   await endPresentSession(request, visit);
   return answer({ redirect: false, user: presentUser(user) }, cookies);
 });
 
 export const signUp = forVisitors(async (request, visit) => {
-  const { services, place, network } = visit;
+  const { services, place, client } = visit;
   if (!services.isSignUpOpen) throw new ApiError('sign_up_closed');
   const customer = await parse.readSignUp(request);
-  await services.attempts.take(signUpLimits(customer.email, network));
-  if (!(await signUpCustomer(services.sql, customer))) throw new ApiError('email_taken', { param: 'email' });
-  const { email, password } = customer;
-  const { user, cookies } = await beginSession(services.sessions.auth, email, password, place);
-  await services.attempts.rememberNetwork(email, network);
+  await services.attempts.take(signUpLimits(customer.email, client));
+  const { sql, sessions } = services;
+  const signedUp = await signUpCustomer(sql, customer, claimOf(client, false));
+  if (signedUp === null) throw new ApiError('email_taken', { param: 'email' });
+  const { user, cookies } = await beginSession(sql, sessions.auth, signedUp, place);
+  await services.attempts.rememberNetwork(customer.email, client.network);
   await endPresentSession(request, visit);
   return answer({ user: presentUser(user) }, cookies);
 });
@@ -120,28 +135,25 @@ export const revokeOtherSessions = forUsers(async (request, { services, signedIn
 
 /** Ends every session, also the one at hand, in whose place a new one begins: a copy of its cookie is worth nothing then. */
 export const changePassword = forUsers(async (request, visit) => {
-  const { services, place, network, signedIn } = visit;
+  const { place, client, signedIn } = visit;
+  const { sql, sessions } = visit.services;
   const { currentPassword, newPassword } = await parse.readPasswordChange(request);
-  const limits = await limitsOfGuess(visit, signedIn.email);
-  await services.attempts.take([networkLimit(network), ...limits]);
-  await countingGuesses(visit, limits, async () => {
-    const hash = await findPasswordHash(services.sql, signedIn.userId);
-    if (hash === null || !(await verifyPassword(currentPassword, hash)))
-      throw new ApiError('invalid_credentials', {
-        param: 'currentPassword',
-        message: 'The present password is wrong.',
-      });
+  const currentHash = await guessing(visit, signedIn.email, async (claim) => {
+    const hash = await findPasswordHash(sql, signedIn.userId);
+    if (hash === null || !(await verifyPassword(currentPassword, hash, claim))) throw wrongPassword();
+    return hash;
   });
-  const newHash = await hashPassword(newPassword);
-  await services.sql.begin((transaction) => replacePassword(transaction, signedIn.userId, newHash));
-  const { user, cookies } = await beginSession(services.sessions.auth, signedIn.email, newPassword, place);
+  const newHash = await hashPassword(newPassword, claimOf(client, true));
+  await changeKnownPassword(sql, signedIn, currentHash, newHash);
+  const credential = { userId: signedIn.userId, passwordHash: newHash };
+  const { user, cookies } = await beginSession(sql, sessions.auth, credential, place);
   return answer({ user: presentUser(user) }, cookies);
 });
 
 /** Says the same for every address, and says it before anything is looked up: not even the time it takes tells more. */
-export const requestPasswordReset = forVisitors(async (request, { services, network }) => {
+export const requestPasswordReset = forVisitors(async (request, { services, client }) => {
   const { email } = await parse.readResetRequest(request);
-  await services.attempts.take(resetRequestLimits(email, network));
+  await services.attempts.take(resetRequestLimits(email, client));
   services.resetMail?.send(email);
   return answer({
     status: true,
@@ -149,29 +161,36 @@ export const requestPasswordReset = forVisitors(async (request, { services, netw
   });
 });
 
-export const resetPassword = forVisitors(async (request, { services, network }) => {
+export const resetPassword = forVisitors(async (request, { services, client }) => {
   const { token, newPassword } = await parse.readReset(request);
-  await services.attempts.take([networkLimit(network)]);
-  if (!(await isResetTokenValid(services.sql, token))) throw new ApiError('invalid_reset_token');
-  const email = await spendResetToken(services.sql, token, await hashPassword(newPassword));
+  await services.attempts.take(networkLimits(client, false));
+  // Not worth a hash unless someone has been given this link.
+  const userId = await findResetUser(services.sql, token);
+  if (userId === null) throw new ApiError('invalid_reset_token');
+  const passwordHash = await hashPassword(newPassword, claimOf(client, true));
+  const email = await spendResetToken(services.sql, token, userId, passwordHash);
   if (email === null) throw new ApiError('invalid_reset_token');
   // Whoever is kept out by what strangers try comes in by a link.
-  await services.attempts.rememberNetwork(email, network);
+  await services.attempts.rememberNetwork(email, client.network);
   return answer({ status: true });
 });
 
-async function limitsOfGuess({ services, network }: Visit, email: string): Promise<Limit[]> {
-  return guessLimits(email, network, await services.attempts.isFamiliar(email, network));
+/** The whole of a wide network waits for its turn as one. Those who are known here have places of their own to wait in. */
+function claimOf({ network, sites }: ClientNetworks, isPreferred: boolean): Claim {
+  return { origin: sites.at(-1) ?? network, isPreferred };
 }
 
 /** Only a wrong password is a guess. Whatever else happens does not count against the address. */
-async function countingGuesses<Result>(
-  { services }: Visit,
-  limits: readonly Limit[],
-  run: () => Promise<Result>,
+async function guessing<Result>(
+  { services, client }: Visit,
+  email: string,
+  run: (claim: Claim) => Promise<Result>,
 ): Promise<Result> {
+  const isFamiliar = await services.attempts.isFamiliar(email, client.network);
+  const limits = guessLimits(email, client.network, isFamiliar);
+  await services.attempts.take([...networkLimits(client, isFamiliar), ...limits]);
   try {
-    const result = await run();
+    const result = await run(claimOf(client, isFamiliar));
     await services.attempts.giveBack(limits);
     return result;
   } catch (thrown) {

@@ -1,9 +1,10 @@
 /** The bodies of /api/auth, in better-auth's words. Each message completes the sentence "expected …". */
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
-import { firstProblem, toApiError } from '../http/problem.ts';
+import { parseBody } from '../http/problem.ts';
 import { isEmailAddress } from '../users/email-address.ts';
 import { longestPassword, shortestPassword } from '../users/password.ts';
+import type { AuthBodies } from './contract.ts';
 
 const mostBytes = 64 * 1024;
 const longestName = 100;
@@ -25,14 +26,22 @@ const name = z
   .refine((text) => !/\p{Cc}/u.test(text), nameForm);
 const token = z.string('the token of a link').max(longestToken, 'the token of a link');
 
+/** Neither a field more nor one less than the contract has. */
+type FieldsOf<Path extends keyof AuthBodies> = {
+  [Field in keyof AuthBodies[Path]]: z.ZodType<AuthBodies[Path][Field], AuthBodies[Path][Field]>;
+};
+
 const object = 'a JSON object';
 const schemas = {
-  signIn: z.strictObject({ email, password: givenPassword }, object),
-  signUp: z.strictObject({ name, email, password: newPassword }, object),
-  resetRequest: z.strictObject({ email }, object),
-  reset: z.strictObject({ token, newPassword }, object),
-  passwordChange: z.strictObject({ currentPassword: givenPassword, newPassword }, object),
-  session: z.strictObject({ id: z.guid('the ID of a session') }, object),
+  signIn: z.strictObject({ email, password: givenPassword } satisfies FieldsOf<'sign-in/email'>, object),
+  signUp: z.strictObject({ name, email, password: newPassword } satisfies FieldsOf<'sign-up/email'>, object),
+  resetRequest: z.strictObject({ email } satisfies FieldsOf<'request-password-reset'>, object),
+  reset: z.strictObject({ token, newPassword } satisfies FieldsOf<'reset-password'>, object),
+  passwordChange: z.strictObject(
+    { currentPassword: givenPassword, newPassword } satisfies FieldsOf<'change-password'>,
+    object,
+  ),
+  session: z.strictObject({ id: z.guid('the ID of a session') } satisfies FieldsOf<'revoke-session'>, object),
   nothing: z.strictObject({}, object),
 };
 
@@ -50,9 +59,7 @@ export async function readNothing(request: Request): Promise<void> {
 
 async function read<Shape extends z.ZodType>(request: Request, schema: Shape): Promise<z.output<Shape>> {
   const body = await readJsonBody(request, mostBytes);
-  const result = schema.safeParse(body);
-  if (!result.success) throw toApiError(firstProblem(result.error.issues, withoutSecrets(body)));
-  return result.data;
+  return parseBody(schema, body, withoutSecrets(body));
 }
 
 const secretFields: ReadonlySet<string> = new Set(['password', 'newPassword', 'currentPassword', 'token']);

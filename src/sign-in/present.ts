@@ -1,5 +1,6 @@
 import type { SessionSummary } from '../sessions/session-store.ts';
 import type { UserProfile } from '../users/user-store.ts';
+import type { ListedSession } from './contract.ts';
 
 /** One's own session, in better-auth's words. */
 export function presentSession(session: SessionSummary) {
@@ -15,7 +16,7 @@ export function presentSession(session: SessionSummary) {
   };
 }
 
-export function presentListedSession(session: SessionSummary, currentId: string) {
+export function presentListedSession(session: SessionSummary, currentId: string): ListedSession {
   const { userId: _, ...listed } = presentSession(session);
   return { ...listed, isCurrent: session.id === currentId };
 }

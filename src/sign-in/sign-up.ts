@@ -1,16 +1,21 @@
 import type { SQL } from 'bun';
 import { insertAccount } from '../accounts/account-store.ts';
+import type { Claim } from '../lib/bounded-queue.ts';
 import { hashPassword } from '../users/password.ts';
-import { insertMembership, insertUser } from '../users/user-store.ts';
+import { type Credential, insertMembership, insertUser } from '../users/user-store.ts';
 
 type NewCustomer = Readonly<{ name: string; email: string; password: string }>;
 
 /**
- * A user, an account of their own without money, and the ownership of it: all of it or nothing. False when the address
+ * A user, an account of their own without money, and the ownership of it: all of it or nothing. Null when the address
  * is taken already.
  */
-export async function signUpCustomer(sql: SQL, { name, email, password }: NewCustomer): Promise<boolean> {
-  const passwordHash = await hashPassword(password);
+export async function signUpCustomer(
+  sql: SQL,
+  { name, email, password }: NewCustomer,
+  claim: Claim,
+): Promise<Credential | null> {
+  const passwordHash = await hashPassword(password, claim);
   const shownName = name === '' ? (email.split('@')[0] ?? email) : name;
   return await sql.begin(async (transaction) => {
     const user = await insertUser(transaction, {
@@ -20,9 +25,9 @@ export async function signUpCustomer(sql: SQL, { name, email, password }: NewCus
       isOperator: false,
       isEmailVerified: false,
     });
-    if (user === null) return false;
+    if (user === null) return null;
     const account = await insertAccount(transaction, shownName, 0n);
     await insertMembership(transaction, user.id, account.id, 'owner');
-    return true;
+    return { userId: user.id, passwordHash };
   });
 }

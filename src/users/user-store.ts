@@ -1,6 +1,6 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { newId } from '../lib/ids.ts';
-import { hashPassword } from './password.ts';
+import { hashPassword, ownClaim } from './password.ts';
 
 export type Role = 'owner' | 'member';
 
@@ -18,7 +18,7 @@ export type CreatedUser = Readonly<{ id: string; email: string }>;
 
 /** Null when the address is taken already. The account must exist. */
 export async function createUser(sql: SQL, user: NewUser): Promise<CreatedUser | null> {
-  const passwordHash = user.password === null ? null : await hashPassword(user.password);
+  const passwordHash = user.password === null ? null : await hashPassword(user.password, ownClaim);
   return await sql.begin(async (transaction) => {
     const created = await insertUser(transaction, {
       email: user.email,
@@ -82,6 +82,37 @@ export async function findPasswordHash(sql: SQL, userId: string): Promise<string
     select password from user_credentials
     where user_id = ${userId} and provider_id = 'credential' and provider_account_id = ${userId}::text`;
   return row?.password ?? null;
+}
+
+/** Waits for whoever is changing the password at this moment, and says what came of it. */
+export async function isPasswordHash(sql: SQL, userId: string, passwordHash: string): Promise<boolean> {
+  const found = await sql`
+    select 1 from user_credentials
+    where user_id = ${userId} and provider_id = 'credential' and provider_account_id = ${userId}::text
+      and password = ${passwordHash}
+    for share`;
+  return found.length > 0;
+}
+
+/** Of all who change the same users at once, one goes first; always in the same order, so that nobody waits in a circle. */
+export async function lockUsers(
+  transaction: TransactionSQL,
+  firstId: string,
+  secondId: string = firstId,
+): Promise<void> {
+  await transaction`
+    select 1 from users where id in (${firstId}, ${secondId}) order by id for no key update`;
+}
+
+export type Credential = Readonly<{ userId: string; passwordHash: string }>;
+
+/** Null also for someone who has not chosen a password yet. */
+export async function findCredential(sql: SQL, email: string): Promise<Credential | null> {
+  const [row] = await sql<{ user_id: string; password: string }[]>`
+    select user_id, password from users join user_credentials on user_id = users.id
+    where email = ${email.toLowerCase()} and provider_id = 'credential'
+      and provider_account_id = user_id::text and password is not null`;
+  return row ? { userId: row.user_id, passwordHash: row.password } : null;
 }
 
 export async function findUserByEmail(sql: SQL, email: string): Promise<CreatedUser | null> {

@@ -6,7 +6,7 @@ import { answerAsStream } from '../../src/chat/stream.ts';
 import { AbandonedStreams } from '../../src/inference/abandoned-streams.ts';
 import { OpenGeneration, openAttempt } from '../../src/inference/generation.ts';
 import type { Settlement } from '../../src/ledger/operations.ts';
-import { newId, newRequestId } from '../../src/lib/ids.ts';
+import { newId, requestIdFromUuid } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { Line } from '../../src/providers/line.ts';
 import { openai } from '../../src/providers/openai.ts';
@@ -69,7 +69,7 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
         logged += line;
       });
       const run: ChatRun = {
-        requestId: newRequestId(),
+        requestId: requestIdFromUuid(newId()),
         chat: { model: 'm', stream: true, includeUsage: false, call },
         price: {
           billingType: 'token',

@@ -4,13 +4,7 @@ import type { LedgerEntry, Statement } from '../../src/console/contract.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import { moneyFromDatabase } from '../../src/lib/money.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
-import {
-  type ConsoleFixture,
-  everyone,
-  forMembers,
-  openConsoleFixture,
-  outcomeFor,
-} from '../support/console-fixture.ts';
+import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
 import { tollgate } from '../support/gateway.ts';
 
 let fixture: ConsoleFixture;
@@ -50,17 +44,6 @@ async function errorOf(response: Response): Promise<[number, string, string | un
 }
 
 describe('who may', () => {
-  test.each([...everyone])('the statement as %s', async (person) => {
-    expect(await outcomeFor(fixture.people[person], 'GET', path)).toBe(forMembers[person]);
-  });
-
-  test('from another origin: refused, whoever is signed in', async () => {
-    for (const headers of [{ origin: 'https://elsewhere.example' }, { 'sec-fetch-site': 'cross-site' }]) {
-      const response = await fixture.people.owner.send('GET', path, undefined, headers);
-      expect((await errorOf(response)).slice(0, 2)).toEqual([403, 'invalid_origin']);
-    }
-  });
-
   test('nobody sees the entries of another account', async () => {
     const theirs = `/api/console/accounts/${fixture.strangersAccount}/ledger`;
     expect(await outcomeFor(fixture.people.owner, 'GET', theirs)).toBe('account_not_found');

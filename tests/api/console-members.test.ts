@@ -5,9 +5,6 @@ import { newId } from '../../src/lib/ids.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import {
   type ConsoleFixture,
-  everyone,
-  forMembers,
-  forOwners,
   openConsoleFixture,
   outcomeFor,
   type Visitor,
@@ -57,35 +54,13 @@ async function errorOf(response: Response): Promise<[number, string, string | un
 }
 
 type Route = readonly [method: string, path: (user: string) => string, body?: unknown];
-const routes: Record<'list' | 'change' | 'remove', Route> = {
-  list: ['GET', () => membersPath],
+const routes: Record<'change' | 'remove', Route> = {
   change: ['PATCH', (user) => `${membersPath}/${user}`, { role: 'owner' }],
   remove: ['DELETE', (user) => `${membersPath}/${user}`],
 };
-const routeNames = Object.keys(routes) as (keyof typeof routes)[];
 const asBefore: Record<string, Role> = { owner: 'owner', member: 'member' };
 
 describe('who may', () => {
-  const rows = routeNames.flatMap((name) => everyone.map((person) => [name, person] as const));
-
-  test.each(rows)('%s as %s', async (name, person) => {
-    const [method, path, body] = routes[name];
-    const expected = name === 'list' ? forMembers : forOwners;
-    const outcome = await outcomeFor(fixture.people[person], method, path(ids.member), body);
-    expect(outcome).toBe(expected[person]);
-    if (name === 'list' || outcome !== null) expect(await roles()).toEqual(asBefore);
-    else expect(await roles()).not.toEqual(asBefore);
-  });
-
-  test.each(routeNames)('%s from another origin: refused, whoever is signed in', async (name) => {
-    const [method, path, body] = routes[name];
-    const response = await owner.send(method, path(ids.member), body, {
-      origin: 'https://elsewhere.example',
-    });
-    expect((await errorOf(response)).slice(0, 2)).toEqual([403, 'invalid_origin']);
-    expect(await roles()).toEqual(asBefore);
-  });
-
   test.each(['change', 'remove'] as const)('%s someone of another account: not found', async (name) => {
     const [method, path, body] = routes[name];
     expect(await outcomeFor(owner, method, path(ids.stranger), body)).toBe('user_not_found');

@@ -1,6 +1,7 @@
 /** What operators see of the gateway itself: providers, the catalogue, the nodes, the ledger, any request. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { auditAs } from '../../src/console/operator/ledger/audit-queries.ts';
 import type {
   Audit,
   CatalogStatus,
@@ -8,6 +9,7 @@ import type {
   OperatorGeneration,
   Providers,
 } from '../../src/console/operator-contract.ts';
+import type { ApiError } from '../../src/errors.ts';
 import { type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
 import {
   type ConsoleFixture,
@@ -311,7 +313,7 @@ test('the audit tells whether the ledger holds, and what it comes to', async () 
   await sql`update accounts set balance = balance - 1 where id = ${fixture.account}`;
 });
 
-test('one audit at a time', async () => {
+test('one audit at a time, on all nodes together', async () => {
   const { sql } = fixture.database;
   const inTheWay = await sql.reserve();
   await inTheWay`begin`;
@@ -323,6 +325,9 @@ test('one audit at a time', async () => {
   const second = await operator.send('POST', `${root}/ledger-audit`, {});
   const { error } = (await second.json()) as ErrorBody;
   expect([second.status, error.code]).toEqual([429, 'too_many_attempts']);
+  // Another node asks the same database, and hears the same.
+  const [{ id }] = await sql<[{ id: string }]>`select id from users where email = 'operator@example.com'`;
+  expect(await auditAs(sql, id).catch((thrown: ApiError) => thrown.code)).toBe('too_many_attempts');
   await inTheWay`rollback`;
   await inTheWay.release();
   expect((await first).holds).toBe(true);

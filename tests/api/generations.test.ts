@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { newRequestId } from '../../src/lib/ids.ts';
+import { newId, requestIdFromUuid } from '../../src/lib/ids.ts';
 import { type ChatFixture, type GenerationBody, openChatFixture } from '../support/chat-fixture.ts';
 import { tollgateJson } from '../support/gateway.ts';
 
@@ -149,7 +149,7 @@ describe('404', () => {
     );
     const stranger = await fixture.customer('1');
     const answers = await Promise.all([
-      lookUp(newRequestId()),
+      lookUp(requestIdFromUuid(newId())),
       lookUp('req_nonsense'),
       lookUp(made.replace('req_', '')),
       lookUp(made, sibling.key),
@@ -166,7 +166,7 @@ describe('404', () => {
 
 describe('other answers', () => {
   test('400 for a query parameter, 401 without a key, 404 for the wrong method', async () => {
-    const id = newRequestId();
+    const id = requestIdFromUuid(newId());
     expect((await lookUp(`${id}?x=1`)).status).toBe(400);
     expect((await lookUp(id, 'nothing')).status).toBe(401);
     expect((await fetch(`${fixture.gateway.origin}/v1/generations/${id}`, { method: 'DELETE' })).status).toBe(
@@ -176,7 +176,7 @@ describe('other answers', () => {
 
   test('500 generation_lookup_failed when the table is away', async () => {
     await fixture.database.sql`alter table generations rename to generations_away`;
-    const response = await lookUp(newRequestId());
+    const response = await lookUp(requestIdFromUuid(newId()));
     await fixture.database.sql`alter table generations_away rename to generations`;
     expect([response.status, await response.json()]).toMatchObject([
       500,

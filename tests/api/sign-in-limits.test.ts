@@ -2,9 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deriveKeys } from '../../src/lib/derived-keys.ts';
 import { type Attempts, type Limit, openAttempts } from '../../src/sessions/attempts.ts';
-import { createAuth } from '../../src/sessions/auth.ts';
 import { createResetToken } from '../../src/sessions/reset-link.ts';
-import { guessLimits, networkLimit, resetRequestLimits, signUpLimits } from '../../src/sign-in/limits.ts';
+import { guessLimits, networkLimits, resetRequestLimits, signUpLimits } from '../../src/sign-in/limits.ts';
 import {
   type Browser,
   codeOf,
@@ -39,6 +38,15 @@ async function times<Result>(count: number, run: (index: number) => Promise<Resu
 
 /** Uses a limit up without the work that it guards. */
 const exhaust = (limit: Limit, count = limit.most) => times(count, () => attempts.take([limit]));
+
+const alone = (network: string) => ({ network, sites: [] });
+
+/** The limit of this name, for the widest network that it counts. */
+function limitOf(limits: readonly Limit[], scope: string): Limit {
+  const limit = limits.findLast((candidate) => candidate.scope === scope);
+  if (limit === undefined) throw new Error(`Nothing limits ${scope}.`);
+  return limit;
+}
 
 const guesses = (count: number) => Array.from({ length: count }, () => 'invalid_credentials');
 
@@ -168,7 +176,7 @@ describe('a network', () => {
 
   test('has 30 tries in 15 minutes, whatever they are', async () => {
     const browser = fixture.browser('198.51.100.30');
-    await exhaust(networkLimit('198.51.100.30/32'), 29);
+    await exhaust(limitOf(networkLimits(alone('198.51.100.30/32'), false), 'network'), 29);
     const send = async (path: string, body: object) => await codeOf(await browser.send('POST', path, body));
     const link = { token: 'x'.repeat(43), newPassword: 'another horse' };
     expect(await send('/api/auth/reset-password', link)).toBe('invalid_reset_token');
@@ -181,6 +189,42 @@ describe('a network', () => {
       'too_many_attempts',
     );
     expect(await fixture.database.sql`select 1 from users where email = 'new@example.com'`).toHaveLength(0);
+  });
+});
+
+describe('a wider IPv6 network', () => {
+  const client = {
+    network: '2001:db8:77:101::/64',
+    sites: ['2001:db8:77:100::/56', '2001:db8:77::/48'],
+  };
+  const [, narrow, wide] = networkLimits(client, false) as [Limit, Limit, Limit];
+
+  test('has more tries than a network in it, but not as many as all of those, except where the user is known', async () => {
+    expect([narrow.subject, narrow.most, wide.subject, wide.most]).toEqual([
+      '2001:db8:77:100::/56',
+      60,
+      '2001:db8:77::/48',
+      120,
+    ]);
+    await fixture.addUser('known@example.com');
+    const home = fixture.browser('2001:db8:77:1ff::1');
+    expect(await tryPassword(home, 'known@example.com', password)).toBe(200);
+    await exhaust(narrow, 59);
+    const neighbour = fixture.browser('2001:db8:77:1fe::1');
+    expect(await tryPassword(neighbour, 'known@example.com', password)).toBe('too_many_attempts');
+    expect(await tryPassword(home, 'known@example.com', password)).toBe(200);
+    const further = fixture.browser('2001:db8:77:2ff::1');
+    expect(await tryPassword(further, 'known@example.com', password)).toBe(200);
+    await exhaust(wide, 118);
+    const furthest = fixture.browser('2001:db8:77:3ff::1');
+    expect(await tryPassword(furthest, 'known@example.com', password)).toBe('too_many_attempts');
+    expect(await tryPassword(further, 'known@example.com', password)).toBe(200);
+    expect(await tryPassword(fixture.browser('2001:db8:78::1'), 'known@example.com', password)).toBe(200);
+  });
+
+  test('has 40 sign-ups an hour', async () => {
+    const limit = limitOf(signUpLimits('', client), 'sign-up-network');
+    expect([limit.subject, limit.most]).toEqual(['2001:db8:77::/48', 40]);
   });
 });
 
@@ -197,8 +241,7 @@ describe('one address from everywhere', () => {
     expect(await tryPassword(abroad, 'ida@example.com', password)).toBe('too_many_attempts');
     expect(await tryPassword(home, 'ida@example.com', password)).toBe(200);
 
-    const auth = createAuth(fixture.database.sql, { secret: crypto.randomUUID(), publicUrl: null });
-    const { token } = await createResetToken(auth, id);
+    const { token } = await createResetToken(fixture.database.sql, id);
     await abroad.send('POST', '/api/auth/reset-password', { token, newPassword: 'another horse' });
     expect(await tryPassword(abroad, 'ida@example.com', 'another horse')).toBe(200);
   });
@@ -219,7 +262,7 @@ describe('mails and new accounts', () => {
     for (const email of ['kim@example.com', 'not-there@example.com']) {
       const ask = async () =>
         await codeOf(await fixture.browser().send('POST', '/api/auth/request-password-reset', { email }));
-      await exhaust(resetRequestLimits(email, '')[1] as Limit, 4);
+      await exhaust(limitOf(resetRequestLimits(email, alone('')), 'reset-email'), 4);
       expect(await times(2, ask)).toEqual([200, 'too_many_attempts']);
     }
   });
@@ -229,11 +272,66 @@ describe('mails and new accounts', () => {
       await codeOf(
         await fixture.browser(address).send('POST', '/api/auth/sign-up/email', { name: '', email, password }),
       );
-    await exhaust(signUpLimits('', '198.51.100.60/32')[1] as Limit, 9);
+    await exhaust(limitOf(signUpLimits('', alone('198.51.100.60/32')), 'sign-up-network'), 9);
     expect(await signUp('198.51.100.60', 'lea@example.com')).toBe(200);
     expect(await signUp('198.51.100.60', 'max@example.com')).toBe('too_many_attempts');
-    await exhaust(signUpLimits('lea@example.com', '')[2] as Limit, 4);
+    await exhaust(limitOf(signUpLimits('lea@example.com', alone('')), 'sign-up-email'), 4);
     expect(await signUp('198.51.100.61', 'lea@example.com')).toBe('too_many_attempts');
+  });
+});
+
+/** Passwords of nobody. `isFull` resolves when one is refused: by then as many wait as may. */
+function flood(count: number, addressOf: (index: number) => string | undefined) {
+  const crowd = crypto.randomUUID();
+  const { promise: isFull, resolve } = Promise.withResolvers<void>();
+  const answers = Array.from({ length: count }, async (_, index) => {
+    const code = await tryPassword(fixture.browser(addressOf(index)), `${index}-${crowd}@example.com`);
+    if (code === 'too_many_attempts') resolve();
+    return code;
+  });
+  const outcomes = Promise.all(answers);
+  return { isFull: Promise.race([isFull, outcomes]), outcomes };
+}
+
+describe('while more is tried than can be checked', () => {
+  test('a /48 does not take every place: others get their turn', async () => {
+    await fixture.addUser('honest@example.com');
+    const { isFull, outcomes } = flood(40, (index) => `2001:db8:aaaa:${index.toString(16)}::1`);
+    await isFull;
+    expect(await tryPassword(fixture.browser(), 'honest@example.com', password)).toBe(200);
+    expect(await outcomes).toContain('too_many_attempts');
+  });
+
+  test('there are places for those who have come from there before', async () => {
+    await fixture.addUser('regular@example.com');
+    const home = fixture.browser();
+    expect(await tryPassword(home, 'regular@example.com', password)).toBe(200);
+    const { isFull, outcomes } = flood(60, () => undefined);
+    await isFull;
+    expect(await tryPassword(home, 'regular@example.com', password)).toBe(200);
+    expect(await outcomes).toContain('too_many_attempts');
+  });
+
+  test('whoever is refused has not signed up, nor changed a password', async () => {
+    await fixture.addUser('changing@example.com');
+    const changing = await fixture.signedIn('changing@example.com');
+    const newcomers = Array.from({ length: 4 }, (_, index) => `newcomer-${index}@example.com`);
+    const signingUp = newcomers.map(async (email) => {
+      const body = { name: '', email, password };
+      return await codeOf(await fixture.browser().send('POST', '/api/auth/sign-up/email', body));
+    });
+    const change = { currentPassword: password, newPassword: 'another horse' };
+    const changed = changing.send('POST', '/api/auth/change-password', change).then(codeOf);
+    const { outcomes } = flood(60, () => undefined);
+    const isThere = async (email: string) =>
+      (await fixture.database.sql`select 1 from users where email = ${email}`).length > 0;
+    const answers = await Promise.all(signingUp);
+    expect(answers).toContain(200);
+    expect(await Promise.all(newcomers.map(isThere))).toEqual(answers.map((code) => code === 200));
+    const isChanged = (await changed) === 200;
+    expect(await outcomes).toContain('too_many_attempts');
+    const secret = isChanged ? 'another horse' : password;
+    expect(await tryPassword(fixture.browser(), 'changing@example.com', secret)).toBe(200);
   });
 });
 

@@ -65,6 +65,7 @@ describe('403 invalid_origin', () => {
       expect([origin, response.status, await codeOf(response)]).toEqual([origin, 403, 'invalid_origin']);
       expect(response.headers.getSetCookie()).toEqual([]);
       expect(response.headers.get('cache-control')).toBe('no-store');
+      expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     }
     expect((await browser.send('GET', '/api/console/me')).status).toBe(200);
   });
@@ -81,7 +82,8 @@ describe('403 invalid_origin', () => {
         expect(
           await codeOf(await browser.send('GET', path, undefined, headers as Record<string, string>)),
         ).toBe('invalid_origin');
-      expect((await browser.send('GET', path)).status).toBe(200);
+      const answer = await browser.send('GET', path);
+      expect([answer.status, answer.headers.get('x-content-type-options')]).toEqual([200, 'nosniff']);
     },
   );
 
@@ -158,7 +160,7 @@ describe('400', () => {
 
   test.each([
     ['sign-in/email', 'email', [...emails, ...texts]],
-    ['sign-in/email', 'password', [...texts, 'x'.repeat(129)]],
+    ['sign-in/email', 'password', [...texts, '', 'x'.repeat(129)]],
     ['sign-up/email', 'name', [...texts, 'x'.repeat(101), 'a\nb', 'a\u001b[31mb', 'a\u0000b']],
     ['sign-up/email', 'email', [...emails, ...texts, 'ann@example.com\r\nBcc: eve@example.com']],
     ['sign-up/email', 'password', [...texts, '', 'short12', 'x'.repeat(129), 'nul\u0000password']],
@@ -185,6 +187,17 @@ describe('400', () => {
       error: { code: 'missing_required_parameter', param: field },
     });
   });
+});
+
+test('what the console refuses is told to be nothing but JSON, too', async () => {
+  for (const path of ['me', 'operator/users', 'accounts/x/keys']) {
+    const response = await fixture.browser().send('GET', `/api/console/${path}`);
+    expect([path, response.status, response.headers.get('x-content-type-options')]).toEqual([
+      path,
+      401,
+      'nosniff',
+    ]);
+  }
 });
 
 test('nothing else of better-auth is reachable', async () => {

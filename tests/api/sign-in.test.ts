@@ -1,6 +1,5 @@
 /** /api/auth from the first sign-up to the last sign-out, on two gateways that share a database. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createAuth } from '../../src/sessions/auth.ts';
 import { createResetToken } from '../../src/sessions/reset-link.ts';
 import { dumpOf } from '../support/chat-fixture.ts';
 import { startGateway, tollgateJson } from '../support/gateway.ts';
@@ -49,8 +48,7 @@ const tokenIn = async (to: string) => {
   return { mail, token };
 };
 const newLink = async (userId: string) => {
-  const auth = createAuth(fixture.database.sql, { secret: crypto.randomUUID(), publicUrl: null });
-  const { token } = await createResetToken(auth, userId);
+  const { token } = await createResetToken(fixture.database.sql, userId);
   secrets.add(token);
   return token;
 };
@@ -217,7 +215,6 @@ describe('signing in', () => {
         ['carol@example.com', 'wrong password'],
         ['nobody@example.com', password],
         ['invited@example.com', password],
-        ['carol@example.com', ''],
       ].map(async ([email = '', secret]) => {
         const response = await signIn(fixture.browser(), email, secret);
         expect(response.headers.getSetCookie()).toEqual([]);

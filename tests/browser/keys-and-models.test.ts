@@ -1,43 +1,19 @@
 /** The pages Keys and Models, as an owner and as a member walk through them. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Browser, Page } from 'playwright-core';
-import {
-  desktop,
-  desktopAtNight,
-  expectNoComplaints,
-  type Look,
-  openBrowser,
-  openPage,
-  overflowOf,
-  phone,
-  seriousViolations,
-  takePicture,
-  type Watched,
-} from '../support/browser.ts';
-import { type ConsoleFixture, openConsoleFixture, type Person } from '../support/console-fixture.ts';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import type { Key, NewKey } from '../../src/console/contract.ts';
+import { checkLooks, expectNoComplaints, phone } from '../support/browser.ts';
+import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 
-let fixture: ConsoleFixture;
-let browser: Browser;
+let fixture: DashboardFixture;
 
 beforeAll(async () => {
-  [fixture, browser] = await Promise.all([openConsoleFixture(), openBrowser()]);
+  fixture = await openDashboardFixture();
 }, 60_000);
 
 afterAll(async () => {
-  await browser?.close();
   await fixture?.close();
 }, 30_000);
-
-async function enter(person: Person, path: string, look: Look = desktop): Promise<Watched> {
-  const watched = await openPage(browser, fixture.gateway.origin, look);
-  const cookies = fixture.people[person].cookie.split('; ').map((pair) => {
-    const at = pair.indexOf('=');
-    return { name: pair.slice(0, at), value: pair.slice(at + 1), url: fixture.gateway.origin };
-  });
-  await watched.page.context().addCookies(cookies);
-  await watched.page.goto(path);
-  return watched;
-}
 
 /** What the API answers to a short chat with this key: its error code, or null. */
 async function chatWith(key: string, model: string): Promise<string | null> {
@@ -79,7 +55,7 @@ async function takeSecret(page: Page): Promise<string> {
 }
 
 test('an owner makes, changes, replaces and revokes a key, and the API agrees', async () => {
-  const watched = await enter('owner', '/keys');
+  const watched = await fixture.enter('owner', '/keys');
   const { page } = watched;
   await page.getByRole('button', { name: 'Create a key' }).click();
   await page.getByRole('button', { name: 'Create the key' }).click();
@@ -136,7 +112,7 @@ test('an owner makes, changes, replaces and revokes a key, and the API agrees', 
 }, 60_000);
 
 test('a replaced key stays in force until it ends', async () => {
-  const watched = await enter('owner', '/keys');
+  const watched = await fixture.enter('owner', '/keys');
   const { page } = watched;
   await page.getByRole('button', { name: 'Create a key' }).click();
   await page.getByLabel('Name', { exact: true }).fill('Mobile app');
@@ -159,7 +135,7 @@ test('a replaced key stays in force until it ends', async () => {
 }, 60_000);
 
 test('a member sees the keys, and whom to ask', async () => {
-  const watched = await enter('member', '/keys');
+  const watched = await fixture.enter('member', '/keys');
   const { page } = watched;
   await page.getByText('ask owner@example.com').waitFor();
   await page.getByRole('cell', { name: 'Active' }).first().waitFor();
@@ -169,7 +145,7 @@ test('a member sees the keys, and whom to ask', async () => {
 }, 30_000);
 
 test('what cannot be loaded says so, with a way to try again', async () => {
-  const watched = await enter('owner', '/models');
+  const watched = await fixture.enter('owner', '/models');
   const { page } = watched;
   await page.route('**/keys', (route) =>
     route.fulfill({
@@ -188,7 +164,7 @@ test('what cannot be loaded says so, with a way to try again', async () => {
 }, 30_000);
 
 test('models are found, calculated and tried', async () => {
-  const watched = await enter('owner', '/models?workload=chat');
+  const watched = await fixture.enter('owner', '/models?workload=chat');
   const { page } = watched;
   await page.getByRole('heading', { name: 'tiered' }).waitFor();
   expect(await page.getByRole('heading', { name: 'picture' }).count()).toBe(0);
@@ -227,31 +203,78 @@ test('models are found, calculated and tried', async () => {
   await watched.close();
 }, 60_000);
 
-describe.each([
-  ['light', desktop],
-  ['dark', desktopAtNight],
-  ['phone', phone],
-] as const)('in %s', (name, look) => {
-  test('the pages can be used by everyone', async () => {
-    const watched = await enter('owner', '/keys', look);
-    const { page } = watched;
-    const check = async (what: string) => {
-      expect(await seriousViolations(page)).toEqual([]);
-      expect(await overflowOf(page)).toBe(0);
-      await takePicture(page, `${what}-${name}`);
-    };
-    await page.getByText('Active').first().waitFor();
-    await check('keys');
-    await page.getByRole('button', { name: 'Create a key' }).click();
-    await page.getByText('Only these').click();
-    await page.getByLabel('full').check();
-    await check('keys-create');
-    await page.goto('/models');
-    await page.getByRole('heading', { name: 'tiered' }).waitFor();
-    await check('models');
-    await page.getByRole('button', { name: 'Calculate the cost of full' }).click();
-    await check('models-calculate');
-    expectNoComplaints(watched);
-    await watched.close();
-  }, 60_000);
-});
+test('a key that has expired can be given another name', async () => {
+  const made = await fixture.people.owner.send('POST', `/api/console/accounts/${fixture.account}/keys`, {
+    name: 'Old jobs',
+  });
+  const { key } = (await made.json()) as NewKey;
+  await fixture.database.sql`update api_keys set expires_at = now() - interval '1 day' where id = ${key.id}`;
+  const watched = await fixture.enter('owner', '/keys');
+  const { page } = watched;
+  await rowOf(page, 'Old jobs').getByText('Expired').waitFor();
+  await act(page, 'Old jobs', 'Change');
+  await page.getByLabel('Name', { exact: true }).fill('Retired jobs');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await rowOf(page, 'Retired jobs').getByText('Expired').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
+test('what is held counts against a limit and is told apart from what is spent', async () => {
+  const watched = await fixture.enter('owner', '/models');
+  const { page } = watched;
+  await page.route('**/keys', async (route) => {
+    const response = await route.fetch();
+    const { data } = (await response.json()) as { data: Key[] };
+    const amounts = { monthly_limit: '10', month_spent: '6', held: '3' };
+    await route.fulfill({ response, json: { data: data.map((key) => ({ ...key, ...amounts })) } });
+  });
+  await page.getByRole('link', { name: 'Keys', exact: true }).click();
+  const row = page.getByRole('row').nth(1);
+  await row.getByText('and $3.00 held').waitFor();
+  await row.getByText('90 %').waitFor();
+  await row.getByText('$6.00 of $10.00').waitFor();
+  expect(await row.getByRole('meter').getAttribute('aria-valuenow')).toBe('90');
+  await checkLooks(page, 'keys-near-limit');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
+test('a phone lays rows out as blocks, and they are still read as a table, each name once', async () => {
+  const watched = await fixture.enter('owner', '/keys', { look: phone });
+  const { page } = watched;
+  await page.getByText('Active').first().waitFor();
+  // This browser reads it as a table in any case. Others do where the roles are said.
+  expect(
+    await page.locator('table:not([role]), table :is(thead, tbody, tr, th, td):not([role])').count(),
+  ).toBe(0);
+  const devtools = await page.context().newCDPSession(page);
+  const { nodes } = await devtools.send('Accessibility.getFullAXTree');
+  const shown = nodes.filter(({ ignored }) => !ignored);
+  const named = (role: string) =>
+    shown.filter((node) => node.role?.value === role).map(({ name }) => String(name?.value));
+  expect(named('table')).toEqual(['Keys of this account']);
+  const headers = ['Name', 'State', 'Per minute', 'Spent this month', 'Last use', 'Expires', 'Actions'];
+  expect(named('columnheader')).toEqual(headers);
+  const rowCount = await page.locator('tbody tr').count();
+  expect(named('row')).toHaveLength(rowCount + 1);
+  expect(named('cell')).toHaveLength(rowCount * headers.length);
+  expect(named('StaticText').filter((text) => text === 'Spent this month')).toHaveLength(1);
+  await watched.close();
+}, 30_000);
+
+test('the dialogs can be used by everyone', async () => {
+  const watched = await fixture.enter('owner', '/keys');
+  const { page } = watched;
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByText('Only these').click();
+  await page.getByLabel('full').check();
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByText('Give the key a name.').waitFor();
+  await checkLooks(page, 'keys-create');
+  await page.goto('/models');
+  await page.getByRole('button', { name: 'Calculate the cost of full' }).click();
+  await checkLooks(page, 'models-calculate');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);

@@ -1,37 +1,16 @@
 /** The operator's pages and the team page, as a person walks through them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import type { Audit, CatalogStatus, Providers } from '../../src/console/operator-contract.ts';
-import {
-  desktop,
-  desktopAtNight,
-  expectNoComplaints,
-  openBrowser,
-  openPage,
-  overflowOf,
-  phone,
-  seriousViolations,
-  takePicture,
-  type Watched,
-} from '../support/browser.ts';
-import { type ConsoleFixture, openConsoleFixture, signIn, visitor } from '../support/console-fixture.ts';
+import { checkLooks, expectNoComplaints, takePicture, type Watched } from '../support/browser.ts';
+import { signIn, visitor } from '../support/console-fixture.ts';
+import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 
-let fixture: ConsoleFixture;
-let browser: Browser;
+let fixture: DashboardFixture;
 let operator: Watched;
 /** A request that failed. */
 let failedId: string;
-
-async function openAs(cookie: string): Promise<Watched> {
-  const watched = await openPage(browser, fixture.gateway.origin);
-  const cookies = cookie.split('; ').map((pair) => {
-    const [name = '', ...value] = pair.split('=');
-    return { name, value: value.join('='), url: fixture.gateway.origin };
-  });
-  await watched.page.context().addCookies(cookies);
-  return watched;
-}
 
 async function ask<Answer>(method: 'GET' | 'POST', path: string): Promise<Answer> {
   const response = await fixture.people.operator.send(method, path, method === 'GET' ? undefined : {});
@@ -51,7 +30,7 @@ async function choose(page: Page, subject: string, item: string): Promise<void> 
 }
 
 beforeAll(async () => {
-  [fixture, browser] = await Promise.all([openConsoleFixture(), openBrowser()]);
+  fixture = await openDashboardFixture();
   await fixture.database.sql`update accounts set name = 'Northwind' where id = ${fixture.account}`;
   const response = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
@@ -64,11 +43,10 @@ beforeAll(async () => {
     const { failures } = await ask<Providers>('GET', '/api/console/operator/providers');
     return failures.some(({ request_id: id }) => id === failedId);
   });
-  operator = await openAs(fixture.people.operator.cookie);
+  operator = await fixture.enter('operator', '/operator');
 }, 60_000);
 
 afterAll(async () => {
-  await browser?.close();
   await fixture?.close();
 }, 30_000);
 
@@ -116,7 +94,7 @@ describe('accounts', () => {
     await page.getByLabel('Amount in USD').fill('2.5');
     await page.getByLabel('Memo').fill('Invoice 7');
     await page.getByRole('definition').filter({ hasText: '$12.50' }).waitFor();
-    await takePicture(page, 'operator-credit');
+    await checkLooks(page, 'operator-credit');
     await page.getByRole('button', { name: 'Add the credit' }).click();
     await page.getByText('The gateway cannot be reached.').waitFor();
     await page.getByRole('button', { name: 'Add the credit' }).click();
@@ -157,7 +135,7 @@ describe('users', () => {
     await page.getByRole('radio', { name: 'Blue Harbour' }).check();
     await page.getByLabel('Search accounts by name or ID').press('Enter');
     await page.getByLabel('Role').selectOption('member');
-    await takePicture(page, 'operator-create-user');
+    await checkLooks(page, 'operator-create-user');
     await page.getByRole('button', { name: 'Create the user' }).click();
     const link = new URL(await page.getByTestId('password-link').innerText());
     expect(link.origin).toBe(fixture.gateway.origin);
@@ -204,6 +182,32 @@ describe('users', () => {
     await choose(page, 'grace@example.com', 'Remove as operator');
     await page.getByRole('button', { name: 'Remove as operator' }).click();
     await rowOf(page, 'grace@example.com').getByText('Operator').waitFor({ state: 'detached' });
+  });
+
+  test('whose address is not verified are marked, and get rights only after a warning', async () => {
+    const { page } = operator;
+    await fixture.database.sql`update users set email_verified = false where email = 'grace@example.com'`;
+    await page.goto('/operator/users?search=grace');
+    const row = rowOf(page, 'grace@example.com');
+    await row.getByText('Not verified').waitFor();
+    await choose(page, 'grace@example.com', 'Add to an account');
+    await page.getByText('This address is not verified').waitFor();
+    await page.getByRole('radio', { name: 'Northwind' }).check();
+    await page.getByLabel('Role').selectOption('owner');
+    await takePicture(page, 'operator-unverified');
+    await page.getByRole('button', { name: 'Add anyway' }).click();
+    await row.getByText('owner').waitFor();
+    await choose(page, 'grace@example.com', 'Make an operator');
+    await page.getByText('This address is not verified').waitFor();
+    await page.getByRole('button', { name: 'Make an operator anyway' }).click();
+    await row.getByText('Operator').waitFor();
+    await fixture.database.sql`
+      update users set email_verified = true, is_operator = false where email = 'grace@example.com'`;
+    await fixture.database.sql`
+      update memberships set role = 'member' from users where users.id = user_id and email = 'grace@example.com'`;
+    await page.goto('/operator/users?search=grace');
+    await row.waitFor();
+    expect(await row.getByText('Not verified').count()).toBe(0);
   });
 
   test('are signed out everywhere', async () => {
@@ -270,8 +274,7 @@ describe('the catalogue', () => {
       await page.goto('/operator/catalog');
       await page.getByText('The file as it is now was not loaded').waitFor();
       await page.getByLabel('the error', { exact: true }).getByText('not_a_field').waitFor();
-      await takePicture(page, 'operator-catalog-error');
-      expect(await seriousViolations(page)).toEqual([]);
+      await checkLooks(page, 'operator-catalog-error');
     } finally {
       writeFileSync(file, text);
     }
@@ -317,8 +320,7 @@ test('the ledger is audited on demand, and says what operators did', async () =>
 
 describe('the team', () => {
   test('is seen by members, who cannot change it', async () => {
-    const member = await openAs(fixture.people.member.cookie);
-    await member.page.goto('/team');
+    const member = await fixture.enter('member', '/team');
     await rowOf(member.page, 'owner@example.com').waitFor();
     expect(await member.page.getByRole('button', { name: /^Actions for/ }).count()).toBe(0);
     expectNoComplaints(member);
@@ -326,9 +328,8 @@ describe('the team', () => {
   });
 
   test('is changed by owners, of whom one stays', async () => {
-    const owner = await openAs(fixture.people.owner.cookie);
+    const owner = await fixture.enter('owner', '/');
     const { page } = owner;
-    await page.goto('/');
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Team' }).click();
     await choose(page, 'owner@example.com', 'Leave the account');
     await page.getByRole('button', { name: 'Leave the account' }).click();
@@ -348,38 +349,20 @@ describe('the team', () => {
   });
 });
 
-/** Each page is loaded once, and looked at in every way. */
-async function checkLooks(page: Page, name: string): Promise<void> {
-  for (const look of [desktop, desktopAtNight]) {
-    await page.emulateMedia({ colorScheme: look.colorScheme });
-    await takePicture(page, `${name}-${look.colorScheme}`);
-    expect({ name, look, serious: await seriousViolations(page) }).toEqual({ name, look, serious: [] });
-  }
-  await page.emulateMedia({ colorScheme: phone.colorScheme });
-  await page.setViewportSize(phone);
-  await takePicture(page, `${name}-phone`);
-  expect({ name, overflow: await overflowOf(page) }).toEqual({ name, overflow: 0 });
-  await page.setViewportSize(desktop);
-}
-
 test.each([
-  ['accounts', 'Blue Harbour'],
-  ['users', 'grace@example.com'],
-  ['providers', '1 (100 %)'],
-  ['generations', 'answered with status 503'],
-  ['catalog', 'It is disabled.'],
-  ['nodes', 'This one'],
-  ['ledger', 'Added credit'],
-])('the page %s is accessible, light and dark, and fits on a phone', async (name, words) => {
+  ['providers', '/operator/providers', '1 (100 %)'],
+  ['generation', () => `/operator/generations/${failedId}`, 'answered with status 503'],
+  ['catalog', '/operator/catalog', 'It is disabled.'],
+  ['ledger', '/operator/ledger', 'Added credit'],
+] as const)('the filled page %s can be used by everyone', async (name, path, words) => {
   const { page } = operator;
-  await page.goto(`/operator/${name}${name === 'generations' ? `/${failedId}` : ''}`);
+  await page.goto(typeof path === 'string' ? path : path());
   await page.getByText(words).first().waitFor();
   await checkLooks(page, `operator-${name}`);
 });
 
 test('nobody else has these pages', async () => {
-  const owner = await openAs(fixture.people.owner.cookie);
-  await owner.page.goto('/operator/accounts');
+  const owner = await fixture.enter('owner', '/operator/accounts');
   await owner.page.getByRole('heading', { level: 1, name: 'Nothing is at this address' }).waitFor();
   expect(await owner.page.getByRole('link', { name: 'Ledger' }).count()).toBe(0);
   await owner.close();

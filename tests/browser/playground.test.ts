@@ -2,31 +2,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import type { GenerationDetail } from '../../src/console/contract.ts';
-import {
-  desktop,
-  desktopAtNight,
-  expectNoComplaints,
-  type Look,
-  openBrowser,
-  openPage,
-  overflowOf,
-  phone,
-  seriousViolations,
-  takePicture,
-  type Watched,
-} from '../support/browser.ts';
-import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
+import { checkLooks, expectNoComplaints } from '../support/browser.ts';
+import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
 
-let fixture: ConsoleFixture;
-let browser: Browser;
+let fixture: DashboardFixture;
 /** The same gateway once more, with a decision provider. */
 let deciding: Gateway;
 
 beforeAll(async () => {
-  [fixture, browser] = await Promise.all([openConsoleFixture(), openBrowser()]);
+  fixture = await openDashboardFixture();
   deciding = await startGateway({
     ...fixture.environment,
     DECISIONS_BASE_URL: `${fixture.sandbox.url}/v1`,
@@ -36,21 +23,11 @@ beforeAll(async () => {
 }, 60_000);
 
 afterAll(async () => {
-  await browser?.close();
   await deciding?.stop();
   await fixture?.close();
 }, 30_000);
 
-async function enter(path: string, look: Look = desktop, gateway = fixture.gateway): Promise<Watched> {
-  const watched = await openPage(browser, gateway.origin, look);
-  const cookies = fixture.people.owner.cookie.split('; ').map((pair) => {
-    const at = pair.indexOf('=');
-    return { name: pair.slice(0, at), value: pair.slice(at + 1), url: gateway.origin };
-  });
-  await watched.page.context().addCookies(cookies);
-  await watched.page.goto(path);
-  return watched;
-}
+const enter = (path: string, { origin } = fixture.gateway) => fixture.enter('owner', path, { origin });
 
 async function say(page: Page, text: string): Promise<void> {
   await page.getByLabel('Message', { exact: true }).fill(text);
@@ -130,6 +107,29 @@ test('an answer can be stopped, and what breaks off is told in plain words', asy
   await watched.close();
 }, 60_000);
 
+test('an answer whose connection breaks before its last event is not called whole, and is looked up', async () => {
+  const watched = await enter('/playground?model=full');
+  const { page } = watched;
+  await page.route('**/playground/chat', async (route) => {
+    const response = await route.fetch();
+    const text = await response.text();
+    expect(text).toContain('"finish_reason":"stop"');
+    await route.fulfill({ response, body: text.replace('data: [DONE]\n\n', '') });
+  });
+  await say(page, 'Hello [[say All of it.]]');
+  await page.getByText('The connection broke before the end of the answer.').waitFor();
+  await conversation(page).getByText('All of it.', { exact: true }).waitFor();
+  await conversation(page).getByText('Completed').waitFor();
+  await conversation(page).getByText('Cost').waitFor();
+  await checkLooks(page, 'playground-broken');
+  await page.unroute('**/playground/chat');
+  await say(page, 'And now? [[say Whole.]]');
+  await conversation(page).getByText('Whole.', { exact: true }).waitFor();
+  await page.getByText('The connection broke').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
 test('a tool call is shown, and its result sent back', async () => {
   const watched = await enter('/playground?model=full');
   const { page } = watched;
@@ -141,7 +141,7 @@ test('a tool call is shown, and its result sent back', async () => {
   await conversation(page).getByText('"city"').waitFor();
   await page.getByLabel('Result of get_weather').fill('{"temperature": 21}');
   await page.getByRole('button', { name: 'Send the result' }).click();
-  await conversation(page).getByText('{"temperature": 21}').waitFor();
+  await conversation(page).getByText('{"temperature": 21}', { exact: true }).waitFor();
   while (lastAsked().messages.at(-1)?.role !== 'tool') await Bun.sleep(20);
   expect(lastAsked().messages.at(-1)).toMatchObject({ content: '{"temperature": 21}' });
   expectNoComplaints(watched);
@@ -202,7 +202,7 @@ test('the code to copy does the same, and holds no key', async () => {
 
 describe('decisions', () => {
   test('are answered with probabilities, whatever the questions are called', async () => {
-    const watched = await enter('/decisions', desktop, deciding);
+    const watched = await enter('/decisions', deciding);
     const { page } = watched;
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByRole('heading', { name: 'urgency' }).waitFor();
@@ -239,8 +239,41 @@ describe('decisions', () => {
     await watched.close();
   }, 60_000);
 
+  test('are made about the state as it is written, to the last digit', async () => {
+    const watched = await enter('/decisions', deciding);
+    const { page } = watched;
+    const state = '{"id": 12345678901234567890, "rate": 1.10}';
+    await page.getByLabel('State as JSON').fill('{"id": 1, "a": {"b": 1, "b": 2}}');
+    await page.getByText('The name “b” stands twice in one object.').waitFor();
+    expect(await page.getByRole('button', { name: 'Run' }).isDisabled()).toBe(true);
+    await page.getByLabel('State as JSON').fill(state);
+    await page.getByRole('group', { name: 'How to write the questions' }).getByText('JSON').click();
+    const questions = '{ "a": {"type":"noul", "instructions":"\\u0041?"} }';
+    await page.getByLabel('Questions as JSON').fill(questions);
+    const sending = page.waitForRequest('**/api/decisions/run');
+    await page.getByRole('button', { name: 'Run' }).click();
+    const sent = (await sending).postData() ?? '';
+    expect(sent).toContain(`"state":${state}`);
+    expect(sent).toContain(`"questions":${questions}`);
+    await page.getByRole('heading', { name: 'a', exact: true }).waitFor();
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 30_000);
+
+  test('after the session has ended lead to the sign-in', async () => {
+    const watched = await enter('/decisions', deciding);
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Run' }).waitFor();
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.waitForURL('**/sign-in?next=*');
+    expect(new URL(page.url()).searchParams.get('next')).toBe('/decisions');
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 30_000);
+
   test('that fail say what to do, and can be cancelled', async () => {
-    const watched = await enter('/decisions', desktop, deciding);
+    const watched = await enter('/decisions', deciding);
     const { page } = watched;
     await page.getByLabel('Start from an example').selectOption('quality');
     const instructions = page.getByLabel('Instructions');
@@ -269,30 +302,20 @@ describe('decisions', () => {
   }, 30_000);
 });
 
-describe.each([
-  ['light', desktop],
-  ['dark', desktopAtNight],
-  ['phone', phone],
-] as const)('in %s', (name, look) => {
-  test('the pages can be used by everyone', async () => {
-    const watched = await enter('/playground?model=full', look, deciding);
-    const { page } = watched;
-    const check = async (what: string) => {
-      expect(await seriousViolations(page)).toEqual([]);
-      expect(await overflowOf(page)).toBe(0);
-      await takePicture(page, `${what}-${name}`);
-    };
-    await page.getByRole('button', { name: 'Insert an example' }).click();
-    await say(page, 'Weather? [[tool get_weather]]');
-    await page.getByLabel('Result of get_weather').waitFor();
-    await check('playground');
-    await page.getByText('As code').click();
-    await check('playground-code');
-    await page.goto('/decisions');
-    await page.getByRole('button', { name: 'Run' }).press('Enter');
-    await page.getByRole('heading', { name: 'urgency' }).waitFor();
-    await check('decisions');
-    expectNoComplaints(watched);
-    await watched.close();
-  }, 60_000);
-});
+test('a filled page can be used by everyone', async () => {
+  const watched = await enter('/playground?model=full', deciding);
+  const { page } = watched;
+  await page.getByRole('button', { name: 'Insert an example' }).click();
+  await say(page, 'Weather? [[tool get_weather]]');
+  await page.getByLabel('Result of get_weather').waitFor();
+  await page.getByText('Cost').waitFor();
+  await checkLooks(page, 'playground');
+  await page.getByText('As code').click();
+  await checkLooks(page, 'playground-code');
+  await page.goto('/decisions');
+  await page.getByRole('button', { name: 'Run' }).press('Enter');
+  await page.getByRole('heading', { name: 'urgency' }).waitFor();
+  await checkLooks(page, 'decisions');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);

@@ -1,31 +1,18 @@
 /** The pages about what was asked, what it cost and what is left: Overview, Generations, Usage and Billing. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import type { GenerationDetail, GenerationRow, NewKey, Statement } from '../../src/console/contract.ts';
-import {
-  desktop,
-  desktopAtNight,
-  expectNoComplaints,
-  type Look,
-  openBrowser,
-  openPage,
-  overflowOf,
-  phone,
-  seriousViolations,
-  takePicture,
-  type Watched,
-} from '../support/browser.ts';
-import { type ConsoleFixture, openConsoleFixture, type Person } from '../support/console-fixture.ts';
+import { checkLooks, expectNoComplaints } from '../support/browser.ts';
+import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 
-let fixture: ConsoleFixture;
-let browser: Browser;
+let fixture: DashboardFixture;
 
 /** More than a page of them, of several models and outcomes. */
 const requestCount = 54;
 
 beforeAll(async () => {
-  [fixture, browser] = await Promise.all([openConsoleFixture(), openBrowser()]);
+  fixture = await openDashboardFixture();
   const models = ['full', 'plain', 'tiered', 'twofold', 'renamed'];
   for (let at = 0; at < requestCount; at += 9) {
     await Promise.all(
@@ -38,7 +25,6 @@ beforeAll(async () => {
 }, 60_000);
 
 afterAll(async () => {
-  await browser?.close();
   await fixture?.close();
 }, 30_000);
 
@@ -53,16 +39,6 @@ async function ask(key: string, model: string, content: string): Promise<string>
   return response.headers.get('x-service-request-id') ?? '';
 }
 
-async function enter(person: Person, look: Look = desktop): Promise<Watched> {
-  const watched = await openPage(browser, fixture.gateway.origin, look);
-  const cookies = fixture.people[person].cookie.split('; ').map((pair) => {
-    const at = pair.indexOf('=');
-    return { name: pair.slice(0, at), value: pair.slice(at + 1), url: fixture.gateway.origin };
-  });
-  await watched.page.context().addCookies(cookies);
-  return watched;
-}
-
 async function answerOf<Answer>(path: string): Promise<Answer> {
   const response = await fixture.people.owner.send('GET', `/api/console/accounts/${fixture.account}/${path}`);
   expect(response.status).toBe(200);
@@ -72,9 +48,8 @@ async function answerOf<Answer>(path: string): Promise<Answer> {
 const searchOf = (page: Page) => Object.fromEntries(new URL(page.url()).searchParams);
 
 test('a new account is led to its first request, and sees it appear', async () => {
-  const watched = await enter('stranger');
+  const watched = await fixture.enter('stranger', '/');
   const { page } = watched;
-  await page.goto('/');
   await page.getByRole('heading', { name: 'First steps' }).waitFor();
   const command = await page.getByRole('region', { name: 'the first request' }).innerText();
   expect(command).toContain(`curl ${fixture.gateway.origin}/v1/chat/completions`);
@@ -94,10 +69,9 @@ test('a new account is led to its first request, and sees it appear', async () =
 }, 30_000);
 
 test('the overview shows the money, the days and the latest requests', async () => {
-  const watched = await enter('owner');
+  const watched = await fixture.enter('owner', '/');
   const { page } = watched;
   const { balance } = await answerOf<Statement>('ledger');
-  await page.goto('/');
   await page
     .getByTitle(`$${balance.replace(/0+$/, '')} USD`)
     .first()
@@ -118,9 +92,8 @@ test('the overview shows the money, the days and the latest requests', async () 
 }, 30_000);
 
 test('a running request is followed in the list until it ends, and leads to its page', async () => {
-  const watched = await enter('owner');
+  const watched = await fixture.enter('owner', '/generations');
   const { page } = watched;
-  await page.goto('/generations');
   const rows = page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
   await rows.first().getByText('Failed').waitFor();
   const asked = ask(fixture.key, 'fallback', 'Slowly [[delay 3000]] [[usage 1234 567]]');
@@ -136,9 +109,8 @@ test('a running request is followed in the list until it ends, and leads to its 
 }, 30_000);
 
 test('filters stand in the address, and pages can be turned and come back to', async () => {
-  const watched = await enter('owner');
+  const watched = await fixture.enter('owner', '/generations');
   const { page } = watched;
-  await page.goto('/generations');
   const rows = page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
   await rows.nth(49).waitFor();
   await page.getByRole('button', { name: 'Older' }).click();
@@ -171,9 +143,8 @@ test('filters stand in the address, and pages can be turned and come back to', a
 
 test('a request is found by its ID, with its exact cost, its attempts and its JSON', async () => {
   const id = await ask(fixture.key, 'fallback', 'Hello [[usage 1234567 7]]');
-  const watched = await enter('owner');
+  const watched = await fixture.enter('owner', '/generations');
   const { page } = watched;
-  await page.goto('/generations');
   const search = page.getByRole('searchbox', { name: 'Find a request by its ID' });
   await search.fill('not an ID');
   await search.press('Enter');
@@ -202,9 +173,8 @@ test('a request is found by its ID, with its exact cost, its attempts and its JS
 
 test('a failure is explained, and nothing was charged for it', async () => {
   const { data } = await answerOf<{ data: GenerationRow[] }>('generations?status=failed&limit=1');
-  const watched = await enter('member');
+  const watched = await fixture.enter('member', `/generations/${data[0]?.id}`);
   const { page } = watched;
-  await page.goto(`/generations/${data[0]?.id}`);
   await page.getByText('The provider is down or overloaded.').first().waitFor();
   await page.getByText('Not charged', { exact: true }).waitFor();
   await page.getByText('answered with status 503').waitFor();
@@ -213,9 +183,8 @@ test('a failure is explained, and nothing was charged for it', async () => {
 }, 30_000);
 
 test('usage is shown for the days and by what the address says, and is downloaded for the same days', async () => {
-  const watched = await enter('owner');
+  const watched = await fixture.enter('owner', '/usage');
   const { page } = watched;
-  await page.goto('/usage');
   const table = page.getByRole('table', { name: 'Usage by model' });
   await table.getByText('tiered').waitFor();
   expect(await page.getByRole('slider').getAttribute('aria-valuemax')).toBe('30');
@@ -244,10 +213,9 @@ test('usage is shown for the days and by what the address says, and is downloade
 }, 30_000);
 
 test('the statement has the credit, each charge with its request, and the running balance', async () => {
-  const watched = await enter('owner');
+  const watched = await fixture.enter('owner', '/billing');
   const { page } = watched;
   const { data } = await answerOf<Statement>('ledger?limit=50');
-  await page.goto('/billing');
   const rows = page.getByRole('table', { name: 'Statement' }).locator('tbody tr');
   await rows.nth(49).waitFor();
   const newest = data[0];
@@ -263,28 +231,18 @@ test('the statement has the credit, each charge with its request, and the runnin
   await watched.close();
 }, 30_000);
 
-const looks = { light: desktop, dark: desktopAtNight, phone };
-
-test('every page can be used by everyone, in light and dark and on a phone', async () => {
+test('a failure and what was filtered can be used by everyone', async () => {
   const { data } = await answerOf<{ data: GenerationRow[] }>('generations?status=failed&limit=1');
-  const pages = [
-    ['overview', '/', 'The last 24 hours'],
+  const watched = await fixture.enter('owner', '/docs');
+  const { page } = watched;
+  for (const [name, path, sign] of [
     ['generations', '/generations?status=failed', 'Clear filters'],
     ['generation', `/generations/${data[0]?.id}`, 'Attempts'],
-    ['usage', '/usage', 'In figures'],
-    ['billing', '/billing', 'Page 1'],
-  ] as const;
-  for (const [look, size] of Object.entries(looks)) {
-    const watched = await enter('owner', size);
-    for (const [name, path, sign] of pages) {
-      await watched.page.goto(path);
-      await watched.page.getByText(sign).first().waitFor();
-      expect(await overflowOf(watched.page)).toBe(0);
-      // The phone has the same elements in the same colours as the light desktop.
-      if (size !== phone) expect(await seriousViolations(watched.page)).toEqual([]);
-      await takePicture(watched.page, `${name}-${look}`);
-    }
-    expectNoComplaints(watched);
-    await watched.close();
+  ] as const) {
+    await page.goto(path);
+    await page.getByText(sign).first().waitFor();
+    await checkLooks(page, name);
   }
-}, 90_000);
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);

@@ -3,16 +3,13 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import OpenAI from 'openai';
 import type { Browser, Page } from 'playwright-core';
 import {
-  desktop,
-  desktopAtNight,
+  checkLooks,
   expectNoComplaints,
   openBrowser,
   openPage,
-  overflowOf,
-  phone,
-  seriousViolations,
   takePicture,
   type Watched,
+  waitUntilLoaded,
 } from '../support/browser.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
 
@@ -44,6 +41,13 @@ async function sayHello(apiKey: string) {
   const client = new OpenAI({ apiKey, baseURL: `${gateway.origin}/v1`, maxRetries: 0, timeout: 20_000 });
   const messages = [{ role: 'user' as const, content: 'Hello' }];
   return await client.chat.completions.create({ model: 'sandbox-chat', messages }).withResponse();
+}
+
+async function refusalOf(apiKey: string): Promise<unknown> {
+  return await sayHello(apiKey).then(
+    () => null,
+    (error: unknown) => error,
+  );
 }
 
 test('signs in with what the first start printed', async () => {
@@ -111,7 +115,7 @@ test('replaces the key: the new one is accepted, the old one refused', async () 
   expect(secret).not.toBe(old);
   await page.getByRole('button', { name: 'I have stored it' }).click();
   expect((await sayHello(secret)).data.choices).toHaveLength(1);
-  await expect(sayHello(old)).rejects.toMatchObject({ status: 401, code: 'invalid_api_key' });
+  expect(await refusalOf(old)).toMatchObject({ status: 401, code: 'invalid_api_key' });
 });
 
 test('hits a spend limit, and sees why', async () => {
@@ -120,10 +124,7 @@ test('hits a spend limit, and sees why', async () => {
   await page.getByLabel('Monthly limit in USD').fill('0.000001');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('The key “Walk” is changed.').waitFor();
-  await expect(sayHello(secret)).rejects.toMatchObject({
-    status: 403,
-    code: 'monthly_spend_limit_exceeded',
-  });
+  expect(await refusalOf(secret)).toMatchObject({ status: 403, code: 'monthly_spend_limit_exceeded' });
   await page.getByRole('row', { name: /Walk/ }).getByText('100 %').waitFor();
   await takePicture(page, 'walk-key-at-limit');
   await go('Overview');
@@ -179,26 +180,14 @@ const places: readonly (readonly [path: string, title: RegExp])[] = [
 ];
 
 test.each(places)('%s looks right by day, at night and on a phone', async (path, title) => {
-  const name = `page${path.replaceAll('/', '-')}`;
-  for (const [look, suffix] of [
-    [desktop, 'light'],
-    [desktopAtNight, 'dark'],
-    [phone, 'phone'],
-  ] as const) {
-    await page.emulateMedia({ colorScheme: look.colorScheme });
-    await page.setViewportSize({ width: look.width, height: look.height });
-    await page.goto(path);
-    await heading(title).waitFor();
-    await page.waitForLoadState('networkidle');
-    expect({ look: suffix, overflow: await overflowOf(page) }).toEqual({ look: suffix, overflow: 0 });
-    if (look !== phone) expect(await seriousViolations(page)).toEqual([]);
-    await takePicture(page, `${name}-${suffix}`);
-  }
+  await page.goto(path);
+  await heading(title).waitFor();
+  await waitUntilLoaded(page);
+  await checkLooks(page, `page${path.replaceAll('/', '-')}`);
 });
 
 test('signs out, after which the cookie is worth nothing', async () => {
   const cookies = await page.context().cookies();
-  await page.setViewportSize({ width: desktop.width, height: desktop.height });
   await page.goto('/');
   await page.getByRole('button', { name: /demo/i }).last().click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();

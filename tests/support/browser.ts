@@ -10,8 +10,9 @@ const axe = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8')
 
 export type Look = Readonly<{ width: number; height: number; colorScheme: 'light' | 'dark' }>;
 export const desktop: Look = { width: 1280, height: 900, colorScheme: 'light' };
-export const desktopAtNight: Look = { ...desktop, colorScheme: 'dark' };
+const desktopAtNight: Look = { ...desktop, colorScheme: 'dark' };
 export const phone: Look = { width: 390, height: 844, colorScheme: 'light' };
+const looks = { light: desktop, dark: desktopAtNight, phone };
 
 export async function openBrowser(): Promise<Browser> {
   const executablePath = findChromium();
@@ -56,12 +57,12 @@ type AxeViolation = {
 /** What an accessibility checker holds against the page as it is now, of what is serious. */
 export async function seriousViolations(page: Page): Promise<string[]> {
   // Evaluated over the debugging protocol, which the page's policy against foreign scripts does not concern.
-  await page.evaluate(axe);
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe);
   const violations = await page.evaluate(async () => {
     const { axe: checker } = globalThis as unknown as {
-      axe: { run: () => Promise<{ violations: AxeViolation[] }> };
+      axe: { run: (options: object) => Promise<{ violations: AxeViolation[] }> };
     };
-    return (await checker.run()).violations;
+    return (await checker.run({ resultTypes: ['violations'] })).violations;
   });
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
@@ -71,6 +72,23 @@ export async function seriousViolations(page: Page): Promise<string[]> {
 /** Whether anything makes the page wider than the window, which on a phone means scrolling sideways. */
 export async function overflowOf(page: Page): Promise<number> {
   return await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}
+
+/** Looks at what is on the screen by day, at night and on a phone, and leaves it as it was on a desktop. */
+export async function checkLooks(page: Page, name: string): Promise<void> {
+  for (const [look, { width, height, colorScheme }] of Object.entries(looks)) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height });
+    await takePicture(page, `${name}-${look}`);
+    const found = { serious: await seriousViolations(page), overflow: await overflowOf(page) };
+    expect({ name, look, ...found }).toEqual({ name, look, serious: [], overflow: 0 });
+  }
+  await page.setViewportSize({ width: desktop.width, height: desktop.height });
+}
+
+/** When everything that was asked for has come, and nothing stands in its place any more. */
+export async function waitUntilLoaded(page: Page): Promise<void> {
+  await page.locator('.animate-breathe').first().waitFor({ state: 'detached' });
 }
 
 const pictureFolder = process.env.TOLLGATE_PICTURES;

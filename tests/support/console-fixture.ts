@@ -88,6 +88,14 @@ export function visitor(origin: string, cookie: string): Visitor {
 /** A code of the error table for those who are refused, and null for those who are answered. */
 export type Expected = Readonly<Record<Person, string | null>>;
 
+export const forEveryone: Expected = {
+  'signed out': null,
+  stranger: null,
+  member: null,
+  owner: null,
+  operator: null,
+};
+export const forSignedIn: Expected = { ...forEveryone, 'signed out': 'session_required' };
 export const forMembers: Expected = {
   'signed out': 'session_required',
   stranger: 'account_not_found',

@@ -1,7 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { post } from '../../api/client.ts';
-import { useMe } from '../../api/session.ts';
+import { changePassword, sessionsQuery, useMe } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Field } from '../../kit/field.tsx';
@@ -9,7 +8,6 @@ import { FormProblem, fieldProblem } from '../../kit/form-problem.tsx';
 import { Input } from '../../kit/input.tsx';
 import { NewPasswordField } from '../../kit/new-password-field.tsx';
 import { showToast } from '../../kit/toast.tsx';
-import { sessionsKey } from './sessions.tsx';
 
 const ownFields = ['currentPassword', 'newPassword'];
 
@@ -19,13 +17,12 @@ export function ChangePassword() {
   const { user } = useMe();
   const queryClient = useQueryClient();
   const changing = useMutation({
-    mutationFn: () =>
-      post('/api/auth/change-password', { currentPassword, newPassword, revokeOtherSessions: true }),
+    mutationFn: () => changePassword(currentPassword, newPassword),
     onSuccess: async () => {
       setCurrentPassword('');
       setNewPassword('');
       showToast('good', 'Your password is changed. Your other sessions have ended.');
-      await queryClient.invalidateQueries({ queryKey: sessionsKey });
+      await queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey });
     },
   });
   const submit = (event: FormEvent) => {

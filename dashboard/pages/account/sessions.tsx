@@ -1,45 +1,32 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { get, post } from '../../api/client.ts';
+import type { ListedSession } from '../../../src/sign-in/contract.ts';
 import { problemOf } from '../../api/problem.ts';
+import { endOtherSessions, endSession, sessionsQuery } from '../../api/session.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { ConfirmDialog } from '../../kit/confirm-dialog.tsx';
 import { ErrorState } from '../../kit/error-state.tsx';
+import { formatTime } from '../../kit/format-figures.ts';
 import { type Column, Table } from '../../kit/table.tsx';
 import { Time } from '../../kit/time.tsx';
 import { showToast } from '../../kit/toast.tsx';
 import { describeBrowser } from './describe-browser.ts';
 
-type Session = Readonly<{
-  id: string;
-  createdAt: string;
-  updatedAt: string;
-  expiresAt: string;
-  userAgent: string | null;
-  ipAddress: string | null;
-  isCurrent: boolean;
-}>;
-
-export const sessionsKey = ['sessions'];
-
 export function Sessions() {
   const [isAsking, setAsking] = useState(false);
   const queryClient = useQueryClient();
-  const sessions = useQuery({
-    queryKey: sessionsKey,
-    queryFn: ({ signal }) => get<Session[]>('/api/auth/list-sessions', { signal }),
-  });
-  const refresh = () => queryClient.invalidateQueries({ queryKey: sessionsKey });
+  const sessions = useQuery(sessionsQuery);
+  const refresh = () => queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey });
   const ending = useMutation({
-    mutationFn: (id: string) => post('/api/auth/revoke-session', { id }),
+    mutationFn: endSession,
     onSuccess: () => showToast('good', 'The session has ended.'),
     onError: (error) => showToast('bad', problemOf(error).message),
     onSettled: refresh,
   });
   const endOthers = async () => {
-    await post('/api/auth/revoke-other-sessions');
+    await endOtherSessions();
     showToast('good', 'Your other sessions have ended.');
     await refresh();
   };
@@ -81,7 +68,7 @@ export function Sessions() {
   );
 }
 
-function columnsOf(end: (id: string) => void, endingId: string | null): Column<Session>[] {
+function columnsOf(end: (id: string) => void, endingId: string | null): Column<ListedSession>[] {
   return [
     {
       key: 'browser',
@@ -96,18 +83,17 @@ function columnsOf(end: (id: string) => void, endingId: string | null): Column<S
     },
     { key: 'address', header: 'Address', cell: ({ ipAddress }) => ipAddress || '–' },
     { key: 'since', header: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { key: 'seen', header: 'Last seen', cell: ({ updatedAt }) => <Time at={updatedAt} style="distance" /> },
     {
       key: 'end',
       header: <span className="sr-only">End</span>,
       align: 'right',
       isBare: true,
-      cell: ({ id, isCurrent, userAgent }) =>
+      cell: ({ id, isCurrent, userAgent, createdAt }) =>
         isCurrent ? null : (
           <Button
             size="small"
             isBusy={endingId === id}
-            aria-label={`End the session in ${describeBrowser(userAgent)}`}
+            aria-label={`End the session in ${describeBrowser(userAgent)}, begun ${formatTime(new Date(createdAt), 'exact')}`}
             onClick={() => end(id)}
           >
             End

@@ -1,10 +1,8 @@
 import { CreditCard } from 'lucide-react';
 import type { Statement } from '../../../src/console/contract.ts';
-import { ApiProblem } from '../../api/problem.ts';
-import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { EmptyState } from '../../kit/empty-state.tsx';
-import { ErrorState } from '../../kit/error-state.tsx';
+import { FailedList } from '../../kit/failed-list.tsx';
 import { Money } from '../../kit/money.tsx';
 import { Page } from '../../kit/page.tsx';
 import { Pager } from '../../kit/pager.tsx';
@@ -27,7 +25,7 @@ export function BillingPage() {
       <AboutMoney />
       <Card title="Statement" description="Every movement of money, the newest first." isFlush>
         {hasFailed ? (
-          <Failed error={statement.error} onRetry={statement.refetch} goToStart={cursors.goToStart} />
+          <FailedList error={statement.error} onRetry={statement.refetch} goToStart={cursors.goToStart} />
         ) : (
           <>
             <Table
@@ -56,32 +54,15 @@ function MoneyFigures({ statement }: Readonly<{ statement: Statement | undefined
   const free = statement && subtractMoney(statement.balance, statement.held);
   return (
     <StatGroup>
-      <Stat label="Balance" value={statement && <Money amount={statement.balance} />} />
+      <Stat label="Balance" value={statement && <Money amount={statement.balance} isBalance />} />
       <Stat label="Held" value={statement && <Money amount={statement.held} />} />
       <Stat
         label="Free to spend"
-        value={free && <Money amount={free} />}
+        value={free && <Money amount={free} isBalance />}
         tone={free !== undefined && signOfMoney(free) <= 0 ? 'bad' : 'plain'}
       />
     </StatGroup>
   );
-}
-
-type FailedProps = Readonly<{ error: unknown; onRetry: () => unknown; goToStart: () => void }>;
-
-function Failed({ error, onRetry, goToStart }: FailedProps) {
-  if (error instanceof ApiProblem && error.code === 'invalid_cursor') {
-    return (
-      <EmptyState
-        icon={CreditCard}
-        title="This page of the statement is no longer there"
-        action={<Button onClick={goToStart}>To the newest</Button>}
-      >
-        The link to it is too old.
-      </EmptyState>
-    );
-  }
-  return <ErrorState error={error} onRetry={onRetry} />;
 }
 
 function NothingYet() {

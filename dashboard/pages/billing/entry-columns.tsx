@@ -2,8 +2,8 @@ import { Link } from '@tanstack/react-router';
 import type { LedgerEntry } from '../../../src/console/contract.ts';
 import { Badge, type BadgeTone } from '../../kit/badge.tsx';
 import type { Column } from '../../kit/table.tsx';
+import { textLinkClass } from '../../kit/text-link.ts';
 import { Time } from '../../kit/time.tsx';
-import { textLinkClass } from '../../layout/signed-out-card.tsx';
 import { StatementAmount } from './statement-amount.tsx';
 
 const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone: BadgeTone }>>> = {

@@ -1,70 +1,58 @@
 /** Questions about a state, answered with probabilities. */
 import { Play, Scale, Square } from 'lucide-react';
-import { useState } from 'react';
 import { useMe } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
 import { EmptyState } from '../../kit/empty-state.tsx';
 import { Field } from '../../kit/field.tsx';
-import { Select, TextArea } from '../../kit/input.tsx';
+import { TextArea } from '../../kit/input.tsx';
 import { Page } from '../../kit/page.tsx';
 import { SkeletonLines } from '../../kit/skeleton.tsx';
-import { examples } from './examples.ts';
+import { ExampleChooser } from './example-chooser.tsx';
+import { sameForm } from './example-in.ts';
 import { adviceForFailure } from './failure-words.ts';
 import { DecisionFailureView, DecisionResult, useSecondsLeft } from './outcome-view.tsx';
 import { QuestionsForm, QuestionsJson, QuestionsViewSwitch } from './questions-editor.tsx';
 import { type DecisionRun, useDecision } from './use-decision.ts';
 import { type DecisionDraft, useDraft } from './use-draft.ts';
 
+const shortcut = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘ + Enter' : 'Ctrl + Enter';
+
 export function DecisionsPage() {
   const { decisions } = useMe();
   const draft = useDraft(decisions.model ?? '');
   const decision = useDecision();
+  const start = useStart(draft, decision);
   return (
     <Page
       title="Decisions"
       description="Describe a state, ask typed questions about it, and see how likely each answer is."
-      actions={<ExampleChooser onChoose={draft.load} />}
+      actions={<ExampleChooser draft={draft} />}
     >
       {!decisions.is_configured && (
         <Callout tone="warn" title="Decisions are not set up on this gateway">
           {adviceForFailure('not_configured', 503)}
         </Callout>
       )}
-      <div className="grid items-start gap-6 lg:grid-cols-[minmax(0,1.2fr)_minmax(0,1fr)]">
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys are a short way to a button, which does the same. */}
+      <div
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+          event.preventDefault();
+          start?.();
+        }}
+        className="grid items-start gap-6 lg:grid-cols-[minmax(0,1.2fr)_minmax(0,1fr)]"
+      >
         <div className="space-y-6">
           <StateCard draft={draft} />
           <QuestionsCard draft={draft} />
         </div>
         <div className="lg:sticky lg:top-6">
-          <ResultCard draft={draft} decision={decision} />
+          <ResultCard draft={draft} decision={decision} start={start} />
         </div>
       </div>
     </Page>
-  );
-}
-
-function ExampleChooser({ onChoose }: Readonly<{ onChoose: DecisionDraft['load'] }>) {
-  const [chosen, choose] = useState(examples[0]?.id ?? '');
-  return (
-    <Select
-      aria-label="Start from an example"
-      className="w-72 max-w-full"
-      value={chosen}
-      onChange={({ target }) => {
-        const example = examples.find(({ id }) => id === target.value);
-        if (example === undefined) return;
-        choose(example.id);
-        onChoose(example);
-      }}
-    >
-      {examples.map(({ id, label }) => (
-        <option key={id} value={id}>
-          {`Example: ${label}`}
-        </option>
-      ))}
-    </Select>
   );
 }
 
@@ -110,11 +98,22 @@ function QuestionsCard({ draft }: Readonly<{ draft: DecisionDraft }>) {
   );
 }
 
-function ResultCard({ draft, decision }: Readonly<{ draft: DecisionDraft; decision: DecisionRun }>) {
-  const { outcome, isRunning, run, cancel } = decision;
+/** Runs what is written; null while that cannot be. */
+function useStart({ body }: DecisionDraft, { outcome, isRunning, run }: DecisionRun): (() => void) | null {
   const failure = outcome?.kind === 'failed' ? outcome : null;
   const wait = useSecondsLeft(failure?.failedAt ?? 0, failure?.failure.retry_after_seconds);
-  const body = draft.body;
+  return body === null || isRunning || (wait ?? 0) > 0 ? null : () => run(body);
+}
+
+type ResultCardProps = Readonly<{
+  draft: DecisionDraft;
+  decision: DecisionRun;
+  start: (() => void) | null;
+}>;
+
+function ResultCard({ draft, decision, start }: ResultCardProps) {
+  const { outcome, decidedBody, isRunning, cancel } = decision;
+  const isOld = draft.body === null || sameForm(draft.body) !== sameForm(decidedBody ?? '');
   return (
     <Card
       title="Answer"
@@ -124,14 +123,12 @@ function ResultCard({ draft, decision }: Readonly<{ draft: DecisionDraft; decisi
             Cancel
           </Button>
         ) : (
-          <Button
-            variant="primary"
-            icon={Play}
-            disabled={body === null || (wait ?? 0) > 0}
-            onClick={() => run(body)}
-          >
-            Run
-          </Button>
+          <>
+            <kbd className="font-sans text-xs text-ink-faint">{shortcut}</kbd>
+            <Button variant="primary" icon={Play} disabled={start === null} onClick={() => start?.()}>
+              Run
+            </Button>
+          </>
         )
       }
     >
@@ -146,7 +143,12 @@ function ResultCard({ draft, decision }: Readonly<{ draft: DecisionDraft; decisi
             Run the decision to see its answers here. It costs your account nothing.
           </EmptyState>
         ) : outcome.kind === 'answered' ? (
-          <DecisionResult body={outcome.body} />
+          <>
+            {isOld && <p className="mb-4 font-medium">From before your last change</p>}
+            <div className={isOld ? 'opacity-60' : ''}>
+              <DecisionResult body={outcome.body} />
+            </div>
+          </>
         ) : (
           <DecisionFailureView key={outcome.failedAt} failure={outcome.failure} failedAt={outcome.failedAt} />
         )}

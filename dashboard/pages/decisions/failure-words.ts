@@ -2,7 +2,7 @@
 const advice: ReadonlyMap<string, string> = new Map([
   ['invalid_json', 'Load this page again, and run the decision once more.'],
   ['validation_error', 'Correct what the message names, and run the decision again.'],
-  ['authentication_error', 'Your session has ended. Sign in again; load this page anew to get there.'],
+  ['authentication_error', 'Your session has ended. Sign in again.'],
   [
     'invalid_origin',
     'Open the dashboard at its own address. If this is it, the operator must set PUBLIC_URL to that address.',

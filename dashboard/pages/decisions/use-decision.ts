@@ -4,24 +4,29 @@ import { type DecisionOutcome, runDecision } from './run-decision.ts';
 
 export type DecisionRun = Readonly<{
   outcome: DecisionOutcome | null;
+  /** What the outcome is about. */
+  decidedBody: string | null;
   isRunning: boolean;
-  run: (body: unknown) => void;
+  run: (body: string) => void;
   cancel: () => void;
 }>;
 
 export function useDecision(): DecisionRun {
   const [outcome, setOutcome] = useState<DecisionOutcome | null>(null);
+  const [decidedBody, setDecidedBody] = useState<string | null>(null);
   const [isRunning, setRunning] = useState(false);
   const current = useRef<AbortController | null>(null);
   useEffect(() => () => current.current?.abort(), []);
 
-  const run = (body: unknown) => {
+  const run = (body: string) => {
     const controller = new AbortController();
     current.current = controller;
     setRunning(true);
     runDecision(body, controller.signal)
       .then((next) => {
-        if (current.current === controller) setOutcome(next);
+        if (current.current !== controller) return;
+        setOutcome(next);
+        setDecidedBody(body);
       })
       // Only a cancelled run throws, and who cancelled knows it.
       .catch(() => {})
@@ -29,5 +34,5 @@ export function useDecision(): DecisionRun {
         if (current.current === controller) setRunning(false);
       });
   };
-  return { outcome, isRunning, run, cancel: () => current.current?.abort() };
+  return { outcome, decidedBody, isRunning, run, cancel: () => current.current?.abort() };
 }

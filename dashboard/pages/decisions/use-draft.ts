@@ -1,5 +1,8 @@
 /** What is being written: the state, the questions in either view, and what keeps them from being sent. */
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
+import { useMe } from '../../api/session.ts';
+import { bodyText } from './body-text.ts';
+import { exampleIn } from './example-in.ts';
 import { type Example, examples } from './examples.ts';
 import { draftsOf, emptyQuestion, type QuestionDraft, questionsOf } from './question-form.ts';
 import { inWords, type QuestionsView } from './questions-editor.tsx';
@@ -18,32 +21,51 @@ export type DecisionDraft = Readonly<{
   questionsText: string;
   setQuestionsText: (text: string) => void;
   questionProblems: readonly Problem[];
-  /** What to send; null as long as something is wrong with it, which `obstacle` then says. */
-  body: Readonly<Record<string, unknown>> | null;
+  /** What to send, as it is written; null as long as something is wrong with it, which `obstacle` then says. */
+  body: string | null;
   obstacle: string | null;
+  /** The example that is shown as it is, or null once something in it was changed. */
+  example: Example | null;
   load: (example: Example) => void;
 }>;
 
+type Written = Pick<DecisionDraft, 'stateText' | 'view' | 'drafts' | 'questionsText'>;
+
+/** What each person wrote since the page was opened, for when they come back from another page. */
+const kept = new Map<string, Written>();
+
 const pretty = (value: unknown) => JSON.stringify(value, null, 2);
 
-export function useDraft(model: string): DecisionDraft {
+function firstDraft(): Written {
   const [first] = examples;
-  const [stateText, setStateText] = useState(() => pretty(first?.state ?? {}));
-  const [view, setViewOnly] = useState<QuestionsView>('form');
-  const [viewProblem, setViewProblem] = useState<string | null>(null);
-  const [drafts, setDrafts] = useState(() =>
-    first === undefined ? [emptyQuestion] : draftsOf(first.questions),
-  );
-  const [questionsText, setQuestionsText] = useState('');
+  return {
+    stateText: pretty(first?.state ?? {}),
+    view: 'form',
+    drafts: first === undefined ? [emptyQuestion] : draftsOf(first.questions),
+    questionsText: '',
+  };
+}
 
-  const state = readState(stateText);
+export function useDraft(model: string): DecisionDraft {
+  const { user } = useMe();
+  const [start] = useState(() => kept.get(user.id) ?? firstDraft());
+  const [stateText, setStateText] = useState(start.stateText);
+  const [view, setViewOnly] = useState(start.view);
+  const [viewProblem, setViewProblem] = useState<string | null>(null);
+  const [drafts, setDrafts] = useState(start.drafts);
+  const [questionsText, setQuestionsText] = useState(start.questionsText);
+  useEffect(() => {
+    kept.set(user.id, { stateText, view, drafts, questionsText });
+  }, [user.id, stateText, view, drafts, questionsText]);
+
+  const { problems: stateProblems } = readState(stateText);
   const written = view === 'json' ? readQuestions(questionsText) : null;
   const questionProblems = written?.problems ?? formProblems(drafts);
-  const questions = written === null ? questionsOf(drafts) : written.value;
-  const [stateProblem] = state.problems;
+  const [stateProblem] = stateProblems;
   const [questionProblem] = questionProblems;
   const isWhole = stateProblem === undefined && questionProblem === undefined;
-  const body = { model, state: state.value, questions };
+  const questionsJson = written === null ? JSON.stringify(questionsOf(drafts)) : questionsText;
+  const body = bodyText(model, stateText, questionsJson);
   const tooLarge = isWhole ? sizeProblem(body) : null;
 
   const setView = (next: QuestionsView) => {
@@ -80,6 +102,7 @@ export function useDraft(model: string): DecisionDraft {
       (stateProblem && 'correct the state.') ??
       (questionProblem && `correct the questions (${inWords(readable(questionProblem))}).`) ??
       tooLarge,
+    example: exampleIn(stateText, questionsJson),
     load,
   };
 }

@@ -1,5 +1,7 @@
 /** What the server would refuse, by the same rules and said while one writes. */
+
 import { type QuestionDraft, questionsOf } from './question-form.ts';
+import { repeatedName } from './repeated-name.ts';
 
 export type Path = readonly (string | number)[];
 export type Problem = Readonly<{ path: Path; message: string }>;
@@ -34,6 +36,12 @@ function readObject(text: string, path: Path, what: string): Read<Fields> {
   }
   if (!isObject(value))
     return { value: null, problems: [{ path, message: `${what} must be an object: { … }.` }] };
+  const repeated = repeatedName(text);
+  if (repeated !== null)
+    return {
+      value: null,
+      problems: [{ path, message: `The name “${repeated}” stands twice in one object.` }],
+    };
   return { value, problems: [] };
 }
 
@@ -128,8 +136,8 @@ export function problemAt(problems: readonly Problem[], ...path: Path): string |
   )?.message;
 }
 
-export function sizeProblem(body: unknown): string | null {
-  const sizeBytes = new TextEncoder().encode(JSON.stringify(body)).length;
+export function sizeProblem(body: string): string | null {
+  const sizeBytes = new TextEncoder().encode(body).length;
   return sizeBytes > mostBodyBytes ? 'State and questions together are larger than 256 KB.' : null;
 }
 

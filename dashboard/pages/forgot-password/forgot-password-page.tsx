@@ -1,14 +1,14 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { post } from '../../api/client.ts';
-import { signInOptionsQuery } from '../../api/session.ts';
+import { requestPasswordReset, signInOptionsQuery } from '../../api/session.ts';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { Field } from '../../kit/field.tsx';
 import { FormProblem } from '../../kit/form-problem.tsx';
 import { Input } from '../../kit/input.tsx';
 import { Loaded } from '../../kit/loaded.tsx';
-import { SignedOutCard, textLinkClass } from '../../layout/signed-out-card.tsx';
+import { textLinkClass } from '../../kit/text-link.ts';
+import { SignedOutCard } from '../../layout/signed-out-card.tsx';
 
 export function ForgotPasswordPage() {
   const options = useQuery(signInOptionsQuery);
@@ -22,7 +22,7 @@ export function ForgotPasswordPage() {
 function RequestForm() {
   const [email, setEmail] = useState('');
   const asking = useMutation({
-    mutationFn: () => post('/api/auth/request-password-reset', { email: email.trim() }),
+    mutationFn: () => requestPasswordReset(email.trim()),
   });
   if (asking.isSuccess)
     return (

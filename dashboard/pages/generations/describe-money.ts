@@ -3,7 +3,7 @@ import type { GenerationDetail } from '../../../src/console/contract.ts';
 import { formatMoneyExactly } from '../../kit/format-money.ts';
 import { signOfMoney } from '../../kit/sum-money.ts';
 
-export type MoneyOutcome = Readonly<{
+type MoneyOutcome = Readonly<{
   label: 'Held' | 'Charged' | 'Charged in part' | 'Written off' | 'Not charged';
   tone: 'accent' | 'good' | 'warn' | 'plain';
   text: string;

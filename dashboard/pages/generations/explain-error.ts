@@ -1,5 +1,5 @@
 /** Why a request failed and what to do about it, for people who did not write the gateway. */
-export type Explanation = Readonly<{ what: string; todo: string }>;
+type Explanation = Readonly<{ what: string; todo: string }>;
 
 const again = 'Send the request again.';
 const againSoon = 'Send the request again in a moment. If it goes on, choose another model.';

@@ -1,14 +1,15 @@
 import { useSearch } from '@tanstack/react-router';
 import { ArrowUp, ListTree } from 'lucide-react';
-import { ApiProblem } from '../../api/problem.ts';
+import { useAccount } from '../../api/session.ts';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { EmptyState } from '../../kit/empty-state.tsx';
-import { ErrorState } from '../../kit/error-state.tsx';
+import { FailedList } from '../../kit/failed-list.tsx';
 import { Page } from '../../kit/page.tsx';
 import { Pager } from '../../kit/pager.tsx';
 import { Table } from '../../kit/table.tsx';
 import { useAddressCursors } from '../../kit/use-address-cursors.ts';
+import { useHasKey } from '../overview/queries.ts';
 import { columns } from './columns.tsx';
 import { filterIn, isFiltered } from './filter.ts';
 import { Filters } from './filters.tsx';
@@ -22,7 +23,6 @@ export function GenerationsPage() {
   const generations = useGenerations(filter, cursors.cursor);
   const fetched = generations.data?.data;
   const { rows, newCount } = useHeldRows(fetched, JSON.stringify([filter, cursors.cursor]));
-  const isLost = generations.error instanceof ApiProblem && generations.error.code === 'invalid_cursor';
   return (
     <Page
       title="Generations"
@@ -32,11 +32,7 @@ export function GenerationsPage() {
       <Card isFlush>
         <Filters filter={filter} rows={fetched} />
         {fetched === undefined && generations.isError ? (
-          isLost ? (
-            <LostPage goToStart={cursors.goToStart} />
-          ) : (
-            <ErrorState error={generations.error} onRetry={generations.refetch} />
-          )
+          <FailedList error={generations.error} onRetry={generations.refetch} goToStart={cursors.goToStart} />
         ) : (
           <>
             <Table
@@ -82,18 +78,12 @@ function NewRows({ count }: Readonly<{ count: number }>) {
 }
 
 function NothingYet() {
+  const hasKey = useHasKey();
   return (
     <EmptyState
       icon={ListTree}
       title="No requests yet"
-      action={
-        <>
-          <LinkButton to="/keys" variant="primary">
-            Make a key
-          </LinkButton>
-          <LinkButton to="/playground">Try the playground</LinkButton>
-        </>
-      }
+      action={hasKey === undefined ? null : <NextStep hasKey={hasKey} />}
     >
       Each request that you send to a model appears here within two seconds, with its cost and what happened
       to it.
@@ -101,22 +91,28 @@ function NothingYet() {
   );
 }
 
+/** The playground needs a key too. */
+function NextStep({ hasKey }: Readonly<{ hasKey: boolean }>) {
+  const { role } = useAccount();
+  if (hasKey)
+    return (
+      <LinkButton to="/playground" variant="primary">
+        Try the playground
+      </LinkButton>
+    );
+  if (role !== 'owner')
+    return <p className="text-ink-soft">There is no key yet. An owner of this account can create one.</p>;
+  return (
+    <LinkButton to="/keys" variant="primary">
+      Create a key
+    </LinkButton>
+  );
+}
+
 function NothingFits() {
   return (
     <EmptyState icon={ListTree} title="No request fits these filters">
       Choose other filters, or clear them to see every request.
-    </EmptyState>
-  );
-}
-
-function LostPage({ goToStart }: Readonly<{ goToStart: () => void }>) {
-  return (
-    <EmptyState
-      icon={ListTree}
-      title="This page of the list is no longer there"
-      action={<Button onClick={goToStart}>To the newest</Button>}
-    >
-      The link to it is too old, or belongs to other filters.
     </EmptyState>
   );
 }

@@ -33,7 +33,7 @@ export function Outcome({ generation }: Readonly<{ generation: GenerationDetail 
   if (status === 'cancelled') {
     return (
       <Callout title="The client ended the connection before the answer was complete.">
-        What the provider had produced by then may be charged.
+        The provider goes on with the answer, and the whole of it may be charged.
       </Callout>
     );
   }

@@ -3,8 +3,8 @@ import type { GenerationDetail } from '../../../src/console/contract.ts';
 import { Card } from '../../kit/card.tsx';
 import { Fact, Facts } from '../../kit/facts.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
+import { textLinkClass } from '../../kit/text-link.ts';
 import { Time } from '../../kit/time.tsx';
-import { textLinkClass } from '../../layout/signed-out-card.tsx';
 
 export function RequestCard({ generation }: Readonly<{ generation: GenerationDetail }>) {
   const { key, usage } = generation;

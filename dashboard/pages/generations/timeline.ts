@@ -14,7 +14,7 @@ export type Bar = Readonly<{
   length: number;
 }>;
 
-export type Timeline = Readonly<{ bars: readonly Bar[]; marksMs: readonly number[] }>;
+type Timeline = Readonly<{ bars: readonly Bar[]; marksMs: readonly number[] }>;
 
 export function timelineOf({
   created_at: createdAt,

@@ -1,8 +1,6 @@
 import { useState } from 'react';
 import type { Key } from '../../../src/console/contract.ts';
-import { Button } from '../../kit/button.tsx';
-import { Dialog } from '../../kit/dialog.tsx';
-import { FormProblem } from '../../kit/form-problem.tsx';
+import { FormDialog } from '../../kit/form-dialog.tsx';
 import { showToast } from '../../kit/toast.tsx';
 import { KeyFields } from './key-fields.tsx';
 import { changesOf, formOfKey } from './key-form-state.ts';
@@ -24,22 +22,16 @@ export function EditKeyDialog({ subject, onClose }: EditKeyDialogProps) {
       },
     });
   return (
-    <Dialog
+    <FormDialog
       title={`Change ${subject.name}`}
       description="Changes take effect within seconds. The secret stays the same."
+      submitLabel="Save"
+      isBusy={changing.isPending}
+      error={otherError}
       onClose={onClose}
       onSubmit={() => submit(save)}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" variant="primary" isBusy={changing.isPending}>
-            Save
-          </Button>
-        </>
-      }
     >
       <KeyFields form={form} onChange={setForm} problems={shownProblems} />
-      <FormProblem error={otherError} />
-    </Dialog>
+    </FormDialog>
   );
 }

@@ -6,12 +6,14 @@ import { classNames } from '../../kit/class-names.ts';
 import { formatCount, formatShare } from '../../kit/format-figures.ts';
 import { formatMoney } from '../../kit/format-money.ts';
 import { IconButton } from '../../kit/icon-button.tsx';
+import { shareOfLimit, toneOfShare } from '../../kit/limit-share.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
 import { Meter } from '../../kit/meter.tsx';
 import { Money } from '../../kit/money.tsx';
+import { signOfMoney, sumMoney } from '../../kit/sum-money.ts';
 import type { Column } from '../../kit/table.tsx';
 import { Time } from '../../kit/time.tsx';
-import { shareOfLimit, toneOfShare } from './spend-share.ts';
+import { refusalNearLimit } from './key-fields.tsx';
 
 export type KeyAction = 'edit' | 'replace' | 'revoke';
 
@@ -60,7 +62,9 @@ function KeyName({ subject }: Readonly<{ subject: Key }>) {
   const { name, hint, state, allowed_models: models } = subject;
   return (
     <span className={classNames('block', state === 'revoked' && 'opacity-75')}>
-      <span className="block font-medium">{name}</span>
+      <span className="line-clamp-2 font-medium" title={name}>
+        {name}
+      </span>
       <span className="block text-xs text-ink-faint">
         <code className="font-mono">{hint}</code>
         {models !== null && (
@@ -87,23 +91,25 @@ function KeyState({ subject: { state, revoked_at: revokedAt } }: Readonly<{ subj
 }
 
 function KeySpend({ subject }: Readonly<{ subject: Key }>) {
-  const { name, month_spent: spent, monthly_limit: limit } = subject;
+  const { name, month_spent: spent, held, monthly_limit: limit } = subject;
   if (limit === null)
     return (
       <span>
         <Money amount={spent} /> <span className="text-ink-faint">· no limit</span>
+        <Held amount={held} />
       </span>
     );
-  const share = shareOfLimit(spent, limit);
+  const share = shareOfLimit(sumMoney([spent, held]), limit);
   return (
     <span className="inline-block w-44 max-w-full">
       <span className="block whitespace-nowrap">
         <Money amount={spent} /> <span className="text-ink-faint">of {formatMoney(limit)}</span>
       </span>
-      <span className="mt-0.5 flex items-center gap-2">
+      <span className="mt-0.5 flex items-center gap-2" title={refusalNearLimit}>
         <Meter
-          label={`Spent of the limit of ${name}`}
+          label={`Spent and held of the limit of ${name}`}
           share={share}
+          certainShare={shareOfLimit(spent, limit)}
           tone={toneOfShare(share)}
           className="flex-1"
         />
@@ -116,6 +122,17 @@ function KeySpend({ subject }: Readonly<{ subject: Key }>) {
           {formatShare(Math.min(1, share))}
         </span>
       </span>
+      <Held amount={held} />
+    </span>
+  );
+}
+
+/** What requests under way may still cost counts against the limit, and moves into what is spent or is given back. */
+function Held({ amount }: Readonly<{ amount: string }>) {
+  if (signOfMoney(amount) === 0) return null;
+  return (
+    <span className="block text-xs text-ink-faint">
+      and <Money amount={amount} /> held
     </span>
   );
 }

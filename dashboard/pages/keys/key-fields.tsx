@@ -14,6 +14,10 @@ const expiryLabels: Readonly<Record<ExpiryChoice, string>> = {
   time: 'At a time of your choice',
 };
 
+/** Why requests can be refused although something is left of the limit. */
+export const refusalNearLimit =
+  'A request is refused when the most it may cost does not fit into what is left.';
+
 type KeyFieldsProps = Readonly<{
   form: KeyFormState;
   onChange: (form: KeyFormState) => void;
@@ -43,7 +47,7 @@ export function KeyFields({ form, onChange, problems }: KeyFieldsProps) {
         <Field
           label="Monthly limit in USD"
           isOptional
-          hint="Starts again on the first of each month (UTC)."
+          hint={`Starts again on the first of each month (UTC). ${refusalNearLimit}`}
           error={problems.monthly_limit}
         >
           <Input

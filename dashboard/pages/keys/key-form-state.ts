@@ -43,13 +43,16 @@ export function formOfKey(key: Key): KeyFormState {
   };
 }
 
-/** In the words of the fields, before the server has to say it. */
-export function problemsOf(form: KeyFormState, now: Date): KeyFormProblems {
+/**
+ * In the words of the fields, before the server has to say it. An expiry that is `before`'s is not sent, so it may lie
+ * behind: a key that has expired can still be given another name.
+ */
+export function problemsOf(before: KeyFormState, form: KeyFormState, now: Date): KeyFormProblems {
   const perMinute = Number(form.requestsPerMinute);
   const isRate =
     /^\d{1,7}$/.test(form.requestsPerMinute.trim()) && perMinute >= 1 && perMinute <= mostPerMinute;
   const limit = form.monthlyLimit.trim();
-  const expiresAt = expiryOf(form, now);
+  const expiresAt = hasOther(before, form, 'expiry', 'expiryTime') ? expiryOf(form, now) : null;
   return {
     ...(form.name.trim() === '' ? { name: 'Give the key a name.' } : {}),
     ...(form.name.trim().length > 200 ? { name: 'Use at most 200 characters.' } : {}),
@@ -80,15 +83,18 @@ export function draftOf(form: KeyFormState, now: Date): Required<KeyDraft> {
 /** Only what was changed, so that what another owner changed meanwhile stays. */
 export function changesOf(before: KeyFormState, after: KeyFormState, now: Date): Partial<KeyDraft> {
   const draft = draftOf(after, now);
-  const hasOther = (...fields: (keyof KeyFormState)[]) =>
-    fields.some((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));
+  const isOther = (...fields: (keyof KeyFormState)[]) => hasOther(before, after, ...fields);
   return {
-    ...(hasOther('name') ? { name: draft.name } : {}),
-    ...(hasOther('requestsPerMinute') ? { requests_per_minute: draft.requests_per_minute } : {}),
-    ...(hasOther('monthlyLimit') ? { monthly_limit: draft.monthly_limit } : {}),
-    ...(hasOther('allowedModels') ? { allowed_models: draft.allowed_models } : {}),
-    ...(hasOther('expiry', 'expiryTime') ? { expires_at: draft.expires_at } : {}),
+    ...(isOther('name') ? { name: draft.name } : {}),
+    ...(isOther('requestsPerMinute') ? { requests_per_minute: draft.requests_per_minute } : {}),
+    ...(isOther('monthlyLimit') ? { monthly_limit: draft.monthly_limit } : {}),
+    ...(isOther('allowedModels') ? { allowed_models: draft.allowed_models } : {}),
+    ...(isOther('expiry', 'expiryTime') ? { expires_at: draft.expires_at } : {}),
   };
+}
+
+function hasOther(before: KeyFormState, after: KeyFormState, ...fields: (keyof KeyFormState)[]): boolean {
+  return fields.some((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));
 }
 
 function expiryOf(form: KeyFormState, now: Date): Date | null | 'invalid' {

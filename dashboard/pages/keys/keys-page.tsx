@@ -52,6 +52,10 @@ export function KeysPage() {
   );
 }
 
+/** As many as the list has of them. */
+const mostEndedKeys = 200;
+const onlyNewest = `Of the keys that were revoked or have expired, these are the newest ${mostEndedKeys}.`;
+
 type KeyListProps = Readonly<{ onCreate?: () => void; onAct?: (action: KeyAction, key: Key) => void }>;
 
 function KeyList({ onCreate, onAct }: KeyListProps) {
@@ -60,9 +64,11 @@ function KeyList({ onCreate, onAct }: KeyListProps) {
   const all = keys.data?.data;
   const shown = revoked === 'shown' ? all : all?.filter(({ state }) => state !== 'revoked');
   const revokedCount = all?.filter(({ state }) => state === 'revoked').length ?? 0;
+  const endedCount = all?.filter(({ state }) => state === 'revoked' || state === 'expired').length ?? 0;
   return (
     <Card
       title="All keys"
+      {...(endedCount < mostEndedKeys ? {} : { description: onlyNewest })}
       isFlush
       actions={
         <Switch

@@ -1,10 +1,9 @@
 /** A new key with the settings of the old one, which ends when its programs have moved on. */
 import { useState } from 'react';
 import type { Key, NewKey } from '../../../src/console/contract.ts';
-import { Button } from '../../kit/button.tsx';
-import { Dialog } from '../../kit/dialog.tsx';
 import { Field } from '../../kit/field.tsx';
-import { FormProblem, fieldProblem } from '../../kit/form-problem.tsx';
+import { FormDialog } from '../../kit/form-dialog.tsx';
+import { fieldProblem } from '../../kit/form-problem.tsx';
 import { Input, Select } from '../../kit/input.tsx';
 import { timeOf } from './key-form-state.ts';
 import { useReplaceKey } from './queries.ts';
@@ -41,18 +40,14 @@ export function ReplaceKeyDialog({ subject, onReplaced, onClose }: ReplaceKeyDia
   };
   const refusal = fieldProblem(replacing.error, 'revoke_at');
   return (
-    <Dialog
+    <FormDialog
       title={`Replace ${subject.name}`}
+      submitLabel="Replace the key"
+      isBusy={replacing.isPending}
+      error={replacing.error}
+      ownFields={['revoke_at']}
       onClose={onClose}
       onSubmit={replace}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" variant="primary" isBusy={replacing.isPending}>
-            Replace the key
-          </Button>
-        </>
-      }
     >
       <p className="text-ink-soft">
         A new key is made with the same name, limits, models and expiry. Give it to your programs before the
@@ -86,7 +81,6 @@ export function ReplaceKeyDialog({ subject, onReplaced, onClose }: ReplaceKeyDia
           />
         </Field>
       )}
-      <FormProblem error={replacing.error} fields={['revoke_at']} />
-    </Dialog>
+    </FormDialog>
   );
 }

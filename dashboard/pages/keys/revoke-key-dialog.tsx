@@ -1,10 +1,8 @@
 /** Ends a key at once. Its name has to be written, because a wrong key would stop a program that works. */
 import { useState } from 'react';
 import type { Key } from '../../../src/console/contract.ts';
-import { Button } from '../../kit/button.tsx';
-import { Dialog } from '../../kit/dialog.tsx';
 import { Field } from '../../kit/field.tsx';
-import { FormProblem } from '../../kit/form-problem.tsx';
+import { FormDialog } from '../../kit/form-dialog.tsx';
 import { Input } from '../../kit/input.tsx';
 import { showToast } from '../../kit/toast.tsx';
 import { useRevokeKey } from './queries.ts';
@@ -28,19 +26,16 @@ export function RevokeKeyDialog({ subject, onClose }: RevokeKeyDialogProps) {
     );
   };
   return (
-    <Dialog
+    <FormDialog
       title={`Revoke ${subject.name}?`}
+      submitLabel="Revoke the key"
+      isDangerous
       width="narrow"
-      onClose={onClose}
+      isReady={isConfirmed}
+      isBusy={revoking.isPending}
+      error={revoking.error}
       onSubmit={revoke}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" variant="danger" disabled={!isConfirmed} isBusy={revoking.isPending}>
-            Revoke the key
-          </Button>
-        </>
-      }
+      onClose={onClose}
     >
       <p className="text-ink-soft">
         Programs that use the key <code className="font-mono wrap-anywhere">{subject.hint}</code> are refused
@@ -60,7 +55,6 @@ export function RevokeKeyDialog({ subject, onClose }: RevokeKeyDialogProps) {
           onChange={(event) => setWritten(event.target.value)}
         />
       </Field>
-      <FormProblem error={revoking.error} />
-    </Dialog>
+    </FormDialog>
   );
 }

@@ -22,7 +22,7 @@ export function useKeyForm(start: KeyFormState, serverError: unknown) {
   const [form, setForm] = useState(start);
   const [isTried, setTried] = useState(false);
   const blamed = blamedField(serverError);
-  const ownProblems = problemsOf(form, new Date());
+  const ownProblems = problemsOf(start, form, new Date());
   const shownProblems: KeyFormProblems = {
     ...(blamed === null ? {} : { [blamed]: problemOf(serverError).message }),
     // Nobody is told of mistakes in what they have not finished writing.

@@ -2,7 +2,7 @@
 import type { Pricing } from './listed-model.ts';
 
 export type Band = 'now' | 'peak' | 'off_peak';
-export type TokenCost = Readonly<{ input: bigint; output: bigint; total: bigint }>;
+type TokenCost = Readonly<{ input: bigint; output: bigint; total: bigint }>;
 export type Rates = Readonly<{ input: number; output: number }>;
 
 const scaleDigits = 12;

@@ -2,7 +2,7 @@
 import type { ListedModel } from './listed-model.ts';
 
 export const workloads = ['all', 'chat', 'image', 'video'] as const;
-export type WorkloadFilter = (typeof workloads)[number];
+type WorkloadFilter = (typeof workloads)[number];
 
 export const capabilityLabels = {
   image_input: 'Sees images',
@@ -13,7 +13,7 @@ export const capabilityLabels = {
 export type Capability = keyof typeof capabilityLabels;
 export const capabilities = Object.keys(capabilityLabels) as readonly Capability[];
 
-export type ModelFilters = Readonly<{
+type ModelFilters = Readonly<{
   words: string;
   workload: WorkloadFilter;
   /** All of them must be there. */

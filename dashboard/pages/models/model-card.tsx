@@ -47,8 +47,14 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
           Calculate
         </Button>
         {workload === 'chat' && (
-          <LinkButton size="small" icon={MessageSquareText} to="/playground" search={{ model: id }}>
-            Try it<span className="sr-only">: {name}</span>
+          <LinkButton
+            size="small"
+            icon={MessageSquareText}
+            to="/playground"
+            search={{ model: id }}
+            aria-label={`Try it: ${name}`}
+          >
+            Try it
           </LinkButton>
         )}
       </footer>

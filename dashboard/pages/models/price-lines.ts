@@ -5,8 +5,8 @@ import type { Pricing } from './listed-model.ts';
 import { timeInZone } from './zone-time.ts';
 
 /** Amounts are decimal texts. Without an output the one price is the input. */
-export type PriceLine = Readonly<{ label: string; hint?: string; input: string; output: string | null }>;
-export type PriceTable = Readonly<{ unit: string; lines: readonly PriceLine[] }>;
+type PriceLine = Readonly<{ label: string; hint?: string; input: string; output: string | null }>;
+type PriceTable = Readonly<{ unit: string; lines: readonly PriceLine[] }>;
 
 const textOf = (price: number) => amountOf(unitsOf(price));
 const units = { per_1m_tokens: 'per 1M tokens', per_image: 'per image', per_second: 'per second' } as const;

@@ -1,9 +1,9 @@
 /** What needs attention, in plain words, with the place where it can be mended. */
 import type { Attention } from '../../../src/console/contract.ts';
 import { formatTime } from '../../kit/format-figures.ts';
-import { formatMoney } from '../../kit/format-money.ts';
+import { formatBalance, formatMoney } from '../../kit/format-money.ts';
 
-export type Notice = Readonly<{
+type Notice = Readonly<{
   key: string;
   tone: 'warn' | 'bad';
   title: string;
@@ -36,7 +36,7 @@ export function describeAttention(attention: Attention): Notice {
       return {
         key: attention.kind,
         tone: 'warn',
-        title: `${formatMoney(attention.balance)} is left`,
+        title: `${formatBalance(attention.balance)} is left`,
         text: `${lastsFor(attention.days_left)}Requests are refused once it is used up. Ask the operator for credit in time.`,
         link: toBilling,
       };
@@ -72,7 +72,7 @@ export function describeAttention(attention: Attention): Notice {
 
 function describeLimit(attention: Extract<Attention, { limit: string }>): Notice {
   const isReached = attention.kind === 'key_at_limit';
-  const figures = `${formatMoney(attention.spent)} of ${formatMoney(attention.limit)} are spent this month.`;
+  const figures = `${formatMoney(attention.spent)} of ${formatMoney(attention.limit)} are spent or held this month.`;
   return {
     key: `${attention.kind} ${attention.key_id}`,
     tone: isReached ? 'bad' : 'warn',

@@ -5,6 +5,7 @@ import { Money } from '../../kit/money.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { signOfMoney, subtractMoney, sumMoney } from '../../kit/sum-money.ts';
 import { Duration } from '../../kit/time.tsx';
+import { titleOfRecent } from './title-of-recent.ts';
 
 /** Undefined while it is being fetched. */
 export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undefined }>) {
@@ -13,7 +14,7 @@ export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undef
     <StatGroup>
       <Stat
         label="Balance"
-        value={overview && <Money amount={overview.balance} />}
+        value={overview && <Money amount={overview.balance} isBalance />}
         hint={free === undefined ? ' ' : <FreeHint free={free} />}
         tone={free !== undefined && signOfMoney(free) <= 0 ? 'bad' : 'plain'}
       />
@@ -39,7 +40,7 @@ export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undef
 function FreeHint({ free }: Readonly<{ free: string }>) {
   return (
     <>
-      <Money amount={free} /> free to spend
+      <Money amount={free} isBalance /> free to spend
     </>
   );
 }
@@ -56,7 +57,7 @@ export function HealthFigures({ recent }: Readonly<{ recent: Overview['recent'] 
   return (
     <section aria-labelledby="health">
       <h2 id="health" className="mb-3 font-semibold">
-        The last 24 hours
+        {titleOfRecent(recent.requests)}
       </h2>
       <StatGroup>
         <Stat

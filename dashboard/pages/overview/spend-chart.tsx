@@ -1,9 +1,9 @@
 import { useState } from 'react';
 import type { Overview } from '../../../src/console/contract.ts';
 import { Card } from '../../kit/card.tsx';
-import { formatMoneyMark } from '../../kit/chart-scale.ts';
+import { formatCountMarks, formatMoneyMarks } from '../../kit/chart-scale.ts';
 import { DayChart } from '../../kit/day-chart.tsx';
-import { formatCount, formatCountShort } from '../../kit/format-figures.ts';
+import { formatCount } from '../../kit/format-figures.ts';
 import { formatMoney } from '../../kit/format-money.ts';
 import { Segmented } from '../../kit/segmented.tsx';
 
@@ -44,7 +44,7 @@ function Chart({ days, measure }: Readonly<{ days: Overview['days']; measure: 's
         },
       ]}
       totals={texts}
-      formatMark={isSpend ? formatMoneyMark : formatCountShort}
+      formatMarks={isSpend ? formatMoneyMarks : formatCountMarks}
       isWhole={!isSpend}
     />
   );

@@ -17,7 +17,7 @@ function dataOf(event: string): string {
     .join('\n');
 }
 
-export const endOfStream = '[DONE]';
+const endOfStream = '[DONE]';
 
 type CallPiece = Readonly<{
   index: number;
@@ -37,37 +37,40 @@ type Chunk = Readonly<{
   error?: WireError;
 }>;
 
-/** The answer with one more event of its stream. */
+/** The answer with one more event of its stream. Only the last event of all makes it whole, and only without a failure. */
 export function withEvent(turn: AssistantTurn, data: string): AssistantTurn {
+  if (turn.ending !== null) return turn;
+  if (data === endOfStream) return { ...turn, ending: { kind: 'finished', reason: turn.finishReason } };
   const chunk = JSON.parse(data) as Chunk;
   if (chunk.error !== undefined)
     return { ...turn, ending: { kind: 'failed', problem: problemInStream(chunk.error, turn.requestId) } };
   const choice = chunk.choices?.[0];
   if (choice === undefined) return turn;
-  const reason = choice.finish_reason ?? null;
   return {
     ...turn,
     text: turn.text + (choice.delta?.content ?? ''),
     toolCalls: (choice.delta?.tool_calls ?? []).reduce(withPiece, turn.toolCalls),
-    ending: reason === null || turn.ending?.kind === 'failed' ? turn.ending : { kind: 'finished', reason },
+    finishReason: choice.finish_reason ?? turn.finishReason,
   };
 }
 
 /** The answer of a model that does not stream. */
 export function withWhole(turn: AssistantTurn, body: unknown): AssistantTurn {
   const choice = (body as Chunk).choices?.[0];
+  const finishReason = choice?.finish_reason ?? null;
   return {
     ...turn,
     text: choice?.message?.content ?? '',
     toolCalls: (choice?.message?.tool_calls ?? []).map(({ id, function: called }) => ({ id, ...called })),
-    ending: { kind: 'finished', reason: choice?.finish_reason ?? null },
+    finishReason,
+    ending: { kind: 'finished', reason: finishReason },
   };
 }
 
-/** A stream that ends without saying why is one that was cut. */
-export function whenStreamEnds(turn: AssistantTurn): AssistantTurn {
+/** What ends without having said that it is whole was cut, whatever the model has said of itself. */
+export function whenConnectionEnds(turn: AssistantTurn): AssistantTurn {
   if (turn.ending !== null) return turn;
-  const problem = new ApiProblem('The connection ended before the answer did.', {
+  const problem = new ApiProblem('The connection broke before the end of the answer.', {
     status: 0,
     code: 'stream_cut',
     requestId: turn.requestId,

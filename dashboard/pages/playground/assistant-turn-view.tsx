@@ -3,7 +3,7 @@ import { LoaderCircle, RotateCw, Wrench } from 'lucide-react';
 import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import type { AssistantTurn, Ending, ToolCall } from './conversation.ts';
-import { adviceFor, wordsForFinish } from './ending-words.ts';
+import { adviceFor, titleFor, wasAdmitted, wordsForFinish } from './ending-words.ts';
 import { GenerationNote } from './generation-note.tsx';
 
 type AssistantTurnViewProps = Readonly<{
@@ -23,15 +23,14 @@ export function AssistantTurnView({ turn, onRetry }: AssistantTurnViewProps) {
       ))}
       {ending === null ? <Waiting hasText={text !== ''} /> : <EndingNote ending={ending} onRetry={onRetry} />}
       {ending !== null && requestId !== null && (
-        <GenerationNote requestId={requestId} hasGeneration={hasGeneration(ending)} />
+        <GenerationNote
+          requestId={requestId}
+          hasGeneration={ending.kind !== 'failed' || wasAdmitted(ending.problem)}
+          isOutcomeOpen={ending.kind !== 'finished'}
+        />
       )}
     </div>
   );
-}
-
-/** What is refused with a status below 500 was refused before it became a Generation. */
-function hasGeneration(ending: Ending): boolean {
-  return ending.kind !== 'failed' || ending.problem.status === 0 || ending.problem.status >= 500;
 }
 
 function Waiting({ hasText }: Readonly<{ hasText: boolean }>) {
@@ -81,13 +80,13 @@ function EndingNote({ ending, onRetry }: Readonly<{ ending: Ending; onRetry: (()
     case 'stopped':
       return (
         <Callout actions={retry}>
-          You stopped this answer. What was written until then may be charged.
+          You stopped this answer. The provider goes on with it, and the whole of it may be charged.
         </Callout>
       );
     case 'failed': {
-      const { message, param, code } = ending.problem;
+      const { param, code } = ending.problem;
       return (
-        <Callout tone="bad" title={message} actions={retry} isUrgent>
+        <Callout tone="bad" title={titleFor(ending.problem)} actions={retry} isUrgent>
           {param !== null && (
             <p>
               It is about <code className="font-mono">{param}</code>.

@@ -4,7 +4,7 @@ import type { ListedModel } from '../models/listed-model.ts';
 import { messagesOf, type Turn } from './conversation.ts';
 import type { ToolDefinition } from './tool-definitions.ts';
 
-export type RequestParts = Readonly<{
+type RequestParts = Readonly<{
   model: ListedModel;
   system: string;
   parameters: Readonly<Record<string, unknown>>;

@@ -18,6 +18,8 @@ export type AssistantTurn = Readonly<{
   text: string;
   toolCalls: readonly ToolCall[];
   requestId: string | null;
+  /** Why the model stopped, which it says before its answer is known to be whole. */
+  finishReason: string | null;
   ending: Ending | null;
 }>;
 
@@ -28,14 +30,25 @@ export const unwritten: AssistantTurn = {
   text: '',
   toolCalls: [],
   requestId: null,
+  finishReason: null,
   ending: null,
 };
 
 export type Message = Readonly<Record<string, unknown>>;
 
 export function messagesOf(system: string, turns: readonly Turn[]): readonly Message[] {
-  const spoken = turns.map(messageOf).filter((message) => message !== null);
+  const spoken = turns
+    .filter((_, at) => !isUnanswered(turns, at))
+    .map(messageOf)
+    .filter((message) => message !== null);
   return system.trim() === '' ? spoken : [{ role: 'system', content: system }, ...spoken];
+}
+
+/** A question whose answer never began. Models refuse two questions in a row, so it is left out of what is sent next. */
+export function isUnanswered(turns: readonly Turn[], at: number): boolean {
+  const answer = turns[at + 1];
+  if (turns[at]?.kind !== 'user' || answer?.kind !== 'assistant') return false;
+  return answer.ending !== null && messageOf(answer) === null;
 }
 
 function messageOf(turn: Turn): Message | null {

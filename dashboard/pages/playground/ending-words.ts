@@ -1,4 +1,6 @@
 /** What a refusal or an early end means for the reader, and what to do about it. */
+import type { ApiProblem } from '../../api/problem.ts';
+
 const advice: ReadonlyMap<string, string> = new Map([
   [
     'insufficient_balance',
@@ -12,7 +14,8 @@ const advice: ReadonlyMap<string, string> = new Map([
   ['rate_limit_exceeded', 'Wait a moment and try again, or raise the requests per minute of this key.'],
   ['provider_rate_limit', 'Wait a moment and try again, or choose another model.'],
   ['expired_api_key', 'Choose another key.'],
-  ['invalid_api_key', 'This key was revoked meanwhile. Choose another one.'],
+  ['invalid_api_key', 'It was revoked or replaced meanwhile.'],
+  ['account_suspended', 'Every key of this account is refused until the suspension is lifted.'],
   ['model_not_found', 'Choose another model.'],
   ['invalid_model', 'Choose another model.'],
   ['unsupported_parameter', 'Leave this setting out, or choose a model that supports it.'],
@@ -34,6 +37,7 @@ const advice: ReadonlyMap<string, string> = new Map([
   ['provider_timeout', 'Try again, or ask for a shorter answer.'],
   ['usage_missing', 'What you see may be whole. The Generation tells whether it was charged.'],
   ['billing_temporarily_unavailable', 'What you see is whole. The charge follows.'],
+  ['stream_cut', 'The request may have ended and be charged all the same: what became of it stands below.'],
   ['network_error', 'Check your connection and try again.'],
 ]);
 
@@ -42,6 +46,33 @@ const inAnyOtherCase =
 
 export function adviceFor(code: string): string {
   return advice.get(code) ?? inAnyOtherCase;
+}
+
+/** What the API says to programs is not always what a person at this page can use. */
+export function titleFor({ code, message }: Pick<ApiProblem, 'code' | 'message'>): string {
+  return code === 'invalid_api_key' ? 'This key is no longer in force. Choose another one.' : message;
+}
+
+/** Failures of a request that was let through, which therefore has a Generation. All others are refused before. */
+const codesAfterAdmission: ReadonlySet<string> = new Set([
+  'provider_attempt_create_failed',
+  'provider_rate_limit',
+  'provider_authentication_error',
+  'provider_bad_request',
+  'provider_unavailable',
+  'provider_unknown_error',
+  'provider_error',
+  'provider_stream_error',
+  'provider_timeout',
+  'all_providers_unavailable',
+  'billing_consistency_error',
+  'billing_temporarily_unavailable',
+  'usage_missing',
+]);
+
+/** Whatever fails within a stream has no status of its own, and was let through before the stream began. */
+export function wasAdmitted({ code, status }: Pick<ApiProblem, 'code' | 'status'>): boolean {
+  return (status === 0 && code !== 'network_error') || codesAfterAdmission.has(code);
 }
 
 /** Null for an answer that ended as answers do. */

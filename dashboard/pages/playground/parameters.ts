@@ -12,9 +12,9 @@ export type ParameterForm = Readonly<{
   schema: string;
 }>;
 
-export type ParameterName = 'temperature' | 'max_tokens' | 'top_p' | 'seed' | 'response_format';
+type ParameterName = 'temperature' | 'max_tokens' | 'top_p' | 'seed' | 'response_format';
 
-export const exampleSchema = `{
+const exampleSchema = `{
   "type": "object",
   "properties": {
     "answer": { "type": "string" }

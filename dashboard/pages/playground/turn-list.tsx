@@ -1,9 +1,9 @@
 /** The conversation so far, the newest at the end and in sight. */
 import { Bot, MessageSquareText, User, Wrench } from 'lucide-react';
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useCallback, useEffect, useRef } from 'react';
 import { EmptyState } from '../../kit/empty-state.tsx';
 import { AssistantTurnView } from './assistant-turn-view.tsx';
-import type { ImageInput, Turn } from './conversation.ts';
+import { type ImageInput, isUnanswered, type Turn } from './conversation.ts';
 
 type TurnListProps = Readonly<{ turns: readonly Turn[]; isBusy: boolean; onRetry: () => void }>;
 
@@ -12,18 +12,31 @@ const nearEndPixels = 80;
 export function TurnList({ turns, isBusy, onRetry }: TurnListProps) {
   const ref = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
+  const lastTop = useRef(0);
   const hasTurns = turns.length > 0;
+  const goToEnd = useCallback(() => {
+    const list = ref.current;
+    if (list === null) return;
+    list.scrollTop = list.scrollHeight;
+    lastTop.current = list.scrollTop;
+  }, []);
+  useEffect(() => {
+    if (!isBusy) return;
+    // Who asks wants to see the answer, wherever they were reading.
+    isFollowing.current = true;
+    goToEnd();
+  }, [isBusy, goToEnd]);
   useEffect(() => {
     const list = ref.current;
     const content = list?.firstElementChild;
     if (!list || !content || !hasTurns) return undefined;
     // Words move the end, and so does a cost that is known later.
     const observer = new ResizeObserver(() => {
-      if (isFollowing.current) list.scrollTop = list.scrollHeight;
+      if (isFollowing.current) goToEnd();
     });
     observer.observe(content);
     return () => observer.disconnect();
-  }, [hasTurns]);
+  }, [hasTurns, goToEnd]);
   return (
     <div
       ref={ref}
@@ -33,8 +46,11 @@ export function TurnList({ turns, isBusy, onRetry }: TurnListProps) {
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.
       tabIndex={0}
       onScroll={({ currentTarget: list }) => {
-        // Who scrolled up to read is left there.
-        isFollowing.current = list.scrollHeight - list.scrollTop - list.clientHeight < nearEndPixels;
+        // Who scrolled up to read is left there. An end that has only moved on is none of their doing.
+        if (list.scrollHeight - list.scrollTop - list.clientHeight < nearEndPixels)
+          isFollowing.current = true;
+        else if (list.scrollTop < lastTop.current) isFollowing.current = false;
+        lastTop.current = list.scrollTop;
       }}
       className="h-[26rem] overflow-y-auto px-4 py-5 -outline-offset-2 sm:px-5 lg:h-[30rem]"
     >
@@ -47,7 +63,11 @@ export function TurnList({ turns, isBusy, onRetry }: TurnListProps) {
           {turns.map((turn, at) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: turns are added at the end and never move.
             <li key={at}>
-              <TurnView turn={turn} onRetry={at === turns.length - 1 && !isBusy ? onRetry : null} />
+              <TurnView
+                turn={turn}
+                isLeftOut={at < turns.length - 2 && isUnanswered(turns, at)}
+                onRetry={at === turns.length - 1 && !isBusy ? onRetry : null}
+              />
             </li>
           ))}
         </ol>
@@ -56,11 +76,16 @@ export function TurnList({ turns, isBusy, onRetry }: TurnListProps) {
   );
 }
 
-function TurnView({ turn, onRetry }: Readonly<{ turn: Turn; onRetry: (() => void) | null }>) {
+type TurnViewProps = Readonly<{ turn: Turn; isLeftOut: boolean; onRetry: (() => void) | null }>;
+
+function TurnView({ turn, isLeftOut, onRetry }: TurnViewProps) {
   switch (turn.kind) {
     case 'user':
       return (
-        <Speaker name="You" icon={<User aria-hidden className="size-4" />}>
+        <Speaker
+          name={isLeftOut ? 'You, left out of what is sent since' : 'You'}
+          icon={<User aria-hidden className="size-4" />}
+        >
           {turn.text !== '' && <p className="whitespace-pre-wrap wrap-anywhere">{turn.text}</p>}
           {turn.images.length > 0 && <Pictures images={turn.images} />}
         </Speaker>

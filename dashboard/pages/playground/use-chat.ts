@@ -1,11 +1,13 @@
 /** One conversation: what was said so far, and the answer that is under way. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
+import type { PlaygroundRequest } from '../../../src/console/contract.ts';
 import { send } from '../../api/client.ts';
 import { problemOf } from '../../api/problem.ts';
+import { reportReachable } from '../../api/reachability.ts';
 import { accountKey, accountPath, useAccount } from '../../api/session.ts';
 import type { ChatRequestBody } from '../../kit/code-samples.ts';
-import { endOfStream, splitEvents, whenStreamEnds, withEvent, withWhole } from './answer-stream.ts';
+import { splitEvents, whenConnectionEnds, withEvent, withWhole } from './answer-stream.ts';
 import { type AssistantTurn, type Turn, unwritten } from './conversation.ts';
 
 export type Chat = Readonly<{
@@ -56,8 +58,9 @@ export function useChat(): Chat {
 function endOf(
   error: unknown,
   signal: AbortSignal,
-  { requestId }: AssistantTurn,
+  { requestId, ending }: AssistantTurn,
 ): Pick<AssistantTurn, 'ending' | 'requestId'> {
+  if (ending !== null) return { ending, requestId };
   if (signal.aborted) return { ending: { kind: 'stopped' }, requestId };
   const problem = problemOf(error);
   return { ending: { kind: 'failed', problem }, requestId: requestId ?? problem.requestId };
@@ -65,7 +68,7 @@ function endOf(
 
 async function readAnswer(
   path: string,
-  body: unknown,
+  body: PlaygroundRequest,
   signal: AbortSignal,
   current: () => AssistantTurn,
   show: (turn: AssistantTurn) => void,
@@ -77,18 +80,29 @@ async function readAnswer(
   show({ ...current(), requestId: response.headers.get('x-service-request-id') });
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
   if (!isStream || response.body === null) {
-    show(withWhole(current(), await response.json()));
+    const whole: unknown = await untilItBreaks(response.json(), signal);
+    show(whole === null ? whenConnectionEnds(current()) : withWhole(current(), whole));
     return;
   }
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    const split = splitEvents(rest + value);
+    const part = await untilItBreaks(reader.read(), signal);
+    if (part === null || part.done) break;
+    const split = splitEvents(rest + part.value);
     rest = split.rest;
-    const events = split.events.filter((data) => data !== endOfStream);
-    if (events.length > 0) show(events.reduce(withEvent, current()));
+    if (split.events.length > 0) show(split.events.reduce(withEvent, current()));
   }
-  show(whenStreamEnds(current()));
+  show(whenConnectionEnds(current()));
+}
+
+/** Null for a connection that broke: an answer that was whole by then stays whole. Who cancelled knows it. */
+async function untilItBreaks<Part>(reading: Promise<Part>, signal: AbortSignal): Promise<Part | null> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    reportReachable(false);
+    return null;
+  }
 }

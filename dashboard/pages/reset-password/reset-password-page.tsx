@@ -1,54 +1,40 @@
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
-import { post } from '../../api/client.ts';
+import { useState } from 'react';
 import { ApiProblem } from '../../api/problem.ts';
+import { resetPassword, signInOptionsQuery } from '../../api/session.ts';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { FormProblem, fieldProblem } from '../../kit/form-problem.tsx';
 import { NewPasswordField } from '../../kit/new-password-field.tsx';
-import { SignedOutCard, textLinkClass } from '../../layout/signed-out-card.tsx';
+import { textLinkClass } from '../../kit/text-link.ts';
+import { SignedOutCard } from '../../layout/signed-out-card.tsx';
+import { useAddressToken } from './use-address-token.ts';
 
-/** The token stands behind the #, which browsers keep to themselves: it is in no log. */
-function tokenInAddress(): string {
-  return new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
+/** A new link begins anew, whatever became of the one before. */
+export function ResetPasswordPage() {
+  const { token, link } = useAddressToken();
+  return <ResetPassword key={link} token={token} />;
 }
 
-export function ResetPasswordPage() {
-  const [token] = useState(tokenInAddress);
+function ResetPassword({ token }: Readonly<{ token: string }>) {
   const [password, setPassword] = useState('');
   const resetting = useMutation({
-    mutationFn: () => post('/api/auth/reset-password', { token, newPassword: password }),
+    mutationFn: () => resetPassword(token, password),
   });
-  useEffect(() => {
-    // A secret that has been read is not left in the address bar and the history.
-    if (location.hash !== '') history.replaceState(history.state, '', location.pathname);
-  }, []);
   const isUnusable =
     token === '' || (resetting.error instanceof ApiProblem && resetting.error.code === 'invalid_reset_token');
   if (resetting.isSuccess)
     return (
-      <SignedOutCard title="Your password is changed">
+      <SignedOutCard title="Your password is set">
         <div className="space-y-4 text-center">
-          <p className="text-ink-soft">Sign in with the new one. Every earlier session has ended.</p>
+          <p className="text-ink-soft">Sign in with it. Every earlier session has ended.</p>
           <LinkButton to="/sign-in" variant="primary">
             Sign in
           </LinkButton>
         </div>
       </SignedOutCard>
     );
-  if (isUnusable)
-    return (
-      <SignedOutCard title="This link does not work">
-        <div className="space-y-4 text-center">
-          <p className="text-ink-soft">
-            It was used already, is too old or was not copied whole. Ask for a new one.
-          </p>
-          <LinkButton to="/forgot-password" variant="primary">
-            Get a new link
-          </LinkButton>
-        </div>
-      </SignedOutCard>
-    );
+  if (isUnusable) return <UnusableLink />;
   return (
     <SignedOutCard
       title="Choose a password"
@@ -70,6 +56,28 @@ export function ResetPasswordPage() {
       <Button type="submit" variant="primary" isBusy={resetting.isPending} className="w-full">
         Save the password
       </Button>
+    </SignedOutCard>
+  );
+}
+
+function UnusableLink() {
+  const options = useQuery(signInOptionsQuery);
+  const isMailed = options.data?.password_reset === 'email';
+  return (
+    <SignedOutCard title="This link does not work">
+      <div className="space-y-4 text-center">
+        <p className="text-ink-soft">
+          It was used already, is too old or was not copied whole.{' '}
+          {isMailed ? 'Ask for a new one.' : 'Ask the operator of this gateway for a new one.'}
+        </p>
+        {isMailed ? (
+          <LinkButton to="/forgot-password" variant="primary">
+            Get a new link
+          </LinkButton>
+        ) : (
+          <LinkButton to="/sign-in">To the sign-in</LinkButton>
+        )}
+      </div>
     </SignedOutCard>
   );
 }

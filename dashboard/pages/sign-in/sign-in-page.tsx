@@ -2,11 +2,13 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useRouter, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { signIn, signInOptionsQuery } from '../../api/session.ts';
+import { wasSignedIn } from '../../api/signed-in-before.ts';
 import { Button } from '../../kit/button.tsx';
 import { Field } from '../../kit/field.tsx';
 import { FormProblem } from '../../kit/form-problem.tsx';
 import { Input } from '../../kit/input.tsx';
-import { SignedOutCard, textLinkClass } from '../../layout/signed-out-card.tsx';
+import { textLinkClass } from '../../kit/text-link.ts';
+import { SignedOutCard } from '../../layout/signed-out-card.tsx';
 import { placeAfterSignIn } from '../../sign-in-address.ts';
 
 export function SignInPage() {
@@ -14,6 +16,8 @@ export function SignInPage() {
   const [password, setPassword] = useState('');
   const router = useRouter();
   const { next }: { next?: unknown } = useSearch({ strict: false });
+  // Who comes here on their own is not on the way to another page.
+  const [hasEnded] = useState(() => next !== undefined && wasSignedIn());
   const options = useQuery(signInOptionsQuery);
   const signing = useMutation({
     mutationFn: () => signIn(email.trim(), password),
@@ -23,6 +27,7 @@ export function SignInPage() {
   return (
     <SignedOutCard
       title="Sign in"
+      {...(hasEnded ? { description: 'Your session has ended. Sign in again.' } : {})}
       onSubmit={signing.mutate}
       footer={
         options.data?.sign_up === 'open' ? (

@@ -7,7 +7,8 @@ import { Field } from '../../kit/field.tsx';
 import { FormProblem, fieldProblem } from '../../kit/form-problem.tsx';
 import { Input } from '../../kit/input.tsx';
 import { NewPasswordField } from '../../kit/new-password-field.tsx';
-import { SignedOutCard, textLinkClass } from '../../layout/signed-out-card.tsx';
+import { textLinkClass } from '../../kit/text-link.ts';
+import { SignedOutCard } from '../../layout/signed-out-card.tsx';
 import { placeAfterSignIn } from '../../sign-in-address.ts';
 
 export function SignUpPage() {

@@ -1,4 +1,5 @@
 /** The people of the account. Owners say who is what; members see each other. */
+import { Link } from '@tanstack/react-router';
 import { Users } from 'lucide-react';
 import { useState } from 'react';
 import type { Member } from '../../../src/console/contract.ts';
@@ -9,6 +10,7 @@ import { EmptyState } from '../../kit/empty-state.tsx';
 import { ErrorState } from '../../kit/error-state.tsx';
 import { Page } from '../../kit/page.tsx';
 import { Table } from '../../kit/table.tsx';
+import { textLinkClass } from '../../kit/text-link.ts';
 import { type MemberAction, memberColumns } from './member-columns.tsx';
 import { RemoveDialog, RoleDialog } from './member-dialogs.tsx';
 import { useTeam } from './queries.ts';
@@ -25,9 +27,19 @@ export function TeamPage() {
   return (
     <Page title="Team" description={`Everyone who belongs to ${name}.`}>
       <Callout>
-        {isOwner
-          ? 'The operator of this gateway adds people: send them the e-mail address and the role. You decide here who is an owner and who leaves.'
-          : 'You are a member of this account. An owner decides who is what, and the operator of this gateway adds people.'}
+        {user.is_operator ? (
+          <>
+            As an operator you add people under{' '}
+            <Link to="/operator/users" className={textLinkClass}>
+              Operator → Users
+            </Link>
+            . An owner decides here who is an owner and who leaves.
+          </>
+        ) : isOwner ? (
+          'The operator of this gateway adds people: send them the e-mail address and the role. You decide here who is an owner and who leaves.'
+        ) : (
+          'You are a member of this account. An owner decides who is what, and the operator of this gateway adds people.'
+        )}
       </Callout>
       <Card isFlush>
         {team.data === undefined && team.isError ? (

@@ -32,8 +32,9 @@ export function rangeProblem(from: string, to: string): string | null {
   return null;
 }
 
+/** In the years that the gateway takes. */
 function isDay(text: string): boolean {
-  if (!/^[12]\d{3}-\d{2}-\d{2}$/.test(text)) return false;
+  if (!/^2[01]\d{2}-\d{2}-\d{2}$/.test(text)) return false;
   const instant = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(instant.getTime()) && dayOf(instant) === text;
 }

@@ -1,8 +1,7 @@
 import type { Usage } from '../../../src/console/contract.ts';
 import { Card } from '../../kit/card.tsx';
-import { formatMoneyMark } from '../../kit/chart-scale.ts';
+import { formatCountMarks, formatMoneyMarks } from '../../kit/chart-scale.ts';
 import { ChartLegend, DayChart } from '../../kit/day-chart.tsx';
-import { formatCountShort } from '../../kit/format-figures.ts';
 import { Segmented } from '../../kit/segmented.tsx';
 import { Skeleton } from '../../kit/skeleton.tsx';
 import { useSearchValue } from '../../kit/use-search-value.ts';
@@ -57,7 +56,7 @@ function Chart({ usage, measure, by }: ChartProps) {
         days={days}
         series={series}
         totals={totals}
-        formatMark={measure === 'cost' ? formatMoneyMark : formatCountShort}
+        formatMarks={measure === 'cost' ? formatMoneyMarks : formatCountMarks}
         isWhole={measure !== 'cost'}
       />
       <div className="min-h-4.5">

@@ -1,9 +1,8 @@
 /** The query of a statement. */
 import { ApiError } from '../../errors.ts';
-import { parseLimit } from '../../generations/parse-list.ts';
-import type { Query } from '../../http/query.ts';
+import { parseLimit, type Query } from '../../http/query.ts';
 
-export type StatementQuery = Readonly<{ limit: number; before: bigint }>;
+type StatementQuery = Readonly<{ limit: number; before: bigint }>;
 
 export const statementParameters = ['limit', 'cursor'] as const;
 

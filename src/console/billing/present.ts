@@ -1,19 +1,12 @@
 /** A statement in the words of the console's contract. */
+import { presentPage } from '../../http/present-page.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
 import type { LedgerEntry, Statement } from '../contract.ts';
 import type { Entry, LedgerPart } from './ledger-queries.ts';
 
 /** `part` holds one entry more than the limit when there is another page. */
 export function presentStatement({ balance, held, entries }: LedgerPart, limit: number): Statement {
-  const page = entries.slice(0, limit);
-  const last = entries.length > limit ? page.at(-1) : undefined;
-  return {
-    balance,
-    held,
-    data: page.map(presentEntry),
-    has_more: last !== undefined,
-    next_cursor: last === undefined ? null : `${last.number}`,
-  };
+  return { balance, held, ...presentPage(entries, limit, presentEntry, ({ number }) => `${number}`) };
 }
 
 function presentEntry(entry: Entry): LedgerEntry {

@@ -3,12 +3,13 @@ import { ApiError } from '../../errors.ts';
 import { decodeCursor, encodeCursor } from '../../generations/cursor.ts';
 import { newestPosition } from '../../generations/generation-store.ts';
 import { lookUp } from '../../http/lookup.ts';
+import { presentPage } from '../../http/present-page.ts';
 import { readQuery } from '../../http/query.ts';
 import { uuidFromRequestId } from '../../lib/ids.ts';
 import { callerOf } from '../access.ts';
 import type { GenerationRow, Page } from '../contract.ts';
 import type { ConsoleContext } from '../guard.ts';
-import { findDetail, findPage } from './generation-queries.ts';
+import { findDetail, findPage, type ListedGeneration } from './generation-queries.ts';
 import { listParameters, parseAccountList } from './parse.ts';
 import { presentDetail, presentRow } from './present.ts';
 
@@ -24,13 +25,8 @@ export async function listGenerations(request: Request, context: ConsoleContext)
   if (position === null) throw new ApiError('invalid_cursor', { param: 'cursor' });
   // One more than asked for tells whether there is more.
   const found = await lookUp(failure, () => findPage(sql, caller, filter, position, limit + 1));
-  const page = found.slice(0, limit);
-  const last = found.length > limit ? page.at(-1) : undefined;
-  return Response.json({
-    data: page.map(presentRow),
-    has_more: last !== undefined,
-    next_cursor: last === undefined ? null : encodeCursor(last.id, scope, signingKey, Date.now()),
-  } satisfies Page<GenerationRow>);
+  const cursorOf = (last: ListedGeneration) => encodeCursor(last.id, scope, signingKey, Date.now());
+  return Response.json(presentPage(found, limit, presentRow, cursorOf) satisfies Page<GenerationRow>);
 }
 
 export async function showGeneration(request: Request, context: ConsoleContext): Promise<Response> {

@@ -7,7 +7,7 @@ import { isUuid } from '../params.ts';
 /** Of one key, or of all keys of the account. */
 export type AccountFilter = GenerationFilter & Readonly<{ keyId: string | null }>;
 
-export type AccountListQuery = Readonly<{ limit: number; cursor: string | null; filter: AccountFilter }>;
+type AccountListQuery = Readonly<{ limit: number; cursor: string | null; filter: AccountFilter }>;
 
 export const listParameters = [...parametersOfKey, 'key'] as const;
 

@@ -1,9 +1,9 @@
 /** /api/console/accounts/{account}/keys: members see the keys, owners make, change and end them. */
-import { readJsonBody } from '../../http/json-body.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { readQuery } from '../../http/query.ts';
 import { generateKey } from '../../keys/key-format.ts';
 import { callerOf } from '../access.ts';
+import { readSmallBody } from '../body.ts';
 import type { Key, NewKey } from '../contract.ts';
 import type { ConsoleContext } from '../guard.ts';
 import { idIn } from '../params.ts';
@@ -27,7 +27,7 @@ export async function listKeys(request: Request, context: ConsoleContext): Promi
 export async function createKey(request: Request, context: ConsoleContext): Promise<Response> {
   const caller = callerOf(context);
   readQuery(request.url, []);
-  const settings = parseKeyDraft(await readJsonBody(request), new Date());
+  const settings = parseKeyDraft(await readSmallBody(request), new Date());
   refuseUnknownModels(settings.allowedModels ?? [], isInCatalog(context));
   const secret = generateKey();
   return tellOnce(await insertKey(context.services.sql, caller, secret, settings), secret);
@@ -37,7 +37,7 @@ export async function changeKey(request: Request, context: ConsoleContext): Prom
   const caller = callerOf(context);
   const keyId = keyIn(context);
   readQuery(request.url, []);
-  const change = parseKeyChange(await readJsonBody(request), new Date());
+  const change = parseKeyChange(await readSmallBody(request), new Date());
   const key = await updateKey(context.services.sql, caller, keyId, change, isInCatalog(context));
   return Response.json(presentKey(key));
 }
@@ -46,7 +46,7 @@ export async function replaceKey(request: Request, context: ConsoleContext): Pro
   const caller = callerOf(context);
   const keyId = keyIn(context);
   readQuery(request.url, []);
-  const revokeAt = parseReplacement(await readJsonBody(request), new Date());
+  const revokeAt = parseReplacement(await readSmallBody(request), new Date());
   const secret = generateKey();
   return tellOnce(await insertReplacement(context.services.sql, caller, keyId, secret, revokeAt), secret);
 }
@@ -55,7 +55,7 @@ export async function revokeKey(request: Request, context: ConsoleContext): Prom
   const caller = callerOf(context);
   const keyId = keyIn(context);
   readQuery(request.url, []);
-  parseNothing(await readJsonBody(request));
+  parseNothing(await readSmallBody(request));
   return Response.json(presentKey(await endKey(context.services.sql, caller, keyId)));
 }
 

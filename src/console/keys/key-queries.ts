@@ -49,24 +49,34 @@ type KeyRow = {
 /** A member of an account without keys is one row all the same. */
 type FoundRow = ({ id: null } | KeyRow) & { role: Role };
 
-/** The newest first; only this one where an ID is given. */
+/** Operators can go beyond it: nobody has to be protected from them. */
+const mostInForce = 1_000;
+/** In a list, of those that were revoked or have expired. */
+const mostEndedKeys = 200;
+
+/** The newest first: those in force, and the last few that are not. Only this one where an ID is given. */
 export async function findKeys(
   sql: SQL,
   { userId, accountId }: Caller,
   keyId: string | null = null,
 ): Promise<KeyRecord[]> {
   const rows = await sql<FoundRow[]>`
-    select memberships.role, api_keys.id, name, hint, requests_per_minute, monthly_limit, allowed_models,
-           expires_at, coalesce(expires_at <= now(), false) as is_expired,
-           revoked_at, coalesce(revoked_at <= now(), false) as is_revoked,
-           api_keys.created_at, last_used_at, held,
+    select memberships.role, keys.id, name, hint, requests_per_minute, monthly_limit, allowed_models,
+           expires_at, is_expired, revoked_at, is_revoked, keys.created_at, last_used_at, held,
            -- A key that was not used this month still has the sum of the month in which it was.
            case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0::numeric(38,12) end as month_spent
     from memberships
-    left join (api_keys join api_key_meters on key_id = api_keys.id)
-      on api_keys.account_id = memberships.account_id and (${keyId}::uuid is null or api_keys.id = ${keyId}::uuid)
+    left join lateral (
+      select *, row_number() over (partition by is_expired or is_revoked order by id desc) as place
+      from (
+        select *, coalesce(expires_at <= now(), false) as is_expired, coalesce(revoked_at <= now(), false) as is_revoked
+        from api_keys
+        where account_id = memberships.account_id and (${keyId}::uuid is null or id = ${keyId}::uuid)
+      ) as of_account
+    ) as keys on place <= ${mostEndedKeys} or not (is_expired or is_revoked)
+    left join api_key_meters on key_id = keys.id
     where user_id = ${userId} and memberships.account_id = ${accountId}
-    order by api_keys.id desc`;
+    order by keys.id desc`;
   requireMember(rows[0]?.role);
   return rows.filter((row) => row.id !== null).map(toRecord);
 }
@@ -79,6 +89,7 @@ export async function insertKey(
 ): Promise<KeyRecord> {
   const id = newId();
   return await sql.begin(async (transaction) => {
+    await waitForOthers(transaction, caller);
     const [row] = await transaction<{ role: Role }[]>`
       with caller as (
         select account_id, role from memberships where user_id = ${caller.userId} and account_id = ${caller.accountId}
@@ -94,6 +105,7 @@ export async function insertKey(
       )
       select role from caller`;
     requireOwner(row?.role);
+    await refuseTooMany(transaction, caller);
     return await readBack(transaction, caller, id);
   });
 }
@@ -108,11 +120,13 @@ export async function updateKey(
 ): Promise<KeyRecord> {
   const { name = null, requestsPerMinute = null, monthlyLimit, allowedModels, expiresAt } = change;
   return await sql.begin(async (transaction) => {
-    const [row] = await transaction<(WriteRow & { is_revoked: boolean; former_models: string[] | null })[]>`
+    if (expiresAt !== undefined) await waitForOthers(transaction, caller);
+    const [row] = await transaction<ChangeRow[]>`
       with caller as (
         select account_id, role from memberships where user_id = ${caller.userId} and account_id = ${caller.accountId}
       ), found as (
-        select id, allowed_models, coalesce(revoked_at <= now(), false) as is_revoked
+        select id, allowed_models, coalesce(revoked_at <= now(), false) as is_revoked,
+               coalesce(expires_at <= now(), false) as was_expired
         from api_keys join caller using (account_id)
         where id = ${keyId} and role = 'owner' for no key update of api_keys
       ), written as (
@@ -127,7 +141,8 @@ export async function updateKey(
               then ${expiresAt ?? null}::timestamptz else expires_at end
         from found where api_keys.id = found.id
       )
-      select role, found.id as found, allowed_models as former_models, is_revoked from caller left join found on true`;
+      select role, found.id as found, allowed_models as former_models, is_revoked, was_expired
+      from caller left join found on true`;
     // What is thrown from here on undoes the change.
     requireFound(row);
     if (row?.is_revoked) throw new ApiError('key_ended');
@@ -135,6 +150,7 @@ export async function updateKey(
       allowedModels ?? [],
       (id) => isKnownModel(id) || row?.former_models?.includes(id) === true,
     );
+    if (row?.was_expired && expiresAt !== undefined) await refuseTooMany(transaction, caller);
     return await readBack(transaction, caller, keyId);
   });
 }
@@ -149,6 +165,7 @@ export async function insertReplacement(
 ): Promise<KeyRecord> {
   const id = newId();
   return await sql.begin(async (transaction) => {
+    if (revokeAt !== null) await waitForOthers(transaction, caller);
     const [row] = await transaction<(WriteRow & { written: string | null })[]>`
       with caller as (
         select account_id, role from memberships where user_id = ${caller.userId} and account_id = ${caller.accountId}
@@ -172,6 +189,7 @@ export async function insertReplacement(
       from caller left join found on true left join written on true`;
     requireFound(row);
     if (row?.written === null) throw new ApiError('key_ended');
+    if (revokeAt !== null) await refuseTooMany(transaction, caller);
     return await readBack(transaction, caller, id);
   });
 }
@@ -195,10 +213,32 @@ export async function endKey(sql: SQL, caller: Caller, keyId: string): Promise<K
 
 /** What a statement says of itself: who asked, and whether there is such a key. */
 type WriteRow = { role: Role; found: string | null };
+type ChangeRow = WriteRow & { is_revoked: boolean; was_expired: boolean; former_models: string[] | null };
 
 function requireFound(row: WriteRow | undefined): void {
   requireOwner(row?.role);
   if (row?.found === null) throw new ApiError('key_not_found');
+}
+
+/**
+ * Before anything that adds to the keys in force, so that each sees what those before it have added. It is the members
+ * who are locked, because the ledger locks the account for every request.
+ */
+async function waitForOthers(transaction: SQL, { userId, accountId }: Caller): Promise<void> {
+  await transaction`
+    select 1 from memberships
+    where account_id = ${accountId}
+      and exists (
+        select 1 from memberships where user_id = ${userId} and account_id = ${accountId} and role = 'owner'
+      )
+    order by user_id for no key update`;
+}
+
+async function refuseTooMany(transaction: SQL, { accountId }: Caller): Promise<void> {
+  const [row] = await transaction<[{ in_force: number }]>`
+    select count(*)::int as in_force from api_keys
+    where account_id = ${accountId} and coalesce(revoked_at > now(), true) and coalesce(expires_at > now(), true)`;
+  if (row.in_force > mostInForce) throw new ApiError('too_many_keys');
 }
 
 /** As part of the transaction that wrote it, so that a secret is never made for a key that cannot be shown. */

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { ApiError } from '../../errors.ts';
 import { listOf } from '../../http/json-list.ts';
 import { formatPath, type JsonPath } from '../../http/json-path.ts';
-import { firstProblem, toApiError } from '../../http/problem.ts';
+import { parseBody } from '../../http/problem.ts';
 import { defaultRequestsPerMinute } from '../../keys/key-store.ts';
 import { parseTime } from '../../lib/calendar.ts';
-import { type Money, parseMoney } from '../../lib/money.ts';
+import { largestAmount, type Money, parseMoney } from '../../lib/money.ts';
 
 export type KeySettings = Readonly<{
   name: string;
@@ -24,7 +24,6 @@ const limitWords =
 const modelsWords = 'a list of 1 to 200 model IDs, or null for every model';
 const timeWords = 'a time such as "2027-01-31T12:00:00Z", or null';
 
-const highestLimit = 10n ** 24n;
 const mostModels = 200;
 const longestOverlapMs = 30 * 24 * 60 * 60 * 1000;
 
@@ -54,7 +53,7 @@ const replacementSchema = z.strictObject({ revoke_at: time }, 'a JSON object');
 const nothingSchema = z.strictObject({}, 'a JSON object');
 
 export function parseKeyDraft(body: unknown, now: Date): KeySettings {
-  const wire = parse(draftSchema, body);
+  const wire = parseBody(draftSchema, body);
   refuseRepeated(wire.allowed_models ?? []);
   refusePast(wire.expires_at ?? null, now);
   return {
@@ -68,7 +67,7 @@ export function parseKeyDraft(body: unknown, now: Date): KeySettings {
 
 /** Only what the body names: null takes a limit away, what is left out stays. */
 export function parseKeyChange(body: unknown, now: Date): Partial<KeySettings> {
-  const wire = parse(changeSchema, body);
+  const wire = parseBody(changeSchema, body);
   refuseRepeated(wire.allowed_models ?? []);
   refusePast(wire.expires_at ?? null, now);
   return {
@@ -82,7 +81,7 @@ export function parseKeyChange(body: unknown, now: Date): Partial<KeySettings> {
 
 /** When the old key ends; null is now. */
 export function parseReplacement(body: unknown, now: Date): Date | null {
-  const { revoke_at: revokeAt } = parse(replacementSchema, body);
+  const { revoke_at: revokeAt } = parseBody(replacementSchema, body);
   if (revokeAt === null) return null;
   const aheadMs = revokeAt.getTime() - now.getTime();
   if (aheadMs < 0) throw invalid(['revoke_at'], 'The old key cannot end in the past. Null ends it now.');
@@ -93,19 +92,13 @@ export function parseReplacement(body: unknown, now: Date): Date | null {
 
 /** For what takes no settings at all. */
 export function parseNothing(body: unknown): void {
-  parse(nothingSchema, body);
+  parseBody(nothingSchema, body);
 }
 
 /** A misspelt ID would allow nothing, and be noticed only when a request is refused. */
 export function refuseUnknownModels(models: readonly string[], isKnown: (id: string) => boolean): void {
   const place = models.findIndex((model) => !isKnown(model));
   if (place >= 0) throw invalid(['allowed_models', place], 'The catalogue has no model with this ID.');
-}
-
-function parse<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
-  const result = schema.safeParse(body);
-  if (!result.success) throw toApiError(firstProblem(result.error.issues, body));
-  return result.data;
 }
 
 function converted<Value>(expected: string, convert: (text: string) => Value | null) {
@@ -119,7 +112,7 @@ function converted<Value>(expected: string, convert: (text: string) => Value | n
 
 function parseLimit(text: string): Money | null {
   const money = parseMoney(text);
-  return money !== null && money >= 0n && money <= highestLimit ? money : null;
+  return money !== null && money >= 0n && money <= largestAmount ? money : null;
 }
 
 function refuseRepeated(models: readonly string[]): void {

@@ -1,7 +1,7 @@
 import type { SQL } from 'bun';
 import type { Role } from '../contract.ts';
 
-export type Membership = Readonly<{ id: string; name: string; role: Role; isSuspended: boolean }>;
+type Membership = Readonly<{ id: string; name: string; role: Role; isSuspended: boolean }>;
 
 /** The accounts that a user belongs to, the oldest first. */
 export async function findMemberships(sql: SQL, userId: string): Promise<Membership[]> {

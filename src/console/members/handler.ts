@@ -1,7 +1,7 @@
 /** /api/console/accounts/{account}/members: members see each other, owners say who is what. */
-import { readJsonBody } from '../../http/json-body.ts';
 import { readQuery } from '../../http/query.ts';
 import { callerOf } from '../access.ts';
+import { readSmallBody } from '../body.ts';
 import type { ConsoleContext } from '../guard.ts';
 import { idIn } from '../params.ts';
 import { deleteMember, findMembers, updateRole } from './member-queries.ts';
@@ -19,7 +19,7 @@ export async function changeMember(request: Request, context: ConsoleContext): P
   const caller = callerOf(context);
   const memberId = memberIn(context);
   readQuery(request.url, []);
-  const role = parseMemberChange(await readJsonBody(request));
+  const role = parseMemberChange(await readSmallBody(request));
   return Response.json(presentMember(await updateRole(context.services.sql, caller, memberId, role)));
 }
 

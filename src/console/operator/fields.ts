@@ -1,17 +1,13 @@
 /** The values that operators send. Each message completes the sentence "expected …". */
 import { z } from 'zod';
-import { readJsonBody } from '../../http/json-body.ts';
-import { firstProblem, toApiError } from '../../http/problem.ts';
-import { largestCredit } from '../../ledger/credit.ts';
-import { formatMoneyShort, type Money, parseMoney } from '../../lib/money.ts';
+import { parseBody } from '../../http/problem.ts';
+import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../../lib/money.ts';
+import { readSmallBody } from '../body.ts';
 import { isUuid } from '../params.ts';
 
 /** The body of a request as a schema makes it, or a refusal that names the parameter. */
 export async function readBody<Value>(request: Request, schema: z.ZodType<Value>): Promise<Value> {
-  const body = await readJsonBody(request);
-  const result = schema.safeParse(body);
-  if (!result.success) throw toApiError(firstProblem(result.error.issues, body));
-  return result.data;
+  return parseBody(schema, await readSmallBody(request));
 }
 
 export function bodyOf<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
@@ -19,11 +15,11 @@ export function bodyOf<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
 }
 
 export function amountFrom(least: Money) {
-  const most = formatMoneyShort(largestCredit);
+  const most = formatMoneyShort(largestAmount);
   const expected = `USD as a decimal text with at most 12 decimals, ${least === 0n ? 'not negative' : 'more than 0'} and at most ${most}`;
   return z.string(expected).transform((text, context): Money => {
     const money = parseMoney(text);
-    if (money !== null && money >= least && money <= largestCredit) return money;
+    if (money !== null && money >= least && money <= largestAmount) return money;
     context.issues.push({ code: 'custom', message: expected, input: text });
     return z.NEVER;
   });

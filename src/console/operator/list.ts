@@ -1,6 +1,7 @@
 /** What the operator's long lists have in common: a search, a page, and where the next one begins. */
 import { ApiError } from '../../errors.ts';
-import { invalidQuery, readQuery } from '../../http/query.ts';
+import { presentPage } from '../../http/present-page.ts';
+import { invalidQuery, parseLimit, readQuery } from '../../http/query.ts';
 import type { Page } from '../contract.ts';
 import { isUuid } from '../params.ts';
 
@@ -9,7 +10,6 @@ export type Search = Readonly<{ pattern: string | null; id: string | null }>;
 export type ListQuery = Readonly<{ search: Search; limit: number; before: string }>;
 
 const defaultLimit = 50;
-const limitPattern = /^(?:[1-9][0-9]?|100)$/;
 const longestSearch = 200;
 /** No ID is greater, so this is where a list begins. IDs sort by time: the newest come first. */
 const newestPosition = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -18,20 +18,18 @@ export function readListQuery(url: string): ListQuery {
   const query = readQuery(url, ['search', 'limit', 'cursor']);
   return {
     search: parseSearch(query.get('search')?.trim() ?? ''),
-    limit: parseLimit(query.get('limit')),
+    limit: parseLimit(query.get('limit'), defaultLimit),
     before: parseCursor(query.get('cursor')),
   };
 }
 
-/** `rows` holds one more than the limit when there is another page. A cursor is the ID that a page ended with. */
+/** A cursor is the ID that a page ended with. */
 export function pageOf<Row extends Readonly<{ id: string }>, Item>(
   rows: readonly Row[],
   limit: number,
   present: (row: Row) => Item,
 ): Page<Item> {
-  const page = rows.slice(0, limit);
-  const last = rows.length > limit ? page.at(-1) : undefined;
-  return { data: page.map(present), has_more: last !== undefined, next_cursor: last?.id ?? null };
+  return presentPage(rows, limit, present, ({ id }) => id);
 }
 
 function parseSearch(text: string): Search {
@@ -51,12 +49,6 @@ function patternOf(character: string): string {
   const [first, ...others] = new Set(cases.filter((text) => [...text].length === 1));
   if (others.length > 0) return `[${first}${others.join('')}]`;
   return character.replace(/[!-/:-@[-`{-~]/, '\\$&');
-}
-
-function parseLimit(text: string | null): number {
-  if (text === null) return defaultLimit;
-  if (!limitPattern.test(text)) throw invalidQuery('limit', 'an integer from 1 to 100');
-  return Number(text);
 }
 
 function parseCursor(text: string | null): string {

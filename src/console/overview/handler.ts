@@ -28,11 +28,13 @@ export async function showOverview(request: Request, context: ConsoleContext): P
   const to = dayOf(new Date());
   const range = { from: addDays(to, 1 - shownDays), to };
   const account = await lookUp('balance_lookup_failed', () => findAccount(sql, caller));
-  const used = await lookUp('usage_lookup_failed', () => findUsedDays(sql, caller, range));
-  const recent = await lookUp('generation_lookup_failed', () => findRecentRequests(sql, caller));
   const watched = { nearLimitPercent, expiryDays };
-  const keys = await lookUp('api_keys_lookup_failed', () => findWatchedKeys(sql, caller, watched));
-  const circuits = await findCircuits(sql, caller);
+  const [used, recent, keys, circuits] = await Promise.all([
+    lookUp('usage_lookup_failed', () => findUsedDays(sql, caller, range)),
+    lookUp('generation_lookup_failed', () => findRecentRequests(sql, caller)),
+    lookUp('api_keys_lookup_failed', () => findWatchedKeys(sql, caller, watched)),
+    lookUp('model_list_failed', () => findCircuits(sql, caller)),
+  ]);
   const late = used.filter(({ day }) => day > addDays(to, -lateDays));
   const { providers } = catalog().catalog;
   return Response.json({

@@ -10,22 +10,38 @@ import { readQuery } from '../../http/query.ts';
 import { checkKey } from '../../keys/authenticate.ts';
 import type { ApiKey } from '../../keys/key-store.ts';
 import { type Caller, callerOf } from '../access.ts';
-import type { ConsoleContext } from '../guard.ts';
+import type { ConsoleContextAtLength } from '../guard.ts';
+import { requireMembership } from '../models/model-queries.ts';
 import { isUuid } from '../params.ts';
 import { findKeyHash } from './key-queries.ts';
 import { readPlaygroundCall } from './parse.ts';
 
-export async function chatInPlayground(request: Request, context: ConsoleContext): Promise<Response> {
+export async function chatInPlayground(request: Request, context: ConsoleContextAtLength): Promise<Response> {
   const caller = callerOf(context);
   readQuery(request.url, []);
-  const { keyId, chat } = await readPlaygroundCall(request);
-  const key = await lookUp('api_keys_lookup_failed', () => keyOf(caller, keyId, context.services));
+  const { key, chat } = await context.inTurn(() => readCall(request, caller, context.services));
+  // Not in turn: a provider may take minutes, and how many requests there are is the key's limit.
   return await answerChat(request, context, key, chat);
+}
+
+async function readCall(
+  request: Request,
+  caller: Caller,
+  services: Services,
+): Promise<Readonly<{ key: ApiKey; chat: unknown }>> {
+  // A chat may be large, and is taken in only from those who belong here.
+  await lookUp('api_keys_lookup_failed', () => requireMembership(services.sql, caller));
+  const { keyId, chat } = await readPlaygroundCall(request);
+  const key = await lookUp('api_keys_lookup_failed', () => keyOf(caller, keyId, services));
+  return { key, chat };
 }
 
 /** From the cache, like that of any other request: whoever was told to wait has to wait here too. */
 async function keyOf(caller: Caller, keyId: string, { sql, keys }: Services): Promise<ApiKey> {
   if (!isUuid(keyId)) throw new ApiError('key_not_found');
   const hash = await findKeyHash(sql, caller, keyId);
-  return checkKey(await keys.find(hash), new Date());
+  const key = await keys.find(hash);
+  // A program is told no more than that its key is refused; who belongs to the account may know why.
+  if (key?.isAccountSuspended) throw new ApiError('account_suspended');
+  return checkKey(key, new Date());
 }

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { ApiError } from '../../errors.ts';
 import { readJsonBody } from '../../http/json-body.ts';
-import { firstProblem, toApiError } from '../../http/problem.ts';
+import { parseBody } from '../../http/problem.ts';
 
-export type PlaygroundCall = Readonly<{ keyId: string; chat: unknown }>;
+type PlaygroundCall = Readonly<{ keyId: string; chat: unknown }>;
 
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -23,9 +23,8 @@ export async function readPlaygroundCall(request: Request): Promise<PlaygroundCa
   const body = await readJsonBody(request).catch((thrown: unknown) => {
     throw thrown instanceof ApiError ? inWordsOfChat(thrown) : thrown;
   });
-  const result = schema.safeParse(body);
-  if (!result.success) throw toApiError(firstProblem(result.error.issues, body));
-  return { keyId: result.data.key_id, chat: result.data.request };
+  const { key_id: keyId, request: chat } = parseBody(schema, body);
+  return { keyId, chat };
 }
 
 /** People write the inner request only, so what is wrong with it is said without the way to it. */

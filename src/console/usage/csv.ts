@@ -2,7 +2,7 @@
 import { formatMoney } from '../../lib/money.ts';
 import type { DayUsage } from './usage-queries.ts';
 
-export const csvHeader = csvLine([
+export const csvHeader = lineOf([
   'day',
   'model',
   'key_id',
@@ -15,11 +15,11 @@ export const csvHeader = csvLine([
 ]);
 
 export function csvRow(row: DayUsage): string {
-  return csvLine([
+  return lineOf([
     row.day,
-    asText(row.model),
-    row.keyId,
-    asText(row.keyName),
+    quoted(asText(row.model)),
+    quoted(row.keyId),
+    quoted(asText(row.keyName)),
     `${row.requests}`,
     `${row.inputTokens}`,
     `${row.outputTokens}`,
@@ -28,18 +28,21 @@ export function csvRow(row: DayUsage): string {
   ]);
 }
 
-/** Their full-width forms are taken for the same in some places of the world. */
-const formulaPattern = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/;
+/**
+ * Where a cell begins like a formula: at the start of a name, and after whatever separates cells in some place of the
+ * world, because quotes do not hold for a reader who separates by another sign. Full-width forms are taken for the same.
+ */
+const formulaStart = /(?<=^|[,;|\t\r\n])(?=[\s"]*[=+\-@＝＋－＠])|^(?=[\t\r\n])/g;
 
 /** A spreadsheet computes what begins like a formula, and a name is anyone's choice. After an apostrophe it is a text. */
 export function asText(name: string): string {
-  return formulaPattern.test(name) ? `'${name}` : name;
+  return name.replaceAll(formulaStart, "'");
 }
 
-function csvLine(fields: readonly string[]): string {
-  return `${fields.map(quoted).join(',')}\r\n`;
+function lineOf(cells: readonly string[]): string {
+  return `${cells.join(',')}\r\n`;
 }
 
-export function quoted(field: string): string {
-  return /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
+export function quoted(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
 }

@@ -1,10 +1,9 @@
 /** /api/console/accounts/{account}/usage and usage.csv: what was used by day, model and key. */
-import type { SQL } from 'bun';
 import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, readQuery } from '../../http/query.ts';
 import { dayOf } from '../../usage/days.ts';
 import { type Caller, callerOf } from '../access.ts';
-import type { ConsoleContext } from '../guard.ts';
+import type { ConsoleContext, ConsoleContextAtLength } from '../guard.ts';
 import { csvHeader, csvRow } from './csv.ts';
 import { type DayRange, parseRange, rangeParameters } from './parse.ts';
 import { presentUsage } from './present.ts';
@@ -28,12 +27,13 @@ export async function showUsage(request: Request, context: ConsoleContext): Prom
 }
 
 /** Sent as it is read, piece by piece: an account with many keys has more of it than should be held at once. */
-export async function downloadUsage(request: Request, context: ConsoleContext): Promise<Response> {
+export async function downloadUsage(request: Request, context: ConsoleContextAtLength): Promise<Response> {
   const caller = callerOf(context);
   const range = rangeOf(request);
-  const pieces = csvPieces(context.services.sql, caller, range);
+  const pieces = csvPieces(context, caller, range);
   // The first piece is read before anything is answered: a refusal has a status of its own.
   const first = await lookUp(failure, () => pieces.next());
+  context.waitPatiently();
   return new Response(bodyOf(first.value ?? '', pieces, context), {
     headers: {
       'content-type': 'text/csv; charset=utf-8',
@@ -46,16 +46,17 @@ function rangeOf(request: Request): DayRange {
   return parseRange(readQuery(request.url, rangeParameters), dayOf(new Date()));
 }
 
-/** None of them is empty. */
+/** None of them is empty. Each is read in turn: whoever downloads slowly keeps nobody waiting, not even themselves. */
 async function* csvPieces(
-  sql: SQL,
+  { services, inTurn }: ConsoleContextAtLength,
   caller: Caller,
   { from, to }: DayRange,
 ): AsyncGenerator<string, undefined> {
   let text = csvHeader;
   let after: Position | undefined = beginningOf(from);
   while (after !== undefined) {
-    const rows: DayUsage[] = await findUsage(sql, caller, after, to, rowsPerPiece);
+    const place: Position = after;
+    const rows: DayUsage[] = await inTurn(() => findUsage(services.sql, caller, place, to, rowsPerPiece));
     text += rows.map(csvRow).join('');
     if (text !== '') yield text;
     text = '';

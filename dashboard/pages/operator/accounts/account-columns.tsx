@@ -35,7 +35,7 @@ export function accountColumns(
       key: 'balance',
       header: 'Balance',
       align: 'right',
-      cell: ({ balance }) => <Money amount={balance} className="font-medium" />,
+      cell: ({ balance }) => <Money amount={balance} isBalance className="font-medium" />,
     },
     { key: 'held', header: 'Held', align: 'right', cell: ({ held }) => <Money amount={held} /> },
     {

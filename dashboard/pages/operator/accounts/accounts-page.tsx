@@ -5,12 +5,12 @@ import type { NewUser, OperatorAccount } from '../../../../src/console/operator-
 import { Button } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { EmptyState } from '../../../kit/empty-state.tsx';
+import { FailedList } from '../../../kit/failed-list.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { Pager } from '../../../kit/pager.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
 import { Table } from '../../../kit/table.tsx';
 import { useAddressCursors } from '../../../kit/use-address-cursors.ts';
-import { FailedList } from '../failed-list.tsx';
 import { useListSearch } from '../use-list-search.ts';
 import { CreateUserDialog } from '../users/create-user-dialog.tsx';
 import { LinkDialog } from '../users/link-dialog.tsx';

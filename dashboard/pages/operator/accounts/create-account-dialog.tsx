@@ -1,12 +1,12 @@
 import { useState } from 'react';
 import type { OperatorAccount } from '../../../../src/console/operator-contract.ts';
-import { Button } from '../../../kit/button.tsx';
-import { Dialog } from '../../../kit/dialog.tsx';
 import { Field } from '../../../kit/field.tsx';
-import { FormProblem, fieldProblem } from '../../../kit/form-problem.tsx';
+import { FormDialog } from '../../../kit/form-dialog.tsx';
+import { fieldProblem } from '../../../kit/form-problem.tsx';
 import { Input } from '../../../kit/input.tsx';
 import { showToast } from '../../../kit/toast.tsx';
 import { amountProblem } from '../amount.ts';
+import { newUuid } from '../new-uuid.ts';
 import { useCreateAccount } from './queries.ts';
 
 const ownFields = ['name', 'credit'];
@@ -20,6 +20,7 @@ type CreateAccountDialogProps = Readonly<{
 export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogProps) {
   const [name, setName] = useState('');
   const [credit, setCredit] = useState('');
+  const [reference] = useState(newUuid);
   const [isTried, setTried] = useState(false);
   const creating = useCreateAccount();
   const nameProblem = name.trim() === '' ? 'Give the account a name.' : null;
@@ -28,7 +29,7 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
     setTried(true);
     if (nameProblem !== null || creditProblem !== null) return;
     creating.mutate(
-      { name: name.trim(), ...(credit.trim() === '' ? {} : { credit: credit.trim() }) },
+      { name: name.trim(), reference, ...(credit.trim() === '' ? {} : { credit: credit.trim() }) },
       {
         onSuccess: (account) => {
           showToast('good', `The account “${account.name}” is created.`);
@@ -38,19 +39,15 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
     );
   };
   return (
-    <Dialog
+    <FormDialog
       title="Create an account"
       description="An account holds the money, the keys and the requests of a customer."
+      submitLabel="Create the account"
+      isBusy={creating.isPending}
+      error={creating.error}
+      ownFields={ownFields}
       onClose={onClose}
       onSubmit={create}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" variant="primary" isBusy={creating.isPending}>
-            Create the account
-          </Button>
-        </>
-      }
     >
       <Field
         label="Name"
@@ -79,7 +76,6 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
           onChange={(event) => setCredit(event.target.value)}
         />
       </Field>
-      <FormProblem error={creating.error} fields={ownFields} />
-    </Dialog>
+    </FormDialog>
   );
 }

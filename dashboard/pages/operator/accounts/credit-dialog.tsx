@@ -6,7 +6,8 @@ import { Callout } from '../../../kit/callout.tsx';
 import { Dialog } from '../../../kit/dialog.tsx';
 import { Fact, Facts } from '../../../kit/facts.tsx';
 import { Field } from '../../../kit/field.tsx';
-import { FormProblem, fieldProblem } from '../../../kit/form-problem.tsx';
+import { FormDialog } from '../../../kit/form-dialog.tsx';
+import { fieldProblem } from '../../../kit/form-problem.tsx';
 import { formatMoneyExactly } from '../../../kit/format-money.ts';
 import { Input } from '../../../kit/input.tsx';
 import { Money } from '../../../kit/money.tsx';
@@ -35,19 +36,15 @@ export function CreditDialog({ account, onClose }: CreditDialogProps) {
   if (crediting.data !== undefined)
     return <Credited account={crediting.data} amount={amount.trim()} onClose={onClose} />;
   return (
-    <Dialog
+    <FormDialog
       title={`Add credit to ${account.name}`}
       description="The account can spend it at once. A credit cannot be taken back here."
+      submitLabel="Add the credit"
+      isBusy={crediting.isPending}
+      error={crediting.error}
+      ownFields={ownFields}
       onClose={onClose}
       onSubmit={credit}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" variant="primary" isBusy={crediting.isPending}>
-            Add the credit
-          </Button>
-        </>
-      }
     >
       <Field
         label="Amount in USD"
@@ -87,13 +84,12 @@ export function CreditDialog({ account, onClose }: CreditDialogProps) {
           )}
         </Fact>
       </Facts>
-      <FormProblem error={crediting.error} fields={ownFields} />
       {crediting.isError && (
         <p className="text-xs text-ink-faint">
           You can try again here: the same amount is credited once, even if the first try has arrived.
         </p>
       )}
-    </Dialog>
+    </FormDialog>
   );
 }
 

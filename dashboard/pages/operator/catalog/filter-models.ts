@@ -3,7 +3,7 @@ import type { CatalogStatus } from '../../../../src/console/operator-contract.ts
 export type CatalogModel = CatalogStatus['models'][number];
 
 export const shownModels = ['all', 'callable', 'not-callable'] as const;
-export type ShownModels = (typeof shownModels)[number];
+type ShownModels = (typeof shownModels)[number];
 
 /** By a part of the ID, the name or a provider. */
 export function filterModels(

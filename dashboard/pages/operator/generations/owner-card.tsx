@@ -4,8 +4,8 @@ import type { OperatorGeneration } from '../../../../src/console/operator-contra
 import { Card } from '../../../kit/card.tsx';
 import { Fact, Facts } from '../../../kit/facts.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
+import { textLinkClass } from '../../../kit/text-link.ts';
 import { Duration, Time } from '../../../kit/time.tsx';
-import { textLinkClass } from '../../../layout/signed-out-card.tsx';
 
 export function OwnerCard({ generation }: Readonly<{ generation: OperatorGeneration }>) {
   const { account, key, usage } = generation;

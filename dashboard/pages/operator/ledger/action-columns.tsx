@@ -2,8 +2,8 @@ import { Link } from '@tanstack/react-router';
 import type { OperatorAction } from '../../../../src/console/operator-contract.ts';
 import { Money } from '../../../kit/money.tsx';
 import type { Column } from '../../../kit/table.tsx';
+import { textLinkClass } from '../../../kit/text-link.ts';
 import { Time } from '../../../kit/time.tsx';
-import { textLinkClass } from '../../../layout/signed-out-card.tsx';
 import { describeAction } from './describe-action.ts';
 
 export const actionColumns: readonly Column<OperatorAction>[] = [

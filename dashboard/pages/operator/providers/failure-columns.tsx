@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router';
 import type { Providers } from '../../../../src/console/operator-contract.ts';
 import type { Column } from '../../../kit/table.tsx';
+import { textLinkClass } from '../../../kit/text-link.ts';
 import { Time } from '../../../kit/time.tsx';
-import { textLinkClass } from '../../../layout/signed-out-card.tsx';
 
 type Failure = Providers['failures'][number];
 

@@ -2,11 +2,10 @@
 import { useState } from 'react';
 import type { Role } from '../../../../src/console/contract.ts';
 import type { NewUser } from '../../../../src/console/operator-contract.ts';
-import { Button } from '../../../kit/button.tsx';
 import { Checkbox } from '../../../kit/choice.tsx';
-import { Dialog } from '../../../kit/dialog.tsx';
 import { Field } from '../../../kit/field.tsx';
-import { FormProblem, fieldProblem } from '../../../kit/form-problem.tsx';
+import { FormDialog } from '../../../kit/form-dialog.tsx';
+import { fieldProblem } from '../../../kit/form-problem.tsx';
 import { Input } from '../../../kit/input.tsx';
 import { type AccountChoice, AccountPicker } from './account-picker.tsx';
 import { useCreateUser } from './queries.ts';
@@ -44,19 +43,15 @@ export function CreateUserDialog({ account: given, onCreated, onClose }: CreateU
     );
   };
   return (
-    <Dialog
+    <FormDialog
       title={given === undefined ? 'Create a user' : `Add a user to ${given.name}`}
       description="You get a link to send to them. They choose their own password with it."
+      submitLabel="Create the user"
+      isBusy={creating.isPending}
+      error={creating.error}
+      ownFields={ownFields}
       onClose={onClose}
       onSubmit={create}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" variant="primary" isBusy={creating.isPending}>
-            Create the user
-          </Button>
-        </>
-      }
     >
       <Field
         label="E-mail"
@@ -89,7 +84,6 @@ export function CreateUserDialog({ account: given, onCreated, onClose }: CreateU
         isChecked={isOperator}
         onChange={setOperator}
       />
-      <FormProblem error={creating.error} fields={ownFields} />
-    </Dialog>
+    </FormDialog>
   );
 }

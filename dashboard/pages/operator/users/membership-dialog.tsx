@@ -1,13 +1,13 @@
 import { useState } from 'react';
 import type { Role } from '../../../../src/console/contract.ts';
 import type { OperatorUser } from '../../../../src/console/operator-contract.ts';
-import { Button } from '../../../kit/button.tsx';
-import { Dialog } from '../../../kit/dialog.tsx';
-import { FormProblem, fieldProblem } from '../../../kit/form-problem.tsx';
+import { FormDialog } from '../../../kit/form-dialog.tsx';
+import { fieldProblem } from '../../../kit/form-problem.tsx';
 import { showToast } from '../../../kit/toast.tsx';
 import { type AccountChoice, AccountPicker } from './account-picker.tsx';
 import { useAddMembership } from './queries.ts';
 import { RoleField } from './role-field.tsx';
+import { UnverifiedNote } from './unverified-note.tsx';
 
 const ownFields = ['account_id', 'role'];
 
@@ -16,11 +16,12 @@ export function MembershipDialog({ user, onClose }: Readonly<{ user: OperatorUse
   const [role, setRole] = useState<Role>('member');
   const [isTried, setTried] = useState(false);
   const adding = useAddMembership(user.id);
+  const { email_verified: isVerified } = user;
   const add = () => {
     setTried(true);
     if (account === null) return;
     adding.mutate(
-      { account_id: account.id, role },
+      { account_id: account.id, role, ...(isVerified ? {} : { confirm_unverified: true }) },
       {
         onSuccess: () => {
           showToast(
@@ -33,20 +34,17 @@ export function MembershipDialog({ user, onClose }: Readonly<{ user: OperatorUse
     );
   };
   return (
-    <Dialog
+    <FormDialog
       title={`Add ${user.email} to an account`}
       description="Whoever belongs to the account already gets the role that you choose."
+      submitLabel="{isVerified ? 'Add to the account' : 'Add anyway'}"
+      isBusy={adding.isPending}
+      error={adding.error}
+      ownFields={ownFields}
       onClose={onClose}
       onSubmit={add}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" variant="primary" isBusy={adding.isPending}>
-            Add to the account
-          </Button>
-        </>
-      }
     >
+      {!isVerified && <UnverifiedNote email={user.email} />}
       <AccountPicker
         chosen={account}
         onChoose={setAccount}
@@ -56,7 +54,6 @@ export function MembershipDialog({ user, onClose }: Readonly<{ user: OperatorUse
         }
       />
       <RoleField role={role} onChange={setRole} error={fieldProblem(adding.error, 'role')} />
-      <FormProblem error={adding.error} fields={ownFields} />
-    </Dialog>
+    </FormDialog>
   );
 }

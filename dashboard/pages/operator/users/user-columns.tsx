@@ -3,12 +3,13 @@ import { Link } from '@tanstack/react-router';
 import { Building2, Ellipsis, Link2, LogOut, ShieldCheck, ShieldOff } from 'lucide-react';
 import type { OperatorUser } from '../../../../src/console/operator-contract.ts';
 import { Badge } from '../../../kit/badge.tsx';
+import { Email } from '../../../kit/email.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { IconButton } from '../../../kit/icon-button.tsx';
 import { Menu, MenuItem, MenuSeparator } from '../../../kit/menu.tsx';
 import type { Column } from '../../../kit/table.tsx';
+import { textLinkClass } from '../../../kit/text-link.ts';
 import { Time } from '../../../kit/time.tsx';
-import { textLinkClass } from '../../../layout/signed-out-card.tsx';
 
 export type UserAction = 'reset link' | 'sign out' | 'operator' | 'membership';
 
@@ -55,12 +56,16 @@ export function userColumns(
 
 type UserNameProps = Readonly<{ user: OperatorUser; isSelf: boolean }>;
 
-function UserName({ user: { email, name, is_operator: isOperator }, isSelf }: UserNameProps) {
+function UserName({ user, isSelf }: UserNameProps) {
+  const { email, name, email_verified: isVerified, is_operator: isOperator } = user;
   return (
     <span className="block">
       <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
-        <span className="font-medium">{email}</span>
+        <span className="min-w-0 font-medium">
+          <Email address={email} />
+        </span>
         {isOperator && <Badge tone="accent">Operator</Badge>}
+        {!isVerified && <Badge tone="warn">Not verified</Badge>}
         {isSelf && <Badge>You</Badge>}
       </span>
       {name !== '' && <span className="block text-xs text-ink-faint">{name}</span>}

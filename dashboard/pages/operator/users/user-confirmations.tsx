@@ -5,6 +5,7 @@ import { ConfirmDialog } from '../../../kit/confirm-dialog.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { showToast } from '../../../kit/toast.tsx';
 import { useChangeUser, useMakeResetLink, useSignUserOut } from './queries.ts';
+import { UnverifiedNote } from './unverified-note.tsx';
 
 type ConfirmationProps = Readonly<{ user: OperatorUser; onClose: () => void }>;
 
@@ -53,7 +54,7 @@ export function SignOutConfirmation({
       onClose={onClose}
     >
       Every browser {isSelf ? 'of yours, this one included,' : 'of this user'} has to sign in again. Their
-      password and the keys of their accounts keep working.
+      password and the keys of their accounts keep working; password links that they made for others do not.
     </ConfirmDialog>
   );
 }
@@ -61,21 +62,27 @@ export function SignOutConfirmation({
 export function OperatorConfirmation({ user, onClose }: ConfirmationProps) {
   const { mutateAsync } = useChangeUser(user.id);
   const isOperator = !user.is_operator;
+  const isDoubtful = isOperator && !user.email_verified;
   const confirm = async () => {
-    await mutateAsync({ is_operator: isOperator });
+    await mutateAsync({ is_operator: isOperator, ...(isDoubtful ? { confirm_unverified: true } : {}) });
     showToast('good', `${user.email} is ${isOperator ? 'an operator now' : 'no operator any more'}.`);
   };
   return (
     <ConfirmDialog
       title={isOperator ? `Make ${user.email} an operator?` : `Remove ${user.email} as operator?`}
-      confirmLabel={isOperator ? 'Make an operator' : 'Remove as operator'}
+      confirmLabel={isOperator ? `Make an operator${isDoubtful ? ' anyway' : ''}` : 'Remove as operator'}
       isDangerous
       onConfirm={confirm}
       onClose={onClose}
     >
       {isOperator
         ? 'They can see and change every account, user and credit of this gateway, and your own rights too.'
-        : 'They keep the accounts that they belong to, and lose these pages at once.'}
+        : 'They keep the accounts that they belong to, and lose these pages at once. Links that they made stop working.'}
+      {isDoubtful && (
+        <div className="mt-4">
+          <UnverifiedNote email={user.email} />
+        </div>
+      )}
     </ConfirmDialog>
   );
 }

@@ -11,16 +11,20 @@ import { createAccountAs, findAccount, findAccounts, suspendAccountAs } from './
 import { accountCredit, accountDraft } from './parse.ts';
 import { presentAccount } from './present.ts';
 
-export async function listAccounts(request: Request, { services }: ConsoleContext): Promise<Response> {
+export async function listAccounts(
+  request: Request,
+  { services, signedIn }: ConsoleContext,
+): Promise<Response> {
   const query = readListQuery(request.url);
-  const accounts = await findAccounts(services.sql, query);
+  const accounts = await findAccounts(services.sql, signedIn.userId, query);
   return Response.json(pageOf(accounts, query.limit, presentAccount) satisfies OperatorAccounts);
 }
 
 export async function createAccount(request: Request, context: ConsoleContext): Promise<Response> {
-  const { name, credit = 0n } = await readBody(request, accountDraft);
+  const { credit = 0n, ...draft } = await readBody(request, accountDraft);
   const { services, signedIn } = context;
-  return await answerWith(context, await createAccountAs(services.sql, signedIn.userId, name, credit));
+  const accountId = await createAccountAs(services.sql, signedIn.userId, { ...draft, credit });
+  return await answerWith(context, accountId);
 }
 
 export async function creditAccount(request: Request, context: ConsoleContext): Promise<Response> {
@@ -35,6 +39,7 @@ export async function creditAccount(request: Request, context: ConsoleContext): 
     memo,
     reference,
   });
+  if (outcome === 'denied') throw new ApiError('permission_denied');
   if (outcome === 'missing') throw new ApiError('account_not_found');
   if (outcome === 'different')
     throw new ApiError('invalid_parameter', {
@@ -57,8 +62,8 @@ function suspension(isSuspended: boolean): ConsoleHandler {
   };
 }
 
-async function answerWith({ services }: ConsoleContext, accountId: string): Promise<Response> {
-  const account = await findAccount(services.sql, accountId);
+async function answerWith({ services, signedIn }: ConsoleContext, accountId: string): Promise<Response> {
+  const account = await findAccount(services.sql, signedIn.userId, accountId);
   if (account === null) throw new ApiError('account_not_found');
   return Response.json(presentAccount(account));
 }

@@ -4,7 +4,11 @@ import { amountFrom, bodyOf, line, uuid } from '../fields.ts';
 const longestMemo = 500;
 const memo = `a line of at most ${longestMemo} characters, or null`;
 
-export const accountDraft = bodyOf({ name: line(200), credit: amountFrom(0n).optional() });
+export const accountDraft = bodyOf({
+  name: line(200),
+  credit: amountFrom(0n).optional(),
+  reference: uuid('a UUID that is new for each account'),
+});
 
 export const accountCredit = bodyOf({
   amount: amountFrom(1n),

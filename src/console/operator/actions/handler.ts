@@ -7,8 +7,11 @@ import { presentAction } from './present.ts';
 
 const mostActions = 100;
 
-export async function listActions(request: Request, { services }: ConsoleContext): Promise<Response> {
+export async function listActions(
+  request: Request,
+  { services, signedIn }: ConsoleContext,
+): Promise<Response> {
   readQuery(request.url, []);
-  const actions = await findActions(services.sql, mostActions);
+  const actions = await findActions(services.sql, signedIn.userId, mostActions);
   return Response.json({ data: actions.map(presentAction) } satisfies { data: OperatorAction[] });
 }

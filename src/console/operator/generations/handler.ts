@@ -10,12 +10,12 @@ import { findAnyGeneration } from './generation-queries.ts';
 
 export async function showAnyGeneration(
   request: Request,
-  { services, params }: ConsoleContext,
+  { services, params, signedIn }: ConsoleContext,
 ): Promise<Response> {
   readQuery(request.url, []);
   const id = uuidFromRequestId(params.generation ?? '');
-  const generation =
-    id === null ? null : await lookUp('generation_lookup_failed', () => findAnyGeneration(services.sql, id));
+  const find = (known: string) => findAnyGeneration(services.sql, signedIn.userId, known);
+  const generation = id === null ? null : await lookUp('generation_lookup_failed', () => find(id));
   if (generation === null)
     throw new ApiError('generation_not_found', { message: 'No account has a request with this ID.' });
   const { account } = generation;

@@ -6,9 +6,9 @@ import type { Nodes } from '../../operator-contract.ts';
 import { findNodes } from './node-queries.ts';
 import { presentNode } from './present.ts';
 
-export async function listNodes(request: Request, { services }: ConsoleContext): Promise<Response> {
+export async function listNodes(request: Request, { services, signedIn }: ConsoleContext): Promise<Response> {
   readQuery(request.url, []);
-  const nodes = await findNodes(services.sql);
+  const nodes = await findNodes(services.sql, signedIn.userId);
   return Response.json({
     data: nodes.map((node) => presentNode(node, services.nodeId)),
     lease_seconds: leaseSeconds,

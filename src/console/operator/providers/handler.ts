@@ -4,13 +4,16 @@ import type { ConsoleContext } from '../../guard.ts';
 import { presentProviders } from './present.ts';
 import { countAttempts, findFailures, findReports } from './provider-queries.ts';
 
-export async function listProviders(request: Request, { services }: ConsoleContext): Promise<Response> {
+export async function listProviders(
+  request: Request,
+  { services, signedIn }: ConsoleContext,
+): Promise<Response> {
   readQuery(request.url, []);
   const { sql } = services;
   const [reports, counts, failures] = await Promise.all([
-    findReports(sql),
-    countAttempts(sql),
-    findFailures(sql),
+    findReports(sql, signedIn.userId),
+    countAttempts(sql, signedIn.userId),
+    findFailures(sql, signedIn.userId),
   ]);
   return Response.json(presentProviders(services.catalog(), reports, counts, failures));
 }

@@ -1,5 +1,6 @@
 import type { SQL } from 'bun';
 import { leaseSeconds } from '../../../ledger/node-lease.ts';
+import { type Found, rowsFound } from '../operator-queries.ts';
 
 /** As much as can be counted while somebody waits for it: on a busy gateway a day has millions. */
 const mostAttempts = 100_000;
@@ -14,16 +15,18 @@ export type AttemptCounts = Readonly<{
 type CountRow = { provider: string; attempts: number; failed: number; oldest: Date };
 
 /** Of requests that have ended. The newest attempts lie at the end of the index by ID, which is by time. */
-export async function countAttempts(sql: SQL): Promise<AttemptCounts> {
-  const rows = await sql<CountRow[]>`
+export async function countAttempts(sql: SQL, operatorId: string): Promise<AttemptCounts> {
+  const found = await sql<Found<CountRow, 'provider'>[]>`
     select provider, count(*)::int as attempts, (count(*) filter (where status = 'failed'))::int as failed,
            min(started_at) as oldest
-    from (
+    from users left join lateral (
       select provider, status, started_at from attempts
       where generation_id >= first_id_at(now() - interval '24 hours')
       order by generation_id desc limit ${mostAttempts}
-    ) as newest
+    ) as newest on true
+    where users.id = ${operatorId} and is_operator
     group by provider`;
+  const rows = rowsFound(found, 'provider');
   const total = rows.reduce((sum, { attempts }) => sum + attempts, 0);
   const dayAgoMs = Date.now() - 24 * 60 * 60 * 1000;
   const oldestMs = Math.min(...rows.map(({ oldest }) => oldest.getTime()));
@@ -45,8 +48,8 @@ export type FailureRow = {
   completed_at: Date;
 };
 
-export async function findFailures(sql: SQL): Promise<FailureRow[]> {
-  return await sql<FailureRow[]>`
+export async function findFailures(sql: SQL, operatorId: string): Promise<FailureRow[]> {
+  const rows = await sql<Found<FailureRow, 'generation_id'>[]>`
     with newest as materialized (
       select generation_id, index, provider, error_code, upstream_status, completed_at from attempts
       where status = 'failed' and generation_id >= first_id_at(now() - interval '24 hours')
@@ -54,18 +57,24 @@ export async function findFailures(sql: SQL): Promise<FailureRow[]> {
     )
     select generation_id, account_id, accounts.name as account_name, model, newest.provider, index, newest.error_code,
            upstream_status, newest.completed_at
-    from newest
-    join generations on generations.id = generation_id
-    join accounts on accounts.id = account_id
+    from users
+    left join (
+      newest join generations on generations.id = generation_id join accounts on accounts.id = account_id
+    ) on true
+    where users.id = ${operatorId} and is_operator
     order by generation_id desc, index desc`;
+  return rowsFound(rows, 'generation_id');
 }
 
 export type ReportRow = { name: string; report: unknown };
 
 /** What the nodes that live have told of themselves. */
-export async function findReports(sql: SQL): Promise<ReportRow[]> {
-  return await sql<ReportRow[]>`
-    select name, report from nodes
-    where stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseSeconds})
-    order by name, id`;
+export async function findReports(sql: SQL, operatorId: string): Promise<ReportRow[]> {
+  const rows = await sql<Found<ReportRow, 'name'>[]>`
+    select nodes.name, report
+    from users
+    left join nodes on stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseSeconds})
+    where users.id = ${operatorId} and is_operator
+    order by nodes.name, nodes.id`;
+  return rowsFound(rows, 'name');
 }

@@ -1,7 +1,7 @@
 /** /api/console/operator/users: everyone who can sign in, and what an operator can do for or about them. */
 import { ApiError } from '../../../errors.ts';
 import { ownOriginOf } from '../../../http/origin.ts';
-import { createResetToken } from '../../../sessions/reset-link.ts';
+import type { ResetToken } from '../../../sessions/reset-link.ts';
 import type { ConsoleContext } from '../../guard.ts';
 import type { NewUser, OperatorUser, OperatorUsers, ResetLink, SignedOut } from '../../operator-contract.ts';
 import { idIn } from '../../params.ts';
@@ -15,48 +15,49 @@ import {
   findUser,
   findUsers,
   makeOperatorAs,
-  noteResetLink,
+  makeResetLinkAs,
   signOutAs,
 } from './user-queries.ts';
 
-export async function listUsers(request: Request, { services }: ConsoleContext): Promise<Response> {
+export async function listUsers(request: Request, { services, signedIn }: ConsoleContext): Promise<Response> {
   const query = readListQuery(request.url);
-  const users = await findUsers(services.sql, query);
+  const users = await findUsers(services.sql, signedIn.userId, query);
   return Response.json(pageOf(users, query.limit, presentUser) satisfies OperatorUsers);
 }
 
 export async function createUser(request: Request, context: ConsoleContext): Promise<Response> {
   const draft = await readUserDraft(request);
-  const userId = await createUserAs(context.services.sql, context.signedIn.userId, draft);
-  const link = await makeLink(request, context, userId);
-  return Response.json({ user: await overviewOf(context, userId), ...link } satisfies NewUser);
+  const { userId, link } = await createUserAs(context.services.sql, context.signedIn.userId, draft);
+  const user = await overviewOf(context, userId);
+  return Response.json({ user, ...linkFor(request, context, link) } satisfies NewUser);
 }
 
 export async function changeUser(request: Request, context: ConsoleContext): Promise<Response> {
   const userId = userIn(context);
-  const { is_operator: isOperator } = await readBody(request, userChange);
+  const { is_operator: isOperator, confirm_unverified: isConfirmed } = await readBody(request, userChange);
   const { services, signedIn } = context;
   // Whoever dismisses themselves may be the last who could have appointed another.
   if (userId === signedIn.userId)
     throw new ApiError('permission_denied', { message: 'Only another operator can change this of you.' });
-  await makeOperatorAs(services.sql, signedIn.userId, userId, isOperator);
+  await makeOperatorAs(services.sql, signedIn.userId, userId, isOperator, isConfirmed);
   return Response.json(await overviewOf(context, userId));
 }
 
 export async function addMembership(request: Request, context: ConsoleContext): Promise<Response> {
   const userId = userIn(context);
-  const { account_id: accountId, role } = await readBody(request, userMembership);
+  const draft = await readBody(request, userMembership);
+  const { account_id: accountId, role, confirm_unverified: isConfirmed } = draft;
   const { services, signedIn } = context;
-  await addMemberAs(services.sql, signedIn.userId, userId, accountId, role);
+  await addMemberAs(services.sql, signedIn.userId, userId, { accountId, role, isConfirmed });
   return Response.json(await overviewOf(context, userId));
 }
 
 export async function createResetLink(request: Request, context: ConsoleContext): Promise<Response> {
   const userId = userIn(context);
   await readBody(request, nothing);
-  if (!(await noteResetLink(context.services.sql, context.signedIn.userId, userId)))
-    throw new ApiError('user_not_found');
-  return Response.json(await makeLink(request, context, userId));
+  const link = await makeResetLinkAs(context.services.sql, context.signedIn.userId, userId);
+  if (link === null) throw new ApiError('user_not_found');
+  return Response.json(linkFor(request, context, link));
 }
 
 export async function signUserOut(request: Request, context: ConsoleContext): Promise<Response> {
@@ -71,13 +72,12 @@ function userIn({ params }: ConsoleContext): string {
   return idIn(params, 'user', 'user_not_found');
 }
 
-async function makeLink(request: Request, { services }: ConsoleContext, userId: string): Promise<ResetLink> {
-  const { token, expiresAt } = await createResetToken(services.sessions.auth, userId);
-  return presentResetLink(ownOriginOf(request, services.publicUrl), token, expiresAt);
+function linkFor(request: Request, { services }: ConsoleContext, link: ResetToken): ResetLink {
+  return presentResetLink(ownOriginOf(request, services.publicUrl), link);
 }
 
-async function overviewOf({ services }: ConsoleContext, userId: string): Promise<OperatorUser> {
-  const user = await findUser(services.sql, userId);
+async function overviewOf({ services, signedIn }: ConsoleContext, userId: string): Promise<OperatorUser> {
+  const user = await findUser(services.sql, signedIn.userId, userId);
   if (user === null) throw new ApiError('user_not_found');
   return presentUser(user);
 }

@@ -14,8 +14,10 @@ const userDraft = bodyOf({
   role: role.optional(),
 });
 
-export const userChange = bodyOf({ is_operator: boolean });
-export const userMembership = bodyOf({ account_id: account, role });
+const confirmation = { confirm_unverified: boolean.default(false) };
+
+export const userChange = bodyOf({ is_operator: boolean, ...confirmation });
+export const userMembership = bodyOf({ account_id: account, role, ...confirmation });
 
 export async function readUserDraft(request: Request): Promise<InvitedUser> {
   const draft = await readBody(request, userDraft);

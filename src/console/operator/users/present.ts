@@ -1,4 +1,4 @@
-import { resetUrl } from '../../../sessions/reset-link.ts';
+import { type ResetToken, resetUrl } from '../../../sessions/reset-link.ts';
 import type { OperatorUser, ResetLink } from '../../operator-contract.ts';
 import type { UserOverview } from './user-queries.ts';
 
@@ -7,6 +7,7 @@ export function presentUser(user: UserOverview): OperatorUser {
     id: user.id,
     email: user.email,
     name: user.name,
+    email_verified: user.email_verified,
     is_operator: user.is_operator,
     accounts: user.accounts,
     sessions: user.sessions,
@@ -15,6 +16,6 @@ export function presentUser(user: UserOverview): OperatorUser {
   };
 }
 
-export function presentResetLink(origin: string, token: string, expiresAt: Date): ResetLink {
+export function presentResetLink(origin: string, { token, expiresAt }: ResetToken): ResetLink {
   return { reset_url: resetUrl(origin, token), expires_at: expiresAt.toISOString() };
 }

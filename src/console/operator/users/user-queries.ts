@@ -1,18 +1,20 @@
-/** Users as operators see and change them. What changes something asks again whether it is an operator who does. */
+/** Users as operators see and change them. Each statement asks whether it is an operator who does. */
 import type { SQL, TransactionSQL } from 'bun';
 import { accountExists } from '../../../accounts/account-store.ts';
 import { ApiError } from '../../../errors.ts';
 import { newId } from '../../../lib/ids.ts';
-import { insertMembership, insertUser, nameFrom } from '../../../users/user-store.ts';
+import { createResetToken, endLinksMadeBy, type ResetToken } from '../../../sessions/reset-link.ts';
+import { insertMembership, insertUser, lockUsers, nameFrom } from '../../../users/user-store.ts';
 import type { Role } from '../../contract.ts';
 import type { OperatorAction } from '../../operator-contract.ts';
 import type { ListQuery } from '../list.ts';
-import { requireOperator } from '../operator-queries.ts';
+import { type Found, requireOperator, rowsFound } from '../operator-queries.ts';
 
 export type UserOverview = {
   id: string;
   email: string;
   name: string;
+  email_verified: boolean;
   is_operator: boolean;
   accounts: { id: string; name: string; role: Role }[];
   sessions: number;
@@ -28,22 +30,37 @@ export type InvitedUser = Readonly<{
 }>;
 
 /** One more than the limit, where there are that many. */
-export async function findUsers(sql: SQL, { search, limit, before }: ListQuery): Promise<UserOverview[]> {
-  return await sql<UserOverview[]>`
-    select * from user_overviews
-    where id < ${before}
-      and (${search.pattern}::text is null or email ~ ${search.pattern} or name ~ ${search.pattern}
-           or id = ${search.id}::uuid)
-    order by id desc limit ${limit + 1}`;
+export async function findUsers(
+  sql: SQL,
+  operatorId: string,
+  { search, limit, before }: ListQuery,
+): Promise<UserOverview[]> {
+  const rows = await sql<Found<UserOverview, 'id'>[]>`
+    select person.* from users as operator left join lateral (
+      select * from user_overviews
+      where id < ${before}
+        and (${search.pattern}::text is null or email ~ ${search.pattern} or name ~ ${search.pattern}
+             or id = ${search.id}::uuid)
+      order by id desc limit ${limit + 1}
+    ) as person on true
+    where operator.id = ${operatorId} and operator.is_operator
+    order by person.id desc`;
+  return rowsFound(rows, 'id');
 }
 
-export async function findUser(sql: SQL, id: string): Promise<UserOverview | null> {
-  const [user] = await sql<UserOverview[]>`select * from user_overviews where id = ${id}`;
-  return user ?? null;
+export async function findUser(sql: SQL, operatorId: string, id: string): Promise<UserOverview | null> {
+  const rows = await sql<Found<UserOverview, 'id'>[]>`
+    select person.* from users as operator left join user_overviews as person on person.id = ${id}
+    where operator.id = ${operatorId} and operator.is_operator`;
+  return rowsFound(rows, 'id')[0] ?? null;
 }
 
-/** Someone who will choose a password by a link. Returns the ID. */
-export async function createUserAs(sql: SQL, operatorId: string, user: InvitedUser): Promise<string> {
+/** Someone who will choose a password by a link. */
+export async function createUserAs(
+  sql: SQL,
+  operatorId: string,
+  user: InvitedUser,
+): Promise<Readonly<{ userId: string; link: ResetToken }>> {
   return await sql.begin(async (transaction) => {
     await requireOperator(transaction, operatorId);
     if (user.accountId !== null && !(await accountExists(transaction, user.accountId)))
@@ -58,41 +75,52 @@ export async function createUserAs(sql: SQL, operatorId: string, user: InvitedUs
     if (created === null) throw new ApiError('email_taken', { param: 'email' });
     if (user.accountId !== null) await insertMembership(transaction, created.id, user.accountId, user.role);
     await note(transaction, operatorId, 'create_user', created.id, user.accountId);
-    return created.id;
+    const link = await createResetToken(transaction, created.id, operatorId);
+    return { userId: created.id, link };
   });
 }
 
-/** Both rows are locked in the order of their IDs: of two operators who dismiss each other, one stays. */
+/** Of two operators who dismiss each other, one stays. Whoever is dismissed keeps no link to anyone's sign-in. */
 export async function makeOperatorAs(
   sql: SQL,
   operatorId: string,
   userId: string,
   isOperator: boolean,
+  isConfirmed: boolean,
 ): Promise<void> {
   await sql.begin(async (transaction) => {
-    await transaction`
-      select 1 from users where id in (${operatorId}, ${userId}) order by id for no key update`;
+    await lockUsers(transaction, operatorId, userId);
     await requireOperator(transaction, operatorId);
+    if (isOperator && !isConfirmed) await requireVerified(transaction, userId);
     const changed = await transaction`
       update users set is_operator = ${isOperator}, updated_at = now()
       where id = ${userId} and is_operator <> ${isOperator}::boolean returning id`;
     if (changed.length > 0)
       await note(transaction, operatorId, isOperator ? 'make_operator' : 'unmake_operator', userId, null);
+    if (!isOperator) await endLinksMadeBy(transaction, userId);
   });
 }
+
+/** Anyone may have signed up with an address that nobody was asked for. Whoever is not there is somebody else's concern. */
+async function requireVerified(transaction: TransactionSQL, userId: string): Promise<void> {
+  const found = await transaction`select 1 from users where id = ${userId} and not email_verified`;
+  if (found.length > 0) throw new ApiError('email_not_verified', { param: 'confirm_unverified' });
+}
+
+type NewMembership = Readonly<{ accountId: string; role: Role; isConfirmed: boolean }>;
 
 /** Who belongs to the account already has this role from now on. */
 export async function addMemberAs(
   sql: SQL,
   operatorId: string,
   userId: string,
-  accountId: string,
-  role: Role,
+  { accountId, role, isConfirmed }: NewMembership,
 ): Promise<void> {
   await sql.begin(async (transaction) => {
     await requireOperator(transaction, operatorId);
     if (!(await accountExists(transaction, accountId)))
       throw new ApiError('account_not_found', { param: 'account_id' });
+    if (!isConfirmed) await requireVerified(transaction, userId);
     await keepAnOwner(transaction, userId, accountId, role);
     const added = await transaction`
       insert into memberships (user_id, account_id, role) select id, ${accountId}, ${role} from users where id = ${userId}
@@ -116,25 +144,34 @@ async function keepAnOwner(
     throw new ApiError('last_owner');
 }
 
-/** How many sessions were in force until now; null when there is no such user. */
+/**
+ * How many sessions were in force until now; null when there is no such user. Whoever should not have been in may have made
+ * links meanwhile, so those end too.
+ */
 export async function signOutAs(sql: SQL, operatorId: string, userId: string): Promise<number | null> {
   return await sql.begin(async (transaction) => {
+    await lockUsers(transaction, operatorId, userId);
     await requireOperator(transaction, operatorId);
     if (!(await userExists(transaction, userId))) return null;
     const ended = await transaction<{ was_in_force: boolean }[]>`
       delete from sessions where user_id = ${userId} returning expires_at > now() as was_in_force`;
+    await endLinksMadeBy(transaction, userId);
     await note(transaction, operatorId, 'sign_user_out', userId, null);
     return ended.filter((session) => session.was_in_force).length;
   });
 }
 
-/** That a link is made is noted before there is one. False when there is no such user. */
-export async function noteResetLink(sql: SQL, operatorId: string, userId: string): Promise<boolean> {
+/** Null when there is no such user. */
+export async function makeResetLinkAs(
+  sql: SQL,
+  operatorId: string,
+  userId: string,
+): Promise<ResetToken | null> {
   return await sql.begin(async (transaction) => {
     await requireOperator(transaction, operatorId);
-    if (!(await userExists(transaction, userId))) return false;
+    if (!(await userExists(transaction, userId))) return null;
     await note(transaction, operatorId, 'make_reset_link', userId, null);
-    return true;
+    return await createResetToken(transaction, userId, operatorId);
   });
 }
 

@@ -15,8 +15,8 @@ end $$;
 
 create trigger sessions_note_sign_in after insert on sessions for each row execute function note_sign_in();
 
--- A credit that an operator gives names who gave it, and carries a reference: sent again, it is the same credit.
-alter table ledger_entries add column reference uuid, add column operator_id uuid;
+-- A credit that an operator gives carries a reference: sent again, it is the same credit.
+alter table ledger_entries add column reference uuid;
 
 create unique index ledger_entries_one_credit on ledger_entries (account_id, reference) where reference is not null;
 
@@ -31,6 +31,8 @@ create table operator_actions (
   user_id      uuid references users,
   -- What was credited.
   amount       numeric(38,12),
+  -- What makes the draft of an account that is sent again the same account.
+  reference    uuid unique,
   created_at   timestamptz not null default now()
 );
 
@@ -42,16 +44,16 @@ create trigger operator_actions_never_emptied before truncate on operator_action
 
 -- One round trip, because requests of the account wait while its row is locked, and a client that stops halfway would
 -- keep them waiting. Says what came of it: 'credited', 'repeated' when this reference has been credited before,
--- 'different' when it has been, but otherwise, and 'missing' without such an account or such an operator.
+-- 'different' when it has been, but otherwise, 'missing' without such an account, and 'denied' without such an operator.
 create function credit_by_operator(
   by_operator uuid, to_account uuid, credited numeric, with_memo text, with_reference uuid, action_id uuid
 ) returns text language plpgsql as $$
 declare
   earlier ledger_entries;
 begin
-  perform 1 from accounts
-  where id = to_account and exists (select 1 from users where id = by_operator and is_operator)
-  for no key update;
+  perform 1 from users where id = by_operator and is_operator for share;
+  if not found then return 'denied'; end if;
+  perform 1 from accounts where id = to_account for no key update;
   if not found then return 'missing'; end if;
   select * into earlier from ledger_entries where account_id = to_account and reference = with_reference;
   if found then
@@ -61,8 +63,8 @@ begin
     update accounts set balance = balance + credited, entry_count = entry_count + 1 where id = to_account
     returning id, balance, entry_count
   )
-  insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, reference, operator_id)
-  select id, entry_count, 'credit', credited, balance, with_memo, with_reference, by_operator from account;
+  insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, reference)
+  select id, entry_count, 'credit', credited, balance, with_memo, with_reference from account;
   insert into operator_actions (id, operator_id, action, account_id, amount)
   values (action_id, by_operator, 'credit_account', to_account, credited);
   return 'credited';
@@ -82,7 +84,7 @@ select id, name, balance, held, suspended_at is not null as is_suspended, create
 from accounts;
 
 create view user_overviews as
-select id, email, name, is_operator, last_signed_in_at, created_at,
+select id, email, name, email_verified, is_operator, last_signed_in_at, created_at,
        (select count(*)::integer from sessions where user_id = users.id and expires_at > now()) as sessions,
        (select coalesce(json_agg(json_build_object('id', accounts.id, 'name', accounts.name, 'role', role) order by accounts.id), '[]')
         from memberships join accounts on accounts.id = account_id where user_id = users.id) as accounts

@@ -1,4 +1,8 @@
 -- What the dashboard asks of an account as a whole: its Generations, and its usage by day.
+--
+-- The functions here turn ways of the planner off (`set enable_… = off`) for the reason that list_generations in
+-- 0003_public_surface.sql gives: each of them begins in one index and ends after a number of rows, and what statistics say
+-- of the moment must not talk the planner into reading an account from its beginning.
 
 -- One Generation, open or finished. Whoever asks adds whose it must be.
 create function find_generation(of_id uuid) returns table (

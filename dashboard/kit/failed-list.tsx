@@ -1,9 +1,9 @@
-/** A link into the middle of a list that can no longer be followed. */
+/** In place of a list that could not be loaded, or of a page of it that a link named and that is not there. */
 import { SearchX } from 'lucide-react';
-import { ApiProblem } from '../../api/problem.ts';
-import { Button } from '../../kit/button.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { ErrorState } from '../../kit/error-state.tsx';
+import { ApiProblem } from '../api/problem.ts';
+import { Button } from './button.tsx';
+import { EmptyState } from './empty-state.tsx';
+import { ErrorState } from './error-state.tsx';
 
 type FailedListProps = Readonly<{ error: unknown; onRetry: () => unknown; goToStart: () => void }>;
 
@@ -16,7 +16,7 @@ export function FailedList({ error, onRetry, goToStart }: FailedListProps) {
       title="This page of the list is no longer there"
       action={<Button onClick={goToStart}>To the newest</Button>}
     >
-      The link to it is not one that this gateway made.
+      The link to it is too old, or was made for another list.
     </EmptyState>
   );
 }

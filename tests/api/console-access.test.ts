@@ -1,0 +1,203 @@
+/** Who may call what of the console API: every route, for everyone. A route without a row here fails the first test. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { consoleRoutes } from '../../src/console/routes.ts';
+import { newId } from '../../src/lib/ids.ts';
+import type { ErrorBody } from '../support/chat-fixture.ts';
+import {
+  type ConsoleFixture,
+  type Expected,
+  everyone,
+  forEveryone,
+  forMembers,
+  forOperators,
+  forOwners,
+  forSignedIn,
+  openConsoleFixture,
+  outcomeFor,
+} from '../support/console-fixture.ts';
+
+let fixture: ConsoleFixture;
+let generation: string;
+
+beforeAll(async () => {
+  fixture = await openConsoleFixture();
+  const response = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${fixture.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(chat),
+  });
+  await response.text();
+  generation = response.headers.get('x-service-request-id') ?? '';
+}, 60_000);
+
+afterAll(() => fixture.close());
+
+type Row = Readonly<{
+  who: Expected;
+  /** What the path names besides the account and a request of it, made anew for each call. */
+  names?: () => Promise<Readonly<Record<string, string>>>;
+  body?: () => unknown;
+  /** Whether an answer has changed something. */
+  isChange?: boolean;
+}>;
+
+const chat = { model: 'full', messages: [{ role: 'user', content: 'hello' }] };
+const newReference = () => crypto.randomUUID();
+const newEmail = () => `${crypto.randomUUID()}@example.com`;
+const nothing = () => ({});
+
+/** Someone else, who belongs to the account. */
+async function someUser(): Promise<{ user: string }> {
+  const user = newId();
+  const { sql } = fixture.database;
+  await sql`
+    insert into users (id, email, name, email_verified, is_operator) values (${user}, ${newEmail()}, 'Some', true, false)`;
+  await sql`insert into memberships (user_id, account_id, role) values (${user}, ${fixture.account}, 'member')`;
+  return { user };
+}
+
+async function someKey(): Promise<{ key: string }> {
+  const path = `/api/console/accounts/${fixture.account}/keys`;
+  const response = await fixture.people.owner.send('POST', path, { name: 'Some' });
+  const { key, secret } = (await response.json()) as { key: { id: string }; secret: string };
+  fixture.canaries.add(secret);
+  return { key: key.id };
+}
+
+const suspended = (isSuspended: boolean) => async () => {
+  await fixture.database.sql`
+    update accounts set suspended_at = case when ${isSuspended}::boolean then now() end where id = ${fixture.account}`;
+  return {};
+};
+
+const account = '/api/console/accounts/:account';
+const operator = '/api/console/operator';
+
+const table: Readonly<Record<string, Row>> = {
+  'GET /api/console/sign-in-options': { who: forEveryone },
+  'GET /api/console/me': { who: forSignedIn },
+  [`GET ${account}/keys`]: { who: forMembers },
+  [`POST ${account}/keys`]: { who: forOwners, body: () => ({ name: 'Another' }) },
+  [`PATCH ${account}/keys/:key`]: { who: forOwners, names: someKey, body: () => ({ name: 'Renamed' }) },
+  [`POST ${account}/keys/:key/replace`]: {
+    who: forOwners,
+    names: someKey,
+    body: () => ({ revoke_at: null }),
+  },
+  [`POST ${account}/keys/:key/revoke`]: { who: forOwners, names: someKey, body: nothing },
+  [`GET ${account}/members`]: { who: forMembers },
+  [`PATCH ${account}/members/:user`]: { who: forOwners, names: someUser, body: () => ({ role: 'owner' }) },
+  [`DELETE ${account}/members/:user`]: { who: forOwners, names: someUser },
+  [`GET ${account}/models`]: { who: forMembers },
+  [`GET ${account}/overview`]: { who: forMembers },
+  [`GET ${account}/generations`]: { who: forMembers },
+  [`GET ${account}/generations/:generation`]: { who: forMembers },
+  [`GET ${account}/usage`]: { who: forMembers },
+  [`GET ${account}/usage.csv`]: { who: forMembers },
+  [`POST ${account}/playground/chat`]: {
+    who: forMembers,
+    body: () => ({ key_id: fixture.keyId, request: chat }),
+  },
+  [`GET ${account}/ledger`]: { who: forMembers },
+  [`GET ${operator}/accounts`]: { who: forOperators },
+  [`POST ${operator}/accounts`]: {
+    who: forOperators,
+    body: () => ({ name: 'New', reference: newReference() }),
+  },
+  [`POST ${operator}/accounts/:account/credit`]: {
+    who: forOperators,
+    body: () => ({ amount: '1', memo: null, reference: newReference() }),
+  },
+  [`POST ${operator}/accounts/:account/suspend`]: {
+    who: forOperators,
+    names: suspended(false),
+    body: nothing,
+  },
+  [`POST ${operator}/accounts/:account/resume`]: { who: forOperators, names: suspended(true), body: nothing },
+  [`GET ${operator}/users`]: { who: forOperators },
+  [`POST ${operator}/users`]: {
+    who: forOperators,
+    body: () => ({ email: newEmail(), account_id: fixture.account }),
+  },
+  [`PATCH ${operator}/users/:user`]: {
+    who: forOperators,
+    names: someUser,
+    body: () => ({ is_operator: true }),
+  },
+  [`POST ${operator}/users/:user/memberships`]: {
+    who: forOperators,
+    names: someUser,
+    body: () => ({ account_id: fixture.account, role: 'owner' }),
+  },
+  [`POST ${operator}/users/:user/reset-link`]: { who: forOperators, names: someUser, body: nothing },
+  [`POST ${operator}/users/:user/sign-out`]: { who: forOperators, names: someUser, body: nothing },
+  [`GET ${operator}/providers`]: { who: forOperators },
+  [`GET ${operator}/catalog`]: { who: forOperators },
+  [`GET ${operator}/nodes`]: { who: forOperators },
+  [`GET ${operator}/generations/:generation`]: { who: forOperators },
+  [`POST ${operator}/ledger-audit`]: { who: forOperators, body: nothing, isChange: false },
+  [`GET ${operator}/actions`]: { who: forOperators },
+};
+const routes = Object.keys(table);
+
+async function callOf(route: string): Promise<[method: string, path: string, body: unknown, row: Row]> {
+  const row = table[route];
+  if (row === undefined) throw new Error(`There is no row for ${route}.`);
+  const names = new Map(Object.entries({ account: fixture.account, generation, ...(await row.names?.()) }));
+  const [method = '', pattern = ''] = route.split(' ');
+  const path = pattern.replaceAll(/:(\w+)/g, (_, name: string) => names.get(name) ?? '');
+  return [method, path, row.body?.(), row];
+}
+
+/** Everything that a call could change, but for what a chat leaves behind when it has ended. */
+async function state(): Promise<string> {
+  const { sql } = fixture.database;
+  const [row] = await sql`
+    select (select string_agg(users.id::text || is_operator, ' ' order by id) from users) as users,
+           (select string_agg(memberships::text, ' ' order by user_id, account_id) from memberships) as memberships,
+           (select string_agg(id::text, ' ' order by id) from sessions) as sessions,
+           (select string_agg(id::text, ' ' order by id) from verifications) as links,
+           (select string_agg(id::text || name || coalesce(suspended_at::text, ''), ' ' order by id) from accounts) as accounts,
+           (select string_agg(api_keys::text, ' ' order by id) from api_keys) as keys,
+           (select count(*)::int from ledger_entries where kind = 'credit') as credits,
+           (select count(*)::int from operator_actions) as actions`;
+  return JSON.stringify([row, fixture.sandbox.entries.length]);
+}
+
+test('every route has a row, and every row a route', () => {
+  const served = Object.entries(consoleRoutes).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method} ${path}`),
+  );
+  expect(routes.toSorted()).toEqual(served.toSorted());
+});
+
+describe('who may', () => {
+  const rows = routes.flatMap((route) => everyone.map((person) => [route, person] as const));
+
+  test.each(rows)('%s as %s', async (route, person) => {
+    const [method, path, body, { who, isChange = method !== 'GET' }] = await callOf(route);
+    const before = await state();
+    expect(await outcomeFor(fixture.people[person], method, path, body)).toBe(who[person]);
+    expect((await state()) !== before).toBe(isChange && who[person] === null);
+  });
+
+  test.each(routes)('%s from a page elsewhere: nobody', async (route) => {
+    const [method, path, body] = await callOf(route);
+    const before = await state();
+    const elsewhere = [
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: `${fixture.gateway.origin}.evil.example` },
+      // A browser need not name the origin of a page that only reads.
+      ...(method === 'GET' ? [{ 'sec-fetch-site': 'cross-site' }] : []),
+    ];
+    for (const person of ['owner', 'operator'] as const) {
+      for (const headers of elsewhere) {
+        const response = await fixture.people[person].send(method, path, body, headers);
+        const { error } = (await response.json()) as ErrorBody;
+        expect([response.status, error.code]).toEqual([403, 'invalid_origin']);
+      }
+    }
+    expect(await state()).toBe(before);
+  });
+});

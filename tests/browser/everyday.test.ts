@@ -1,0 +1,241 @@
+/** What happens to people on an ordinary day: links that were used, a gateway that goes away, a change of mind. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import type { NewKey } from '../../src/console/contract.ts';
+import type { ResetLink } from '../../src/console/operator-contract.ts';
+import { expectNoComplaints, openPage, overflowOf, phone, takePicture } from '../support/browser.ts';
+import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+
+let fixture: DashboardFixture;
+/** The same gateway once more, with a decision provider. */
+let deciding: Gateway;
+
+beforeAll(async () => {
+  fixture = await openDashboardFixture();
+  deciding = await startGateway({
+    ...fixture.environment,
+    DECISIONS_BASE_URL: `${fixture.sandbox.url}/v1`,
+    DECISIONS_API_KEY: 'provider-key-canary',
+    DECISIONS_MODEL: 'sandbox-decision-latest',
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await deciding?.stop();
+  await fixture?.close();
+}, 30_000);
+
+const focusedName = (page: Page) => page.evaluate('document.activeElement?.getAttribute("name")');
+
+test('a new link in the same tab begins anew, and its token does not stay in the address', async () => {
+  const [user] = await fixture.database.sql<{ id: string }[]>`
+    select id from users where email = 'stranger@example.com'`;
+  const made = await fixture.people.operator.send(
+    'POST',
+    `/api/console/operator/users/${user?.id}/reset-link`,
+    {},
+  );
+  const { reset_url: resetUrl } = (await made.json()) as ResetLink;
+  const watched = await openPage(fixture.browser, fixture.gateway.origin);
+  const { page } = watched;
+  await page.goto('/reset-password#token=not-a-token');
+  await page.getByLabel('New password').fill('another horse battery');
+  await page.getByRole('button', { name: 'Save the password' }).click();
+  await page.getByText('Ask the operator of this gateway for a new one.').waitFor();
+  await page.evaluate(`location.hash = ${JSON.stringify(new URL(resetUrl).hash)}`);
+  await page.getByLabel('New password').fill('another horse battery');
+  expect(page.url()).toEndWith('/reset-password');
+  await page.getByRole('button', { name: 'Save the password' }).click();
+  await page.getByRole('heading', { name: 'Your password is set' }).waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 20_000);
+
+test('the keyboard comes from the e-mail to the password, and who was signed in is told that it is over', async () => {
+  const first = await openPage(fixture.browser, fixture.gateway.origin);
+  await first.page.goto('/billing');
+  await first.page.getByLabel('E-mail').press('Tab');
+  expect(await focusedName(first.page)).toBe('password');
+  expect(await first.page.getByText('Your session has ended.').count()).toBe(0);
+  await first.close();
+  const watched = await fixture.enter('owner', '/billing');
+  const { page } = watched;
+  await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor();
+  await page.context().clearCookies();
+  await page.reload();
+  await page.getByText('Your session has ended. Sign in again.').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 20_000);
+
+describe('a gateway that is gone', () => {
+  test('is said as long as it is so', async () => {
+    const watched = await fixture.enter('owner', '/');
+    const { page } = watched;
+    const note = page.getByText('The gateway cannot be reached. What you see may be out of date.');
+    await page.getByText('Balance').first().waitFor();
+    expect(await note.count()).toBe(0);
+    await page.route('**/api/**', (route) => route.abort());
+    await page.getByRole('link', { name: 'Team', exact: true }).click();
+    await note.waitFor();
+    await takePicture(page, 'everyday-unreachable');
+    await page.unroute('**/api/**');
+    await note.waitFor({ state: 'detached' });
+    await page.getByText('member@example.com').waitFor();
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 20_000);
+
+  test('leaves the app in place: all pages but those whose code never came, and these once it can be had', async () => {
+    const watched = await fixture.enter('owner', '/docs');
+    const { page, complaints } = watched;
+    await page.route('**/assets/keys-page-*', (route) => route.abort());
+    const lastFetched = page.waitForResponse('**/assets/ledger-page-*');
+    await page.goto('/account');
+    await (await lastFetched).finished();
+    await page.route('**/assets/**', (route) => route.abort());
+    await page.getByRole('link', { name: 'Decisions', exact: true }).click();
+    await page.getByRole('heading', { name: 'Decisions', level: 1 }).waitFor();
+    await page.getByRole('link', { name: 'Keys', exact: true }).click();
+    await page.getByText('This page could not be shown').waitFor();
+    await takePicture(page, 'everyday-missing-code');
+    await page.unroute('**/assets/keys-page-*');
+    await page.unroute('**/assets/**');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
+    expect(complaints.filter((text) => !text.includes('Its code did not arrive.'))).toEqual([]);
+    await watched.close();
+  }, 20_000);
+});
+
+describe('the playground', () => {
+  const conversation = (page: Page) => page.getByRole('log', { name: 'Conversation' });
+  const say = async (page: Page, text: string) => {
+    await page.getByLabel('Message', { exact: true }).fill(text);
+    await page.getByRole('button', { name: 'Send' }).click();
+  };
+  const toEnd = (page: Page) =>
+    conversation(page).evaluate((list) => list.scrollHeight - list.scrollTop - list.clientHeight);
+
+  test('follows the end after a stop, and after a message of one who had scrolled up', async () => {
+    const watched = await fixture.enter('owner', '/playground?model=full');
+    const { page } = watched;
+    await say(page, 'Go on [[long 900]] [[chunk-delay 2]]');
+    while ((await conversation(page).evaluate((list) => list.scrollTop)) < 200) await Bun.sleep(20);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('The provider goes on with it, and the whole of it may be charged.').waitFor();
+    await say(page, 'Next [[say Here I am.]]');
+    await conversation(page).getByText('Here I am.', { exact: true }).waitFor();
+    await conversation(page).getByText('Cost').last().waitFor();
+    expect(await toEnd(page)).toBeLessThan(80);
+    await conversation(page).evaluate((list) => list.scrollTo({ top: 0 }));
+    await say(page, 'Last [[say And here.]]');
+    await conversation(page).getByText('And here.', { exact: true }).waitFor();
+    expect(await toEnd(page)).toBeLessThan(80);
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 20_000);
+
+  test('links what failed to its Generation, and does not send the question again with the next one', async () => {
+    const watched = await fixture.enter('owner', '/playground?model=full');
+    const { page } = watched;
+    await say(page, 'Hello [[status 429]]');
+    await page.getByText('The provider is limiting requests.').waitFor();
+    await page.getByRole('link', { name: 'See the Generation' }).waitFor();
+    const sending = page.waitForRequest('**/playground/chat');
+    await say(page, 'Again [[say Yes.]]');
+    const sent = (await sending).postDataJSON() as { request: { messages: unknown } };
+    expect(sent.request.messages).toEqual([{ role: 'user', content: 'Again [[say Yes.]]' }]);
+    await conversation(page).getByText('Yes.', { exact: true }).waitFor();
+    await conversation(page).getByText('You, left out of what is sent since').waitFor();
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 20_000);
+
+  test('says in plain words that the key has ended, or that the account is suspended', async () => {
+    const { owner, operator } = fixture.people;
+    const keys = `/api/console/accounts/${fixture.account}/keys`;
+    const account = `/api/console/operator/accounts/${fixture.account}`;
+    const made = await owner.send('POST', keys, { name: 'Short-lived' });
+    const { key } = (await made.json()) as NewKey;
+    const watched = await fixture.enter('owner', `/playground?model=full&key=${key.id}`);
+    const { page } = watched;
+    await page.getByLabel('Message', { exact: true }).waitFor();
+    expect((await owner.send('POST', `${keys}/${key.id}/revoke`, {})).status).toBe(200);
+    await say(page, 'Hello');
+    await page.getByText('This key is no longer in force. Choose another one.').waitFor();
+    expect((await operator.send('POST', `${account}/suspend`, {})).status).toBe(200);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('This account is suspended. Ask the operator why.').waitFor();
+    expect((await operator.send('POST', `${account}/resume`, {})).status).toBe(200);
+    expect(await page.getByRole('link', { name: 'See the Generation' }).count()).toBe(0);
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 20_000);
+});
+
+test('a decision that was changed is one’s own, is kept, and is not replaced without asking', async () => {
+  const watched = await fixture.enter('owner', '/decisions', { origin: deciding.origin });
+  const { page } = watched;
+  const state = page.getByLabel('State as JSON');
+  const chooser = page.getByLabel('Start from an example');
+  const old = page.getByText('From before your last change');
+  await state.press('Control+Enter');
+  await page.getByRole('heading', { name: 'urgency' }).waitFor();
+  expect([await chooser.inputValue(), await old.count()]).toEqual(['support', 0]);
+  await state.fill('{"mine": true}');
+  await old.waitFor();
+  await takePicture(page, 'everyday-decision-changed');
+  expect(await chooser.locator('option:checked').textContent()).toBe('Your own');
+  await page.getByRole('link', { name: 'Keys', exact: true }).click();
+  await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
+  await page.getByRole('link', { name: 'Decisions', exact: true }).click();
+  await state.waitFor();
+  expect(await state.inputValue()).toBe('{"mine": true}');
+  await chooser.selectOption('quality');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  expect(await state.inputValue()).toBe('{"mine": true}');
+  await chooser.selectOption('quality');
+  await page.getByRole('button', { name: 'Replace it' }).click();
+  await page.getByLabel('Instructions').waitFor();
+  expect(await chooser.inputValue()).toBe('quality');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 20_000);
+
+test('names of any length stay within the window, and a phone says which account it is', async () => {
+  const { sql } = fixture.database;
+  await sql`update accounts set name = ${'N'.repeat(170)} where id = ${fixture.account}`;
+  await sql`update api_keys set name = ${'W'.repeat(120)} where id = ${fixture.keyId}`;
+  const watched = await fixture.enter('owner', '/', { look: phone });
+  const { page } = watched;
+  await page.getByRole('banner').getByText('NNN').waitFor();
+  for (const [path, heading] of [
+    ['/', 'Overview'],
+    ['/account', 'Your sign-in'],
+    ['/keys', 'Keys'],
+    ['/team', 'Team'],
+  ] as const) {
+    await page.goto(path);
+    await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+    for (const width of [390, 640, 1280]) {
+      await page.setViewportSize({ width, height: 844 });
+      await takePicture(page, `everyday-long-${heading}-${width}`);
+      expect([path, width, await overflowOf(page), await widestOver(page)]).toEqual([path, width, 0, []]);
+    }
+  }
+  expectNoComplaints(watched);
+  await watched.close();
+}, 30_000);
+
+/** Whose text is wider than the card that it stands in. */
+async function widestOver(page: Page): Promise<string[]> {
+  return await page
+    .locator('main section, main header')
+    .evaluateAll((boxes) =>
+      boxes
+        .filter((box) => box.scrollWidth > box.clientWidth + 1)
+        .map((box) => (box.textContent ?? '').slice(0, 40)),
+    );
+}
