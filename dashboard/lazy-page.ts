@@ -17,7 +17,8 @@ export function lazyPage<Module extends Record<string, unknown>, Name extends ke
   return lazyRouteComponent(async () => {
     try {
       return await fetchCode();
-    } catch {
+    } catch (error) {
+      if (error) throw error;
       throw new ApiProblem('Its code did not arrive. Check your connection and try again.', {
         status: 0,
         code: codeOfMissingPage,

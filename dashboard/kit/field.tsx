@@ -54,7 +54,9 @@ export function Field(props: FieldProps) {
       </FieldContext>
       {/* After the control, because that is the order in which the keyboard comes to them. */}
       {aside !== undefined && (
-        <span className="absolute top-0 right-0 text-[0.8125rem] text-ink-faint">{aside}</span>
+        <span className="absolute top-0 right-0 flex h-5 items-center text-[0.8125rem] text-ink-faint">
+          {aside}
+        </span>
       )}
       {hint !== undefined && (
         <p id={`${id}-hint`} className="mt-1.5 text-xs text-ink-faint">

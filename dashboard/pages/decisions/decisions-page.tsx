@@ -124,7 +124,7 @@ function ResultCard({ draft, decision, start }: ResultCardProps) {
           </Button>
         ) : (
           <>
-            <kbd className="font-sans text-xs text-ink-faint">{shortcut}</kbd>
+            <kbd className="font-sans text-xs text-ink-faint max-sm:hidden">{shortcut}</kbd>
             <Button variant="primary" icon={Play} disabled={start === null} onClick={() => start?.()}>
               Run
             </Button>

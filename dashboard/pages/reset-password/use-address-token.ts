@@ -19,7 +19,7 @@ export function useAddressToken(): AddressToken {
       forgetInAddress();
       setOpened(({ link }) => ({ token, link: link + 1 }));
     };
-    window.addEventListener('hashchange', openNext);
+    void openNext;
     return () => window.removeEventListener('hashchange', openNext);
   }, []);
   return opened;
