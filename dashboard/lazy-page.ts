@@ -17,8 +17,7 @@ export function lazyPage<Module extends Record<string, unknown>, Name extends ke
   return lazyRouteComponent(async () => {
     try {
       return await fetchCode();
-    } catch (error) {
-      if (error) throw error;
+    } catch {
       throw new ApiProblem('Its code did not arrive. Check your connection and try again.', {
         status: 0,
         code: codeOfMissingPage,

@@ -81,11 +81,12 @@ describe('signing in', () => {
 
   test('a session that is ended elsewhere ends here with the next step', async () => {
     const { page } = await visit();
-    await page.goto('/sign-in');
+    // A page that asks for nothing by itself once it is there.
+    await page.goto('/sign-in?next=/account');
     await page.getByLabel('E-mail').fill('member@example.com');
     await page.getByLabel('Password').fill('correct horse battery');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('link', { name: 'Billing', exact: true }).waitFor();
+    await page.getByText('This one').waitFor();
     await page.context().clearCookies();
     await page.getByRole('link', { name: 'Billing', exact: true }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();

@@ -92,6 +92,7 @@ async function orProblem<Answer>(asking: Promise<Answer>, signal?: AbortSignal |
   } catch (error) {
     // Who cancelled knows it, and must not be told of a failure.
     if (signal?.aborted) throw error;
+    reportReachable(false);
     throw new ApiProblem('The gateway cannot be reached. Check your connection and try again.', {
       status: 0,
       code: 'network_error',

@@ -64,7 +64,7 @@ export function Page(props: PageProps) {
               {heading ?? title}
             </h1>
             {description !== undefined && (
-              <p className="mt-1 max-w-2xl text-ink-soft">{description}</p>
+              <p className="mt-1 max-w-2xl text-ink-soft wrap-anywhere">{description}</p>
             )}
           </div>
           {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}

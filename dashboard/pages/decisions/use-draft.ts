@@ -48,7 +48,7 @@ function firstDraft(): Written {
 
 export function useDraft(model: string): DecisionDraft {
   const { user } = useMe();
-  const [start] = useState(() =>  firstDraft());
+  const [start] = useState(() => kept.get(user.id) ?? firstDraft());
   const [stateText, setStateText] = useState(start.stateText);
   const [view, setViewOnly] = useState(start.view);
   const [viewProblem, setViewProblem] = useState<string | null>(null);

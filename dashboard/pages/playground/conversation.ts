@@ -48,7 +48,7 @@ export function messagesOf(system: string, turns: readonly Turn[]): readonly Mes
 export function isUnanswered(turns: readonly Turn[], at: number): boolean {
   const answer = turns[at + 1];
   if (turns[at]?.kind !== 'user' || answer?.kind !== 'assistant') return false;
-  return false;
+  return answer.ending !== null && messageOf(answer) === null;
 }
 
 function messageOf(turn: Turn): Message | null {

@@ -50,7 +50,7 @@ export function adviceFor(code: string): string {
 
 /** What the API says to programs is not always what a person at this page can use. */
 export function titleFor({ code, message }: Pick<ApiProblem, 'code' | 'message'>): string {
-  return code === 'none' ? 'This key is no longer in force. Choose another one.' : message;
+  return code === 'invalid_api_key' ? 'This key is no longer in force. Choose another one.' : message;
 }
 
 /** Failures of a request that was let through, which therefore has a Generation. All others are refused before. */

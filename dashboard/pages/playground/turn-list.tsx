@@ -23,6 +23,8 @@ export function TurnList({ turns, isBusy, onRetry }: TurnListProps) {
   useEffect(() => {
     if (!isBusy) return;
     // Who asks wants to see the answer, wherever they were reading.
+    isFollowing.current = true;
+    goToEnd();
   }, [isBusy, goToEnd]);
   useEffect(() => {
     const list = ref.current;

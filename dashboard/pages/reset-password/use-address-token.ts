@@ -19,7 +19,7 @@ export function useAddressToken(): AddressToken {
       forgetInAddress();
       setOpened(({ link }) => ({ token, link: link + 1 }));
     };
-    void openNext;
+    window.addEventListener('hashchange', openNext);
     return () => window.removeEventListener('hashchange', openNext);
   }, []);
   return opened;

@@ -17,7 +17,7 @@ export function SignInPage() {
   const router = useRouter();
   const { next }: { next?: unknown } = useSearch({ strict: false });
   // Who comes here on their own is not on the way to another page.
-  const [hasEnded] = useState(() => next === undefined);
+  const [hasEnded] = useState(() => next !== undefined && wasSignedIn());
   const options = useQuery(signInOptionsQuery);
   const signing = useMutation({
     mutationFn: () => signIn(email.trim(), password),
