@@ -17,6 +17,8 @@ const notAdmitted = new Set([
   'rate_limit_exceeded',
   'monthly_spend_limit_exceeded',
   'insufficient_balance',
+  // A gateway that has just started knows no key yet, and the database may be away just then.
+  'api_keys_lookup_failed',
   'balance_lookup_failed',
   'internal_error',
 ]);
