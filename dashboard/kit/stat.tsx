@@ -30,11 +30,14 @@ export function Stat({ label, value, hint, tone = 'plain' }: StatProps) {
   );
 }
 
-/** By how many there are, so that no row has an empty place: where one is left over it takes the whole row. */
+/**
+ * By how many there are, so that no row has an empty place: where one is left over it takes the whole row. The wider rule
+ * takes that back, instead of the narrower one ending: at the very width between them both would hold.
+ */
 const columnsByCount: Readonly<Record<number, string>> = {
-  3: 'grid-cols-2 max-sm:[&>:last-child]:col-span-2 sm:grid-cols-3',
+  3: 'grid-cols-2 [&>:last-child]:col-span-2 sm:grid-cols-3 sm:[&>:last-child]:col-span-1',
   4: 'grid-cols-2 md:grid-cols-4',
-  5: 'grid-cols-2 max-xl:[&>:last-child]:col-span-2 xl:grid-cols-5',
+  5: 'grid-cols-2 [&>:last-child]:col-span-2 xl:grid-cols-5 xl:[&>:last-child]:col-span-1',
 };
 
 /** The lines around the figures fall into the gaps between them. */

@@ -102,7 +102,7 @@ function KeySpend({ subject }: Readonly<{ subject: Key }>) {
   const share = shareOfLimit(sumMoney([spent, held]), limit);
   return (
     <span className="inline-block w-44 max-w-full">
-      <span className="block whitespace-nowrap">
+      <span className="block md:whitespace-nowrap">
         <Money amount={spent} /> <span className="text-ink-faint">of {formatMoney(limit)}</span>
       </span>
       <span className="mt-0.5 flex items-center gap-2" title={refusalNearLimit}>
