@@ -5,7 +5,7 @@
 import type { BunRequest } from 'bun';
 import { ApiError } from '../errors.ts';
 import type { Handler, RequestContext } from '../http/context.ts';
-import { isReadFromHere, isSameOrigin } from '../http/origin.ts';
+import { isFromHere } from '../http/origin.ts';
 import type { SignedIn } from '../sessions/sessions.ts';
 import { createTurns, type InTurn } from './turns.ts';
 
@@ -34,11 +34,7 @@ export function forSignedInAtLength(
     const signedIn = await whoIs(request, context);
     const { params } = request as BunRequest;
     const inTurn: InTurn = (run) => turns.inTurnOf(signedIn.userId, run);
-    const response = await handler(request, { ...context, signedIn, params, inTurn });
-    // What one person sees must not be kept for the next one at the same browser.
-    if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store');
-    response.headers.set('x-content-type-options', 'nosniff');
-    return response;
+    return await handler(request, { ...context, signedIn, params, inTurn });
   };
 }
 
@@ -51,11 +47,7 @@ export function forOperators(handler: ConsoleHandler): Handler {
 }
 
 export function refuseStrangers(request: Request, { services }: RequestContext): void {
-  const isReading = request.method === 'GET' || request.method === 'HEAD';
-  const isOurs = isReading
-    ? isReadFromHere(request, services.publicUrl)
-    : isSameOrigin(request, services.publicUrl);
-  if (!isOurs) throw new ApiError('invalid_origin');
+  if (!isFromHere(request, services.publicUrl)) throw new ApiError('invalid_origin');
 }
 
 async function whoIs(request: Request, { services }: RequestContext): Promise<SignedIn> {

@@ -16,11 +16,17 @@ export function isSameOrigin(request: Request, publicUrl: string | null): boolea
   return origin !== 'null' && origin === ownOriginOf(request, publicUrl);
 }
 
+/** For requests of either kind. */
+export function isFromHere(request: Request, publicUrl: string | null): boolean {
+  const isReading = request.method === 'GET' || request.method === 'HEAD';
+  return isReading ? isReadFromHere(request, publicUrl) : isSameOrigin(request, publicUrl);
+}
+
 /**
  * A browser names no origin when a page only reads from its own, so for reading the lack of one is no sign of a stranger
  * unless the browser says so.
  */
-export function isReadFromHere(request: Request, publicUrl: string | null): boolean {
+function isReadFromHere(request: Request, publicUrl: string | null): boolean {
   if (request.headers.has('origin')) return isSameOrigin(request, publicUrl);
   return ['same-origin', 'none', null].includes(request.headers.get('sec-fetch-site'));
 }

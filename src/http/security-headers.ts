@@ -61,6 +61,3 @@ export function pageHeaders(policy: string, origin: string): Headers {
     ...(origin.startsWith('https:') ? { 'strict-transport-security': `max-age=${twoYears}` } : {}),
   };
 }
-
-/** For answers that programs read: they are what they say, and nobody keeps them. */
-export const answerHeaders: Headers = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };

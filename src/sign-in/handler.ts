@@ -2,7 +2,7 @@
 import { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import type { Handler, RequestContext } from '../http/context.ts';
-import { isReadFromHere, isSameOrigin } from '../http/origin.ts';
+import { isFromHere } from '../http/origin.ts';
 import { type Claim, OverloadError } from '../lib/bounded-queue.ts';
 import { clientNetworkOf, parseAddress, siteNetworksOf } from '../lib/ip-address.ts';
 import { findResetUser, spendResetToken } from '../sessions/reset-link.ts';
@@ -33,8 +33,7 @@ const overloadSeconds = 5;
 function forVisitors(handler: VisitHandler): Handler {
   return async (request, context) => {
     const address = context.clientAddress();
-    const isOurs = request.method === 'GET' ? isReadFromHere : isSameOrigin;
-    if (!isOurs(request, context.services.publicUrl)) throw new ApiError('invalid_origin');
+    if (!isFromHere(request, context.services.publicUrl)) throw new ApiError('invalid_origin');
     const place = { address, userAgent: request.headers.get('user-agent') };
     try {
       return await handler(request, { ...context, place, client: networksOf(address) });
