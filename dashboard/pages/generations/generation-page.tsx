@@ -3,11 +3,9 @@ import { ChevronRight, SearchX } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { GenerationDetail } from '../../../src/console/contract.ts';
 import { ApiProblem } from '../../api/problem.ts';
-import { StatusBadge } from '../../kit/badge.tsx';
 import { LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { CodeBlock } from '../../kit/code-block.tsx';
-import { CopyButton } from '../../kit/copy-button.tsx';
 import { EmptyState } from '../../kit/empty-state.tsx';
 import { ErrorState } from '../../kit/error-state.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
@@ -21,6 +19,7 @@ import { MoneyCard } from './money-card.tsx';
 import { Outcome } from './outcome.tsx';
 import { useGeneration } from './queries.ts';
 import { RequestCard } from './request-card.tsx';
+import { RequestHeading, RequestIdLine } from './request-heading.tsx';
 
 export function GenerationPage() {
   const { id = '' } = useParams({ strict: false });
@@ -63,18 +62,9 @@ function Frame({ id, generation, children }: FrameProps) {
     <Page
       title={generation === undefined ? 'Generation' : `Generation of ${generation.model}`}
       heading={
-        <span className="inline-flex flex-wrap items-center gap-x-3 gap-y-1">
-          {generation?.model ?? 'Generation'}
-          {generation !== undefined && <StatusBadge status={generation.status} />}
-        </span>
+        <RequestHeading status={generation?.status}>{generation?.model ?? 'Generation'}</RequestHeading>
       }
-      description={
-        <span className="inline-flex max-w-full flex-wrap items-center gap-x-1">
-          <span className="sr-only">Request ID </span>
-          <code className="font-mono text-[0.8125rem] wrap-anywhere">{id}</code>
-          <CopyButton text={id} label="Copy the request ID" />
-        </span>
-      }
+      description={<RequestIdLine id={id} />}
       back={{ to: '/generations', label: 'Generations' }}
     >
       {children}

@@ -1,21 +1,21 @@
 /** Any request of any account, for an operator who has to answer for it. */
+
 import { useParams } from '@tanstack/react-router';
 import { SearchX } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { OperatorGeneration } from '../../../../src/console/operator-contract.ts';
 import { ApiProblem } from '../../../api/problem.ts';
-import { StatusBadge } from '../../../kit/badge.tsx';
 import { LinkButton } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { CodeBlock } from '../../../kit/code-block.tsx';
-import { CopyButton } from '../../../kit/copy-button.tsx';
 import { EmptyState } from '../../../kit/empty-state.tsx';
 import { ErrorState } from '../../../kit/error-state.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { SkeletonLines } from '../../../kit/skeleton.tsx';
 import { Attempts } from '../../generations/attempts.tsx';
 import { MoneyCard } from '../../generations/money-card.tsx';
+import { RequestHeading, RequestIdLine } from '../../generations/request-heading.tsx';
 import { OwnerCard } from './owner-card.tsx';
 import { useAnyGeneration } from './queries.ts';
 
@@ -49,18 +49,11 @@ function Frame({ id, generation, children }: FrameProps) {
     <Page
       title={generation === undefined ? 'Request' : `Request of ${generation.account.name}`}
       heading={
-        <span className="inline-flex flex-wrap items-center gap-x-3 gap-y-1">
+        <RequestHeading status={generation?.status}>
           {generation === undefined ? 'Request' : `${generation.model} for ${generation.account.name}`}
-          {generation !== undefined && <StatusBadge status={generation.status} />}
-        </span>
+        </RequestHeading>
       }
-      description={
-        <span className="inline-flex max-w-full flex-wrap items-center gap-x-1">
-          <span className="sr-only">Request ID </span>
-          <code className="font-mono text-[0.8125rem] wrap-anywhere">{id}</code>
-          <CopyButton text={id} label="Copy the request ID" />
-        </span>
-      }
+      description={<RequestIdLine id={id} />}
       back={{ to: '/operator/providers', label: 'Providers' }}
     >
       {children}
