@@ -38,7 +38,7 @@ const bands = (changes: string) =>
   );
 
 const modelFields =
-  'name, owned_by, workload, created, enabled, context_window, max_output_tokens, capabilities, unsupported_parameters, sizes, max_images, pricing, providers';
+  'name, owned_by, workload, created, enabled, context_window, max_output_tokens, capabilities, image_tokens, unsupported_parameters, sizes, max_images, pricing, providers';
 const parameters =
   'one of temperature, top_p, stop, presence_penalty, tool_choice, parallel_tool_calls, response_format, seed';
 const address = 'an http or https address without credentials, query or fragment';

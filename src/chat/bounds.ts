@@ -1,89 +1,111 @@
 /**
- * The most tokens a request may be billed for, which is what its hold is made of. Bytes are counted and not tokens:
- * a tokenizer can take seconds on a text made for that.
+ * The most input tokens a call may be billed for, which is what its hold is made of. Bytes are counted and not tokens:
+ * a tokenizer can take seconds on a text made for that. docs/token-bounds.md has the measurements and sources of all
+ * figures here.
  */
 import type { Model } from '../models/model.ts';
-import type { ChatCall, ChatMessage, ImagePart, JsonObject, TextPart } from '../providers/chat.ts';
+import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, Tool } from '../providers/chat.ts';
+import { InputTally } from './input-tally.ts';
 import type { ChatRequest } from './parse.ts';
+
+export type InputBound = Readonly<{
+  /** The most that a provider can report for this call: money is held for it. Never above the context window. */
+  tokens: number;
+  /** What ordinary text does not exceed: the room to leave for the input inside a context window. */
+  likelyTokens: number;
+  /** UTF-8 bytes of all text of the call. */
+  textBytes: number;
+}>;
+
+/** What providers put before every conversation: its beginning, the date, a system prompt of their own. */
+const requestAllowance = 1_024;
+/** Roles and separators around a message. */
+const messageAllowance = 16;
+const partAllowance = 4;
+/** The tags or the JSON around a call of a tool, and the prefix of an ID that is spelled differently. */
+const toolCallAllowance = 64;
+/** The tags or the JSON around the declaration of a tool. */
+const toolAllowance = 64;
+/** How to call tools, explained to the model. */
+const toolsAllowance = 1_024;
+/** That the answer must be JSON, explained to the model. */
+const formatAllowance = 512;
+
+export function inputBound(call: ChatCall, model: Model): InputBound {
+  const tally = new InputTally(model.contextWindow ?? Number.POSITIVE_INFINITY);
+  tally.allow(requestAllowance);
+  for (const message of call.messages) addMessage(tally, message, model);
+  if (call.tools !== null) {
+    tally.allow(toolsAllowance);
+    for (const tool of call.tools) addTool(tally, tool);
+  }
+  if (call.responseFormat !== null) addFormat(tally, call.responseFormat);
+  return tally.bound();
+}
+
+function addMessage(tally: InputTally, message: ChatMessage, model: Model): void {
+  tally.allow(messageAllowance);
+  switch (message.role) {
+    case 'system':
+      tally.addText(message.content);
+      return;
+    case 'user':
+      if (typeof message.content === 'string') tally.addText(message.content);
+      else
+        for (const part of message.content) {
+          tally.allow(partAllowance);
+          if (part.type === 'text') tally.addText(part.text);
+          else tally.allow(imageTokens(part, model));
+        }
+      return;
+    case 'assistant':
+      if (message.content !== null) tally.addText(message.content);
+      for (const call of message.toolCalls) {
+        tally.allow(toolCallAllowance);
+        tally.addId(call.id);
+        // Once with the call, and once with its result where a format wants it there.
+        tally.addQuoted(call.name);
+        tally.addQuoted(call.name);
+        tally.addArguments(call.arguments);
+      }
+      return;
+    case 'tool':
+      tally.allow(toolCallAllowance);
+      tally.addId(message.toolCallId);
+      tally.addQuoted(message.content);
+      if (message.name !== null) tally.addQuoted(message.name);
+  }
+}
+
+function imageTokens({ detail }: ImagePart, model: Model): number {
+  return detail === 'low' ? model.imageTokens.low : model.imageTokens.high;
+}
+
+function addTool(tally: InputTally, { name, description, parameters }: Tool): void {
+  tally.allow(toolAllowance);
+  tally.addQuoted(name);
+  if (description !== null) tally.addQuoted(description);
+  if (parameters !== null) tally.addJson(parameters);
+}
+
+function addFormat(tally: InputTally, format: ResponseFormat): void {
+  if (format.type === 'text') return;
+  tally.allow(formatAllowance);
+  if (format.type === 'json_object') return;
+  tally.addQuoted(format.name);
+  if (format.description !== null) tally.addQuoted(format.description);
+  if (format.schema !== null) tally.addJson(format.schema);
+}
 
 export type TokenBounds = Readonly<{ inputTokens: number; outputTokens: number }>;
 
 /** What a request without max_tokens may write at most, for its hold. */
 export const defaultOutputTokens = 4_096;
 
-const bytesPerToken = 2;
-/** Roles, separators and names that a provider puts around each message, call and tool. */
-const framingTokens = 16;
-const imageTokens = 2_000;
-const lowDetailImageTokens = 200;
-
 export function tokenBounds({ call }: ChatRequest, model: Model): TokenBounds {
-  const framed = call.messages.length + sum(call.messages, callCount) + (call.tools?.length ?? 0);
-  const inputTokens =
-    Math.ceil(textBytes(call) / bytesPerToken) +
-    framed * framingTokens +
-    sum(call.messages, messageImageTokens);
   return {
-    // What does not fit into the model's context cannot be billed.
-    inputTokens: Math.min(inputTokens, model.contextWindow ?? Number.POSITIVE_INFINITY),
+    inputTokens: inputBound(call, model).tokens,
     outputTokens:
       call.maxTokens ?? Math.min(model.maxOutputTokens ?? Number.POSITIVE_INFINITY, defaultOutputTokens),
   };
-}
-
-function textBytes({ messages, tools, responseFormat }: ChatCall): number {
-  const toolBytes = sum(
-    tools ?? [],
-    (tool) => bytes(tool.name) + bytes(tool.description) + jsonBytes(tool.parameters),
-  );
-  const formatBytes =
-    responseFormat?.type === 'json_schema'
-      ? bytes(responseFormat.name) + bytes(responseFormat.description) + jsonBytes(responseFormat.schema)
-      : 0;
-  return sum(messages, messageBytes) + toolBytes + formatBytes;
-}
-
-function messageBytes(message: ChatMessage): number {
-  switch (message.role) {
-    case 'system':
-      return bytes(message.content);
-    case 'user':
-      return typeof message.content === 'string' ? bytes(message.content) : sum(message.content, partBytes);
-    case 'assistant':
-      return (
-        bytes(message.content) +
-        sum(message.toolCalls, (call) => bytes(call.id) + bytes(call.name) + bytes(call.arguments))
-      );
-    case 'tool':
-      return bytes(message.toolCallId) + bytes(message.content) + bytes(message.name);
-  }
-}
-
-function partBytes(part: TextPart | ImagePart): number {
-  return part.type === 'text' ? bytes(part.text) : 0;
-}
-
-function messageImageTokens(message: ChatMessage): number {
-  if (message.role !== 'user' || typeof message.content === 'string') return 0;
-  return sum(message.content, (part) =>
-    part.type === 'text' ? 0 : part.detail === 'low' ? lowDetailImageTokens : imageTokens,
-  );
-}
-
-function callCount(message: ChatMessage): number {
-  return message.role === 'assistant' ? message.toolCalls.length : 0;
-}
-
-function bytes(text: string | null): number {
-  return text === null ? 0 : Buffer.byteLength(text);
-}
-
-function jsonBytes(value: JsonObject | null): number {
-  return value === null ? 0 : bytes(JSON.stringify(value));
-}
-
-function sum<Item>(items: readonly Item[], measure: (item: Item) => number): number {
-  let total = 0;
-  for (const item of items) total += measure(item);
-  return total;
 }

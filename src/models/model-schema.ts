@@ -19,7 +19,14 @@ import {
   wholeNumber,
   withoutRepeats,
 } from './fields.ts';
-import { type Capabilities, type Model, type ModelRoute, type Workload, workloads } from './model.ts';
+import {
+  type Capabilities,
+  type ImageTokens,
+  type Model,
+  type ModelRoute,
+  type Workload,
+  workloads,
+} from './model.ts';
 import { pricing, tierName } from './pricing-schema.ts';
 import { unsupportedParameters } from './provider-schema.ts';
 
@@ -95,6 +102,17 @@ const limit = field<number | null>((input) => {
   return tokens.success ? { value: tokens.data } : { expected: 'a whole number of at least 1, or null' };
 });
 
+/** More than any vendor's documented rule gives for an image but a few, and those are in the catalogue. */
+const usualImageTokens = 16_000;
+const imageTokenCount = wholeNumber(1, 10_000_000);
+const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCount }).transform(
+  ({ low, high }, context): ImageTokens => {
+    if (low !== undefined && low > high)
+      refuse(context, ['low'], `expected at most as many as for high, ${high}, got the number ${low}`);
+    return { low: low ?? high, high };
+  },
+);
+
 /** The most that a request for images may ask for. */
 const mostImages = 4;
 
@@ -110,6 +128,7 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
     context_window: limit.optional(),
     max_output_tokens: limit.optional(),
     capabilities: withoutRepeats('capabilities', capability).optional(),
+    image_tokens: imageTokens.optional(),
     unsupported_parameters: unsupportedParameters.optional(),
     sizes: sizes.optional(),
     max_images: wholeNumber(1, mostImages).optional(),
@@ -120,6 +139,8 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
     checkSizesAndPrice(wire, context);
     const routes = wire.providers ?? usualRoutes(id, wire.owned_by, providerIds);
     const has = new Set(wire.capabilities ?? usualCapabilities[wire.workload]);
+    if (wire.image_tokens !== undefined && !has.has('image_input'))
+      refuse(context, ['image_tokens'], 'only a model with the capability image_input is sent images');
     return {
       id,
       name: wire.name ?? id,
@@ -137,6 +158,7 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
         functionCalling: has.has('function_calling'),
         structuredOutput: has.has('structured_output'),
       },
+      imageTokens: wire.image_tokens ?? { low: usualImageTokens, high: usualImageTokens },
       unsupportedParameters: wire.unsupported_parameters ?? new Set(),
       sizes: wire.sizes ?? new Map(),
       maxImages: wire.workload === 'image' ? (wire.max_images ?? mostImages) : 0,
@@ -150,6 +172,7 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
 const fieldsOfWorkload = [
   { name: 'sizes', workload: 'image', text: 'only an image model has sizes' },
   { name: 'max_images', workload: 'image', text: 'only an image model makes images' },
+  { name: 'image_tokens', workload: 'chat', text: 'only a chat model is charged for images by tokens' },
   { name: 'unsupported_parameters', workload: 'chat', text: 'only a chat model has these parameters' },
 ] as const;
 

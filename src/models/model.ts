@@ -34,6 +34,9 @@ export type Capabilities = Readonly<{
   structuredOutput: boolean;
 }>;
 
+/** For a request that asks for low detail, and for every other. */
+export type ImageTokens = Readonly<{ low: number; high: number }>;
+
 export type CircuitSettings = Readonly<{ failures: number; openMs: number }>;
 
 export type Provider = Readonly<{
@@ -70,6 +73,8 @@ export type Model = Readonly<{
   contextWindow: number | null;
   maxOutputTokens: number | null;
   capabilities: Capabilities;
+  /** The most input tokens that one image can cost. */
+  imageTokens: ImageTokens;
   /** What the model cannot honour, whoever serves it. */
   unsupportedParameters: ReadonlySet<OptionalParameter>;
   /** Allowed image sizes and the rate tier of each, null for the plain unit price. Empty for other workloads. */

@@ -55,6 +55,7 @@ export function testModel(fields: Partial<Model> = {}): Model {
     contextWindow: null,
     maxOutputTokens: null,
     capabilities: capable,
+    imageTokens: { low: 100, high: 2_000 },
     unsupportedParameters: new Set(),
     sizes: new Map(),
     maxImages: 0,
