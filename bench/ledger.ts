@@ -157,7 +157,8 @@ async function runPair(ledger: Ledger, { nodeId, ...owner }: Owner): Promise<boo
     claimedName: null,
     nodeId,
     provider: attempt.provider,
-    amount: 300_000_000n,
+    least: 300_000_000n,
+    most: 300_000_000n,
     attempts: [attempt],
   };
   const held = await ledger.hold(hold);
@@ -171,7 +172,9 @@ async function runPair(ledger: Ledger, { nodeId, ...owner }: Owner): Promise<boo
     errorCode: null,
     usage: { inputTokens: 42, outputTokens: 100, units: 142, unit: 'tokens', tier: null },
     cost: { input: 6_300_000n, output: 60_000_000n, total: 66_300_000n },
+    isEstimated: false,
     whenShort: 'withhold',
+    whenCharged: 'stands',
     loss: null,
     attempts: [{ ...attempt, status: 'succeeded', completedAtMs, upstreamStatus: 200 }],
     kept: null,

@@ -149,11 +149,15 @@ async function startLedger(
 
 /** Usage that an earlier process could not store any more is settled before anything new begins. */
 async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise<void> {
-  const settlements = spool.leftBehind();
-  if (settlements.length === 0) return;
+  const { settlements, malformedCount } = spool.leftBehind();
+  if (malformedCount > 0)
+    log.error('lines of the spool could not be read and were put into malformed.txt', {
+      count: malformedCount,
+    });
   const results = await Promise.all(settlements.map((settlement) => ledger.settle(settlement)));
   // What is still under way stays in its file for the next start; settling it twice does no harm.
   if (results.includes('late')) return;
   spool.clearLeftBehind();
-  log.warn('settled what an earlier process left behind', { count: settlements.length });
+  if (settlements.length > 0)
+    log.warn('settled what an earlier process left behind', { count: settlements.length });
 }

@@ -8,6 +8,8 @@ const meter: MeterState = {
   monthSpent: 0n,
   monthlyLimit: null,
   requestsPerMinute: 6,
+  maxConcurrent: 1_000_000,
+  openCount: 0,
   theoreticalArrivalMs: 0,
   isRevoked: false,
   isExpired: false,
@@ -15,7 +17,7 @@ const meter: MeterState = {
 const nowMs = 1_000_000;
 
 const codeOf = (accountState: AccountState, meterState: MeterState, amount: bigint) => {
-  const { result } = decideHold(accountState, meterState, { amount }, nowMs);
+  const { result } = decideHold(accountState, meterState, { least: amount, most: amount }, nowMs);
   return result.outcome === 'held' ? 'held' : result.code;
 };
 
@@ -73,7 +75,7 @@ describe('a hold', () => {
     let state = meter;
     const remaining: number[] = [];
     for (;;) {
-      const { meter: next, result } = decideHold(account, state, { amount: 0n }, nowMs);
+      const { meter: next, result } = decideHold(account, state, { least: 0n, most: 0n }, nowMs);
       if (result.outcome === 'refused') {
         expect(result).toMatchObject({ code: 'rate_limit_exceeded', retryAfterMs: 10_000 });
         break;
@@ -97,7 +99,7 @@ describe('the request limit', () => {
           let admitted = 0;
           for (const gapMs of [...Array(limit + 5).fill(0), ...gapsMs]) {
             atMs += gapMs;
-            const decision = decideHold(account, state, { amount: 0n }, atMs);
+            const decision = decideHold(account, state, { least: 0n, most: 0n }, atMs);
             state = decision.meter;
             if (decision.result.outcome === 'held') admitted += 1;
           }
@@ -184,7 +186,7 @@ describe('a settlement', () => {
 
 const amount = fc.bigInt({ min: 0n, max: 200n });
 const step = fc.oneof(
-  fc.record({ kind: fc.constant('hold' as const), amount }),
+  fc.record({ kind: fc.constant('hold' as const), least: amount, more: amount }),
   fc.record({
     kind: fc.constant('settle' as const),
     pick: fc.nat(50),
@@ -209,9 +211,13 @@ test('over any sequence nothing is created, lost, overspent or left held', () =>
         let charges = 0n;
         for (const action of steps) {
           if (action.kind === 'hold') {
-            const decision = decideHold(accountState, meterState, action, nowMs);
+            const { least, more } = action;
+            const decision = decideHold(accountState, meterState, { least, most: least + more }, nowMs);
             if (decision.result.outcome === 'held') {
-              open.push(action.amount);
+              const { amount: granted } = decision.result;
+              expect(granted).toBeGreaterThanOrEqual(least);
+              expect(granted).toBeLessThanOrEqual(least + more);
+              open.push(granted);
               if (monthlyLimit !== null)
                 expect(decision.meter.monthSpent + decision.meter.held).toBeLessThanOrEqual(monthlyLimit);
             } else expect(decision.account).toBe(accountState);
@@ -241,6 +247,7 @@ test('over any sequence nothing is created, lost, overspent or left held', () =>
           expect(accountState.balance).toBeGreaterThanOrEqual(held);
           expect(meterState.monthSpent).toBe(charged);
           expect(accountState.entryCount).toBe(charges);
+          expect(meterState.openCount).toBe(open.length);
         }
       },
     ),

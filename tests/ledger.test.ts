@@ -1,19 +1,25 @@
 /** The ledger against a real PostgreSQL: idempotence, isolation of refusals, dead nodes, and any sequence of all of it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { rmSync } from 'node:fs';
+import { appendFileSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { SQL } from 'bun';
 import fc from 'fast-check';
 import { createAccount } from '../src/accounts/account-store.ts';
+import { findGeneration, findPage, newestPosition } from '../src/generations/generation-store.ts';
 import { createKey } from '../src/keys/key-store.ts';
 import { auditLedger } from '../src/ledger/audit.ts';
 import { commitBatch } from '../src/ledger/commit.ts';
+import { findDeadLetters, retryDeadLetters } from '../src/ledger/dead-letters.ts';
 import { type Ledger, openLedger } from '../src/ledger/ledger.ts';
 import { takeLease } from '../src/ledger/node-lease.ts';
 import type { Attempt, Hold, Operation, Settlement } from '../src/ledger/operations.ts';
+import { lossOf } from '../src/ledger/settlement.ts';
 import { openSpool } from '../src/ledger/spool.ts';
 import { newId } from '../src/lib/ids.ts';
 import { createLog } from '../src/lib/log.ts';
 import { storePriceList } from '../src/pricing/price-list-store.ts';
+import { addUpUsage } from '../src/usage/usage-days.ts';
+import { findRecentUsage } from '../src/usage/usage-store.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { temporaryFolder } from './support/gateway.ts';
 
@@ -85,7 +91,8 @@ function hold(owner: Customer, amount: bigint, node = nodeId): Hold {
     claimedName: null,
     nodeId: node,
     provider: 'P',
-    amount,
+    least: amount,
+    most: amount,
     attempts: [attempt],
   };
 }
@@ -103,7 +110,9 @@ function settlement(
     errorCode: total === null ? 'provider_unavailable' : null,
     usage: total === null ? null : { inputTokens: 1, outputTokens: 2, units: 3, unit: 'tokens', tier: null },
     cost: total === null ? null : { input: total, output: 0n, total },
+    isEstimated: false,
     whenShort: 'withhold',
+    whenCharged: 'stands',
     loss: null,
     attempts: [{ ...attempt, status: 'succeeded', completedAtMs: Date.now(), upstreamStatus: 200 }],
     kept: null,
@@ -117,6 +126,16 @@ function settlement(
 async function money({ accountId }: Customer): Promise<{ balance: string; held: string }> {
   const [row] = await database.sql<[{ balance: string; held: string }]>`
     select (balance * 1e12)::bigint::text as balance, (held * 1e12)::bigint::text as held from accounts where id = ${accountId}`;
+  return { ...row };
+}
+
+async function generationOf({ generation }: Pick<Hold, 'generation'>) {
+  const [row] = await database.sql<
+    [{ status: string; error_code: string | null; charged: string | null; lost: string | null }]
+  >`
+    select status, error_code, (cost_total * 1e12)::bigint::text as charged,
+           (select reason from write_offs where generation_id = generations.id) as lost
+    from generations where id = ${generation.id}`;
   return { ...row };
 }
 
@@ -161,7 +180,7 @@ test('of many holds at once exactly those are placed that the balance covers', a
   await database.sql`update nodes set stopped_at = now() where id = ${nodeId}`;
 });
 
-test('what a node that has stopped left open is given back, once, and the late node is fenced off', async () => {
+test('what a node that has stopped left open is given back, and charged once if the node was only late', async () => {
   const owner = await customer(100n);
   const dead = newId();
   await database.sql`insert into nodes (id, name, stopped_at) values (${dead}, 'dead', now())`;
@@ -179,14 +198,216 @@ test('what a node that has stopped left open is given back, once, and the late n
   const [row] =
     await database.sql`select status, error_code from generations where id = ${orphan.generation.id}`;
   expect(row).toEqual({ status: 'failed', error_code: 'gateway_interrupted' });
-  expect(await ledger.settle(settlement(orphan, 30n))).toBe('interrupted');
   const [loss] =
-    await database.sql`select reason, amount from write_offs where generation_id = ${orphan.generation.id}`;
-  expect(loss).toEqual({ reason: 'interrupted', amount: '0.000000000030' });
-  expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    await database.sql`select reason from write_offs where generation_id = ${orphan.generation.id}`;
+  expect(loss).toEqual({ reason: 'interrupted' });
+  for (let sendings = 0; sendings < 2; sendings += 1)
+    expect(await ledger.settle(settlement(orphan, 30n))).toBe('settled');
+  expect(await generationOf(orphan)).toEqual({
+    status: 'completed',
+    error_code: null,
+    charged: '30',
+    lost: null,
+  });
+  expect(await money(owner)).toEqual({ balance: '70', held: '0' });
   await lease.stop();
   await expectSound();
 }, 60_000);
+
+describe('a settlement of a Generation that was given up', () => {
+  async function givenUp(balance: bigint, amount: bigint): Promise<{ owner: Customer; held: Hold }> {
+    const owner = await customer(balance);
+    const held = hold(owner, amount);
+    await ledger.hold(held);
+    await ledger.settle(settlement(held, null, { errorCode: 'gateway_interrupted' }));
+    return { owner, held };
+  }
+
+  test('says what really became of it, also when that costs nothing', async () => {
+    const { owner, held } = await givenUp(100n, 60n);
+    expect(await ledger.settle(settlement(held, null))).toBe('settled');
+    expect(await generationOf(held)).toMatchObject({ status: 'failed', error_code: 'provider_unavailable' });
+    expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    await expectSound();
+  });
+
+  test('takes what is there, when the balance was spent meanwhile', async () => {
+    const { owner, held } = await givenUp(100n, 60n);
+    const other = hold(owner, 90n);
+    await ledger.hold(other);
+    expect(await ledger.settle(settlement(held, 30n, { whenShort: 'write_off' }))).toBe('short');
+    expect(await generationOf(held)).toMatchObject({
+      status: 'failed',
+      charged: '10',
+      lost: 'insufficient_balance',
+    });
+    expect(await money(owner)).toEqual({ balance: '90', held: '90' });
+    await expectSound();
+  });
+
+  test('leaves it as it is for another node that gives it up too', async () => {
+    const { held } = await givenUp(100n, 60n);
+    expect(await ledger.settle(settlement(held, null, { errorCode: 'gateway_interrupted' }))).toBe(
+      'interrupted',
+    );
+    expect(await generationOf(held)).toMatchObject({ error_code: 'gateway_interrupted' });
+  });
+});
+
+describe('a response that was withheld after its charge', () => {
+  const withheld = (held: Hold, changes: Partial<Settlement> = {}) =>
+    settlement(held, null, { errorCode: 'billing_consistency_error', whenCharged: 'refund', ...changes });
+
+  test('is given back, once, with its month and its usage', async () => {
+    const owner = await customer(100n, { monthlyLimit: 50n });
+    const held = hold(owner, 40n);
+    await ledger.hold(held);
+    await ledger.settle(settlement(held, 40n));
+    // Half of the usage has been added up when the refund comes, the other half has not.
+    await addUpUsage(database.sql);
+    for (let sendings = 0; sendings < 2; sendings += 1)
+      expect(await ledger.settle(withheld(held))).toBe('settled');
+    expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    expect(await generationOf(held)).toMatchObject({
+      status: 'failed',
+      error_code: 'billing_consistency_error',
+      charged: null,
+    });
+    const entries = await database.sql`
+      select kind, (amount * 1e12)::bigint::text as amount, generation_id from ledger_entries
+      where account_id = ${owner.accountId} and number > 1 order by number`;
+    expect([...entries]).toEqual([
+      { kind: 'charge', amount: '-40', generation_id: held.generation.id },
+      { kind: 'refund', amount: '40', generation_id: held.generation.id },
+    ]);
+    expect(await findRecentUsage(database.sql, owner.accountId, 10)).toEqual([]);
+    await expectSound();
+    await addUpUsage(database.sql);
+    await expectSound();
+    // The month has all of its limit again.
+    expect(await ledger.hold(hold(owner, 50n))).toMatchObject({ outcome: 'held' });
+  });
+
+  test('stands for a request with a name, whose retry gets the response', async () => {
+    const owner = await customer(100n);
+    const held = hold(owner, 40n);
+    await ledger.hold(held);
+    await ledger.settle(settlement(held, 30n));
+    expect(await ledger.settle(withheld(held, { whenCharged: 'stands' }))).toBe('settled');
+    expect(await generationOf(held)).toMatchObject({ status: 'completed', charged: '30' });
+    expect(await money(owner)).toEqual({ balance: '70', held: '0' });
+  });
+
+  test('is nothing but released when the charge was never committed', async () => {
+    const owner = await customer(100n);
+    const held = hold(owner, 40n);
+    await ledger.hold(held);
+    expect(await ledger.settle(withheld(held))).toBe('settled');
+    expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    expect(await ledger.settle(settlement(held, 30n))).toBe('settled');
+    expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    await expectSound();
+  });
+
+  test('is found in the spool by the next process', async () => {
+    const owner = await customer(100n);
+    const held = hold(owner, 40n);
+    await ledger.hold(held);
+    const charged = settlement(held, 30n);
+    await ledger.settle(charged);
+    const left = openSpool(folder, 2 ** 22 + 3, newId());
+    for (const one of [charged, withheld(held)]) left.keep(one);
+    const next = openSpool(folder, process.pid, newId());
+    const { settlements } = next.leftBehind();
+    for (const one of settlements) await ledger.settle(one);
+    next.clearLeftBehind();
+    expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    await expectSound();
+  });
+});
+
+test('lines of the spool that are no settlements are put aside and keep nothing else from being settled', async () => {
+  const owner = await customer(100n);
+  const held = hold(owner, 40n);
+  await ledger.hold(held);
+  const spooled = join(folder, 'spool');
+  openSpool(folder, 2 ** 22 + 4, nodeId).keep(settlement(held, 33n));
+  const file = join(spooled, `${2 ** 22 + 4}.${nodeId}.jsonl`);
+  const lines = ['{"kind":"settle"}', 'null', '[1', '{"kind":"settle","generation":{"id":"not a uuid"}}'];
+  appendFileSync(file, lines.join('\n'));
+  const next = openSpool(folder, process.pid, newId());
+  const { settlements, malformedCount } = next.leftBehind();
+  expect([settlements.map(({ cost }) => cost?.total), malformedCount]).toEqual([[33n], 4]);
+  expect(readFileSync(join(spooled, 'malformed.txt'), 'utf8').trim().split('\n')).toEqual(lines);
+  for (const one of settlements) expect(await ledger.settle(one)).toBe('settled');
+  next.clearLeftBehind();
+});
+
+describe('a settlement that the database refuses for good', () => {
+  /** More attempts than the column counts stand for whatever else may be refused. */
+  const impossible = (held: Hold, changes: Partial<Settlement> = {}) =>
+    settlement(held, 5n, { attempts: [{ ...attempt, index: 40_000 }], whenShort: 'write_off', ...changes });
+
+  test('is set aside: its hold is released, and it can be looked at and tried again', async () => {
+    const owner = await customer(1_000n);
+    const held = hold(owner, 10n);
+    await ledger.hold(held);
+    expect(await ledger.settle(impossible(held))).toBe('refused');
+    expect(await money(owner)).toEqual({ balance: '1000', held: '0' });
+    expect(await generationOf(held)).toMatchObject({
+      status: 'failed',
+      error_code: 'billing_consistency_error',
+    });
+    await expectSound();
+    const [letter] = await findDeadLetters(database.sql);
+    expect(letter).toMatchObject({
+      generationId: held.generation.id,
+      accountId: owner.accountId,
+      refusalCode: '22003',
+      amount: 5n,
+    });
+
+    expect(await retryDeadLetters(database.sql, ledger)).toEqual({ settled: 0, refused: 1 });
+    await database.sql`
+      update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')
+      where generation_id = ${held.generation.id}`;
+    expect(await retryDeadLetters(database.sql, ledger)).toEqual({ settled: 1, refused: 0 });
+    expect(await findDeadLetters(database.sql)).toEqual([]);
+    expect(await money(owner)).toEqual({ balance: '995', held: '0' });
+    expect(await generationOf(held)).toMatchObject({ status: 'completed', charged: '5' });
+    await expectSound();
+  });
+
+  test('is never charged for a response that was withheld', async () => {
+    const owner = await customer(1_000n);
+    const held = hold(owner, 10n);
+    await ledger.hold(held);
+    expect(await ledger.settle(impossible(held, { whenShort: 'withhold' }))).toBe('refused');
+    expect(await retryDeadLetters(database.sql, ledger)).toEqual({ settled: 1, refused: 0 });
+    expect(await money(owner)).toEqual({ balance: '1000', held: '0' });
+    expect(await findDeadLetters(database.sql)).toEqual([]);
+    await expectSound();
+  });
+});
+
+test('a Generation that was open for longer than an integer has milliseconds is listed, found and settled', async () => {
+  const owner = await customer(100n);
+  const monthMs = 31 * 24 * 60 * 60 * 1000;
+  const fresh = hold(owner, 10n);
+  const held = { ...fresh, generation: { ...fresh.generation, createdAtMs: Date.now() - monthMs } };
+  await ledger.hold(held);
+  const found = await findGeneration(database.sql, held.generation.id, owner.keyId);
+  const [listed] = await findPage(
+    database.sql,
+    owner.keyId,
+    { status: null, model: null },
+    newestPosition,
+    1,
+  );
+  expect([found?.latencyMs, listed?.latencyMs]).toEqual([2_147_483_647, 2_147_483_647]);
+  expect(await ledger.settle(settlement(held, 5n, { latencyMs: monthMs }))).toBe('settled');
+  expect(await money(owner)).toEqual({ balance: '95', held: '0' });
+});
 
 test('one settlement that the database refuses does not fail the others it travels with', async () => {
   const owner = await customer(1_000n);
@@ -197,10 +418,9 @@ test('one settlement that the database refuses does not fail the others it trave
     openSpool(folder, process.pid, newId()),
     log,
   );
-  const impossible = settlement(bad, 5n, { latencyMs: 3_000_000_000 });
-  const first = careful.settle(impossible, () => settlement(bad, null));
-  const results = await Promise.all([careful.settle(settlement(good, 5n)), first]);
-  expect(results).toEqual(['settled', 'late']);
+  const impossible = settlement(bad, 5n, { attempts: [{ ...attempt, index: 40_000 }] });
+  const results = await Promise.all([careful.settle(settlement(good, 5n)), careful.settle(impossible)]);
+  expect(results).toEqual(['settled', 'refused']);
   await settledAll(careful);
   await careful.close();
   expect(await money(owner)).toEqual({ balance: '995', held: '0' });
@@ -214,13 +434,13 @@ test('a settlement that cannot be stored waits in the spool and is settled by th
   const left = openSpool(folder, 2 ** 22 + 1, newId());
   left.keep(settlement(held, 33n));
   const next = openSpool(folder, process.pid, newId());
-  const found = next.leftBehind();
+  const { settlements: found } = next.leftBehind();
   expect(found.map(({ generation, cost }) => [generation.id, cost?.total])).toEqual([
     [held.generation.id, 33n],
   ]);
   for (const one of found) expect(await ledger.settle(one)).toBe('settled');
   next.clearLeftBehind();
-  expect(next.leftBehind()).toEqual([]);
+  expect(next.leftBehind()).toEqual({ settlements: [], malformedCount: 0 });
   expect(await money(owner)).toEqual({ balance: '67', held: '0' });
 });
 
@@ -232,7 +452,7 @@ test('what was told last is what the next process settles', async () => {
   const told = settlement(held, null);
   for (const one of [settlement(held, 33n), told, told]) left.keep(one);
   const next = openSpool(folder, process.pid, newId());
-  const found = next.leftBehind();
+  const { settlements: found } = next.leftBehind();
   expect(found.map(({ status }) => status)).toEqual(['failed']);
   for (const one of found) await ledger.settle(one);
   next.clearLeftBehind();
@@ -432,14 +652,55 @@ describe('a request with a name', () => {
     expect(row).toEqual({ staged: null, staged_when_short: null });
   });
 
-  test('keeps nothing for whoever was given up before', async () => {
+  test('is charged late, and its answer kept, for whoever was given up and still has its claim', async () => {
     const owner = await customer(100n);
     const held = { ...hold(owner, 40n), claimedName: name };
     await claim(held);
     await ledger.hold(held);
     await ledger.settle(settlement(held, null, { errorCode: 'gateway_interrupted' }));
+    expect(await ledger.settle(settlement(held, 30n, { kept: answer }))).toBe('settled');
+    expect(await keptFor(owner)).toBe('whole');
+    expect(await money(owner)).toEqual({ balance: '70', held: '0' });
+    await expectSound();
+  });
+
+  test('is not charged late for whoever was given up and lost its claim to another', async () => {
+    const owner = await customer(100n);
+    const held = { ...hold(owner, 40n), claimedName: name };
+    await claim(held);
+    await ledger.hold(held);
+    await ledger.settle(
+      settlement(held, null, { errorCode: 'gateway_interrupted', loss: lossOf('interrupted') }),
+    );
+    await claim(hold(owner, 40n));
     expect(await ledger.settle(settlement(held, 30n, { kept: answer }))).toBe('interrupted');
     expect(await keptFor(owner)).toBeNull();
     expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    const [loss] = await database.sql`
+      select (amount * 1e12)::bigint::text as amount from write_offs where generation_id = ${held.generation.id}`;
+    expect(loss).toEqual({ amount: '30' });
   });
+});
+
+describe('a request that is only counted', () => {
+  test('takes its place in the minute of the key, and holds nothing', async () => {
+    const owner = await customer(100n, { requestsPerMinute: 2 });
+    const count = () => ledger.count({ kind: 'count', generation: { id: newId(), ...owner } });
+    expect(await count()).toMatchObject({ outcome: 'counted', rate: { limit: 2, remaining: 1 } });
+    expect(await ledger.hold(hold(owner, 1n))).toMatchObject({ outcome: 'held', rate: { remaining: 0 } });
+    expect(await count()).toMatchObject({ outcome: 'refused', code: 'rate_limit_exceeded' });
+    expect(await money(owner)).toEqual({ balance: '100', held: '1' });
+  });
+});
+
+test('a key has no more Generations open than it may', async () => {
+  const owner = await customer(100n);
+  await database.sql`update api_keys set max_concurrent = 2 where id = ${owner.keyId}`;
+  const [first, ...rest] = [hold(owner, 1n), hold(owner, 1n), hold(owner, 1n)];
+  const results = await Promise.all([first, ...rest].map((one) => ledger.hold(one)));
+  expect(results.map(({ outcome }) => outcome)).toEqual(['held', 'held', 'refused']);
+  expect(results[2]).toMatchObject({ code: 'rate_limit_exceeded' });
+  await ledger.settle(settlement(first, 1n));
+  expect(await ledger.hold(hold(owner, 1n))).toMatchObject({ outcome: 'held' });
+  await expectSound();
 });

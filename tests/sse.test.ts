@@ -65,10 +65,26 @@ test('every single byte on its own gives the same events', () => {
   expect(events).toEqual(['{"a":"é𝄞"}', 'b\nc', '[DONE]']);
 });
 
-test('an event without end is refused before it fills the memory', () => {
-  const parser = new SseParser(1_000);
-  expect(() => {
-    for (let round = 0; round < 10; round++) parser.push(`data: ${'x'.repeat(200)}\n`);
-  }).toThrow(RangeError);
-  expect(() => new SseParser(1_000).push('x'.repeat(2_000))).toThrow(RangeError);
+test('an event that is too long is passed over before it fills the memory, and those after it are read', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 60 }),
+      fc.boolean(),
+      fc.constantFrom('\n', '\r\n', '\r'),
+      (sizes, isOneLine, lineEnd) => {
+        const tooLong = isOneLine
+          ? `data: ${'x'.repeat(1_500)}${lineEnd}`
+          : `data: ${'x'.repeat(200)}${lineEnd}`.repeat(8);
+        const text = ['data: before', '', tooLong, 'data: after', '', ': end', ''].join(lineEnd);
+        const parser = new SseParser(1_000);
+        const events: (string | null)[] = [];
+        for (let place = 0, round = 0; place < text.length; round += 1) {
+          const size = sizes[round % sizes.length] ?? 1;
+          events.push(...parser.push(text.slice(place, place + size)));
+          place += size;
+        }
+        expect(events).toEqual(['before', null, 'after']);
+      },
+    ),
+  );
 });

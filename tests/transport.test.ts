@@ -45,11 +45,13 @@ function link(timeouts: Partial<Timeouts>) {
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n';
 const jsonHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
 
+const asItIs = { read: (data: string) => [data], tooLong: () => 'too long' };
+
 /** The data of all events, or the code of the failure. */
 async function streamed(timeouts: Partial<Timeouts>): Promise<string[] | string> {
   const events: string[] = [];
   try {
-    const stream = await postForStream(request, link(timeouts), (data) => [data]);
+    const stream = await postForStream(request, link(timeouts), asItIs);
     for (let next = await stream.next(); next !== null; next = await stream.next()) events.push(...next);
     stream.close();
     return events;
@@ -85,7 +87,7 @@ test('the time of the whole call is above all others', async () => {
 
 test('time that the client takes is not the provider\u2019s', async () => {
   pieces = [streamHead, ...Array.from({ length: 5 }, () => 'data: piece\n\n')];
-  const stream = await postForStream(request, link({ totalMs: 600 }), (data) => [data]);
+  const stream = await postForStream(request, link({ totalMs: 600 }), asItIs);
   let count = 0;
   for (let next = await stream.next(); next !== null; next = await stream.next()) {
     count += next.length;

@@ -9,10 +9,9 @@ import type { Claim } from '../idempotency/claim.ts';
 import { authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import { resolveModel } from '../models/access.ts';
-import { costAtRates, dearestTokenRates } from '../pricing/cost.ts';
 import { inOrder, Turns } from '../routing/candidates.ts';
-import { tokenBounds } from './bounds.ts';
 import { ableToServe, checkCapabilities } from './capabilities.ts';
+import { adviceFor, chatTerms, holdRange, outputBound } from './hold.ts';
 import { type ChatRequest, parseChat } from './parse.ts';
 import { answerAsStream } from './stream.ts';
 import { answerWhole } from './whole.ts';
@@ -59,11 +58,10 @@ async function complete(
   const { price } = model;
   if (price.billingType !== 'token') throw new ApiError('model_pricing_not_configured', { param: 'model' });
   const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat.call);
-  const bounds = tokenBounds(chat, model);
-  const hold = costAtRates(dearestTokenRates(price, bounds.inputTokens), bounds).total;
+  const terms = chatTerms(chat.call, model, price);
   const priceListId = await active.priceList.number();
   const turns = new Turns(inOrder(candidates, Math.random));
-  const { generation, rate } = await services.admitter.admit({
+  const { generation, held, rate } = await services.admitter.admit({
     id,
     key,
     workload: 'chat',
@@ -73,7 +71,8 @@ async function complete(
     provider: candidates[0]?.connection.provider.name ?? '',
     turn: turns.current,
     claimedName: claim?.request.name ?? null,
-    hold,
+    hold: holdRange(terms),
+    advice: (available) => adviceFor(terms, available),
   });
   if (request.signal.aborted) {
     await generation.abandon();
@@ -82,8 +81,11 @@ async function complete(
   const run = {
     requestId,
     chat,
-    maxOutputTokens: bounds.outputTokens,
-    price,
+    bill: {
+      price,
+      bounds: { inputTokens: terms.input.tokens, outputTokens: outputBound(terms, held) },
+      textBytes: terms.input.textBytes,
+    },
     generation,
     turns,
     claim,

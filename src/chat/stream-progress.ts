@@ -1,6 +1,7 @@
 /** Follows a stream from the provider and says what the client gets of it. Pure but for its own memory. */
 import type { ErrorCode } from '../errors.ts';
 import type { ChatEvent, TokenUsage } from '../providers/chat.ts';
+import { ProviderError } from '../providers/upstream.ts';
 import type { ChunkWriter } from './present.ts';
 
 /** The same piece of text this many times in a row is a provider caught in a loop. */
@@ -9,12 +10,15 @@ const mostRepetitions = 100;
 export class StreamProgress {
   readonly #chunks: ChunkWriter;
   usage: TokenUsage | null = null;
-  /** The provider has given the reason why the answer ends. */
+  /** The provider has given the reason why the answer ends, be it that it failed. */
   isFinished = false;
   /** The provider has said that nothing follows. */
   isEnded = false;
   /** Why nothing more of the stream is passed on. */
-  failure: ErrorCode | null = null;
+  failure: ProviderError | null = null;
+  /** UTF-8 bytes of the text and the arguments that were passed on while there was someone to read them. */
+  deliveredBytes = 0;
+  isDelivering = true;
   #lastText = '';
   #repetitions = 0;
 
@@ -27,9 +31,8 @@ export class StreamProgress {
     let text = '';
     for (const event of events) {
       if (this.isEnded) break;
-      if (event.type === 'text' && this.#isRepeatedTooOften(event.text)) {
-        this.failure ??= 'repeated_streaming_chunk_limit';
-      }
+      if (event.type === 'text' && this.#isRepeatedTooOften(event.text))
+        this.failure ??= new ProviderError('repeated_streaming_chunk_limit', null, null, true);
       const chunk = this.#chunk(event);
       if (this.failure === null) text += chunk;
     }
@@ -38,7 +41,7 @@ export class StreamProgress {
 
   /** Why the stream cannot count as complete now that the provider has ended it; null when it can. */
   missing(): ErrorCode | null {
-    if (this.failure !== null) return this.failure;
+    if (this.failure !== null) return this.failure.code;
     if (!this.isFinished) return 'provider_stream_error';
     return this.usage === null ? 'usage_missing' : null;
   }
@@ -46,10 +49,12 @@ export class StreamProgress {
   #chunk(event: ChatEvent): string {
     switch (event.type) {
       case 'text':
+        this.#countDelivered(event.text);
         return this.#chunks.text(event.text);
       case 'tool_call':
         return this.#chunks.toolCall(event.index, event.id, event.name);
       case 'tool_arguments':
+        this.#countDelivered(event.text);
         return this.#chunks.toolArguments(event.index, event.text);
       case 'finish':
         if (this.isFinished) return '';
@@ -58,10 +63,19 @@ export class StreamProgress {
       case 'usage':
         this.usage = larger(this.usage, event.usage);
         return '';
+      case 'failure':
+        this.failure ??= event.error;
+        // What one of our own limits ends goes on at the provider, which says later why it finished.
+        if (event.error.code !== 'malformed_stream_chunk') this.isFinished = true;
+        return '';
       case 'end':
         this.isEnded = true;
         return '';
     }
+  }
+
+  #countDelivered(text: string): void {
+    if (this.isDelivering && this.failure === null) this.deliveredBytes += Buffer.byteLength(text);
   }
 
   #isRepeatedTooOften(text: string): boolean {
@@ -81,5 +95,5 @@ function larger(known: TokenUsage | null, reported: TokenUsage): TokenUsage {
 
 /** Whether the client would see anything of this event: until then another provider can still take over. */
 export function isUsable({ type }: ChatEvent): boolean {
-  return type !== 'usage' && type !== 'end';
+  return type !== 'usage' && type !== 'end' && type !== 'failure';
 }

@@ -10,9 +10,11 @@ import { attemptInTurn, type NoteAttempts, settleAfterDelivery } from '../infere
 import type { Log } from '../lib/log.ts';
 import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
-import { ProviderError } from '../providers/upstream.ts';
+import { withStatus } from '../providers/transport.ts';
+import { EndedByGateway, ProviderError } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
-import { billed, type ChatRun } from './chat-run.ts';
+import { believed, billed, estimated } from './billing.ts';
+import type { ChatRun } from './chat-run.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';
 
@@ -50,7 +52,7 @@ async function open(run: ChatRun, candidate: Candidate): Promise<OpenedStream> {
   const stream = await streamChat(
     candidate.connection,
     run.chat.call,
-    upstreamOf(candidate, run.requestId, run.maxOutputTokens),
+    upstreamOf(candidate, run.requestId, run.bill.bounds.outputTokens),
   );
   // What comes before anything usable, such as an early usage, still counts.
   const first: ChatEvent[] = [];
@@ -59,6 +61,8 @@ async function open(run: ChatRun, candidate: Candidate): Promise<OpenedStream> {
       const next = await stream.next();
       first.push(...(next ?? []));
       if (next?.some(isUsable)) return { stream, first };
+      const failed = next?.find((event) => event.type === 'failure');
+      if (failed !== undefined) throw withStatus(failed.error, stream.status);
       if (next === null || next.some(({ type }) => type === 'end')) {
         throw new ProviderError('empty_provider_stream', stream.status);
       }
@@ -70,7 +74,15 @@ async function open(run: ChatRun, candidate: Candidate): Promise<OpenedStream> {
 }
 
 /** How reading from the provider ended. */
-type Outcome = Readonly<{ failure: ErrorCode | null; wasCut: boolean; isProvoked?: boolean }>;
+type Outcome = Readonly<{
+  /** Why the answer is not whole; null when it is. */
+  code: ErrorCode | null;
+  isProvoked: boolean;
+  /** The gateway stopped reading, by its own decision and before the provider could report usage. */
+  isEndedHere: boolean;
+  /** When the provider was done, apart from the time in which it had to wait for the client. */
+  finishedAt: Date;
+}>;
 
 /** Never throws: by now the client can only be told in the stream. */
 async function deliver(
@@ -88,66 +100,82 @@ async function deliver(
   if (run.claim !== null) client.record();
   let outcome: Outcome;
   try {
-    outcome = await relay(stream, first, progress, chunks, client, services);
+    outcome = await relay(run, stream, first, progress, chunks, client, services.abandoned);
   } catch (error) {
     services.log.error('stream failed', { requestId: run.requestId, error });
-    outcome = { failure: 'streaming_error', wasCut: true };
+    outcome = { code: 'streaming_error', isProvoked: true, isEndedHere: false, finishedAt: new Date() };
   }
   stream.close();
   endAttempt(run, stream.status, outcome);
-  const last = run.chat.includeUsage && progress.usage !== null ? chunks.usage(progress.usage) : '';
-  const kept = await keptStream(run, client.transcript, outcome.failure === null ? last : '');
-  const ending = endingOf(run, progress, outcome.failure, client.isGone, kept);
-  const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.failure;
+  const usage = progress.usage && believed(progress.usage, run.bill.bounds);
+  const last = run.chat.includeUsage && usage !== null ? chunks.usage(usage) : '';
+  const kept = await keptStream(run, client.transcript, outcome.code === null ? last : '');
+  const ending = endingOf(run, progress, outcome, client.isGone, kept);
+  const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.code;
   // What the ledger keeps with the charge, now or once it can be reached, is answered again. The rest runs anew.
   const isKept = ending.kept !== null && problem !== 'billing_consistency_error';
   if (!isKept) await run.claim?.release();
   // A failure of the stream itself was told when it happened.
-  if (problem !== null && problem !== progress.failure) await client.write(errorEvent(new ApiError(problem)));
+  if (problem !== null && problem !== progress.failure?.code)
+    await client.write(errorEvent(new ApiError(problem)));
   if (problem === null && last !== '') await client.write(last);
   await client.write(endOfStream);
 }
 
 /** Passes on what the provider sends, and reads on for the usage when nobody gets it any more. */
 async function relay(
+  run: ChatRun,
   stream: ChatEventStream,
   first: readonly ChatEvent[],
   progress: StreamProgress,
   chunks: ChunkWriter,
   client: ClientStream,
-  { abandoned }: StreamServices,
+  abandoned: AbandonedStreams,
 ): Promise<Outcome> {
   let reading: Abandoned | null = null;
   let events: readonly ChatEvent[] | null = first;
   let text = chunks.role(first.find(isUsable)?.type !== 'tool_call');
   let isToldOfFailure = false;
+  let clientWaitMs = 0;
+  const ended = (code: ErrorCode | null, isProvoked: boolean, isEndedHere: boolean): Outcome => ({
+    code,
+    isProvoked,
+    isEndedHere,
+    finishedAt: new Date(Date.now() - clientWaitMs),
+  });
   try {
     while (events !== null) {
       text += progress.take(events);
       if (text !== '') {
         const taken = client.write(text);
-        if (taken !== undefined) await taken;
+        if (taken !== undefined) {
+          const sinceMs = performance.now();
+          await taken;
+          clientWaitMs += performance.now() - sinceMs;
+        }
         text = '';
       }
       if (progress.failure !== null && !isToldOfFailure) {
         isToldOfFailure = true;
-        await client.write(errorEvent(new ApiError(progress.failure)));
+        await client.write(errorEvent(new ApiError(progress.failure.code)));
       }
       if (progress.isEnded) break;
       if (client.isGone || progress.failure !== null) {
-        reading ??= abandoned.begin(stream.close);
-        if (reading === null) return { failure: progress.failure, wasCut: true };
+        progress.isDelivering = false;
+        reading ??= abandoned.begin(run.generation.facts.accountId, stream.close);
       }
       events = await stream.next();
     }
-    return { failure: progress.missing(), wasCut: false };
+    return ended(progress.missing(), progress.failure?.isProvoked === true, false);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    if (reading?.isOver()) return { failure: progress.failure, wasCut: true };
-    // A finished answer with its usage is whole, even if the connection broke before the last marker. A failure that the
-    // client has been told of stays what it was.
-    const failure = progress.missing() === null ? null : (progress.failure ?? error.code);
-    return { failure, wasCut: false, isProvoked: error.isProvoked };
+    // A finished answer with its usage is whole, even if the connection broke before the last marker.
+    if (progress.missing() === null) return ended(null, false, false);
+    // A failure that the client has been told of stays what it was.
+    const { failure } = progress;
+    if (reading?.isOver()) return ended(failure?.code ?? null, true, true);
+    const isProvoked = (failure ?? error).isProvoked;
+    return ended(failure?.code ?? error.code, isProvoked, error instanceof EndedByGateway);
   } finally {
     reading?.end();
   }
@@ -165,34 +193,37 @@ async function keptStream(
   return await claim.kept(transcript + last + endOfStream, eventStreamHeaders, unpaid);
 }
 
+/** What the provider did as it should, or was kept from doing, is no failure of its. */
+const notTheProviders: ReadonlySet<ErrorCode> = new Set(['usage_missing', 'streaming_error']);
+
 function endAttempt(
   { generation }: ChatRun,
   status: number,
-  { failure: problem, wasCut, isProvoked = false }: Outcome,
+  { code, isProvoked, isEndedHere }: Outcome,
 ): void {
-  const isProviderFault = problem !== null && problem !== 'usage_missing' && problem !== 'streaming_error';
-  if (isProviderFault) generation.attemptFailed(new ProviderError(problem, status, null, isProvoked));
-  else if (wasCut) generation.attemptCancelled(status);
+  if (code !== null && !notTheProviders.has(code))
+    generation.attemptFailed(new ProviderError(code, status, null, isProvoked));
+  else if (isEndedHere || code === 'streaming_error') generation.attemptCancelled(status, code);
   else generation.attemptSucceeded(status);
 }
 
+/** What was delivered is charged: by the usage that came, or by an estimate where the gateway did not wait for it. */
 function endingOf(
-  run: ChatRun,
-  { usage, isFinished }: StreamProgress,
-  problem: ErrorCode | null,
+  { bill }: ChatRun,
+  { usage, isFinished, failure: limit, deliveredBytes }: StreamProgress,
+  { code, isEndedHere, finishedAt }: Outcome,
   isGone: boolean,
   kept: Ending['kept'],
 ): Ending {
-  // What was delivered before a provider began to repeat itself was used, and is paid for like the rest.
-  const isUsed = problem === null || problem === 'repeated_streaming_chunk_limit';
-  const isBillable = usage !== null && isFinished && isUsed;
-  if (isGone) {
-    if (isBillable) return billed(run, usage, 'cancelled', 'write_off', kept);
-    return { ...failure('provider_stream_error', 'usage_missing'), status: 'cancelled', errorCode: null };
+  const failed = isGone
+    ? ({ status: 'cancelled', errorCode: null } as const)
+    : ({ status: 'failed', errorCode: code ?? 'usage_missing' } as const);
+  // Usage that came after the answer had failed, or had gone beyond a limit, is that of the whole answer too.
+  if (usage !== null && isFinished && (code === null || limit !== null)) {
+    const whole = { usage, finishedAt, hasText: deliveredBytes > 0 };
+    const ending = billed(bill, whole, 'completed', 'write_off', kept);
+    return code === null && !isGone ? ending : { ...ending, ...failed };
   }
-  if (isBillable) {
-    const ending = billed(run, usage, 'completed', 'write_off', kept);
-    return problem === null ? ending : { ...ending, status: 'failed', errorCode: problem };
-  }
-  return failure(problem ?? 'usage_missing', 'usage_missing');
+  if (isEndedHere) return estimated(bill, deliveredBytes, finishedAt, failed);
+  return { ...failure('usage_missing', 'usage_missing'), ...failed };
 }

@@ -1,9 +1,9 @@
 /**
- * Removes Generations and their attempts that are older than the operator keeps them: month by month, whole partitions,
- * and without a lock that readers or writers would notice. Usage records and the ledger stay.
+ * Removes Generations and their attempts that are older than the operator keeps them: month by month, whole partitions.
+ * Usage records and the ledger stay.
  *
- * A partition is detached `concurrently`, which marks it, waits for whoever still uses the table, and then lets go of it.
- * What is interrupted on the way is found again by the next run, in whatever state it was left.
+ * Letting go of a partition needs the table to itself for a moment, because there is a default partition. So it is asked
+ * for again and again, each time for no longer than a request would notice, until nobody is reading the table.
  */
 import type { ReservedSQL, SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
@@ -11,14 +11,13 @@ import type { Log } from '../lib/log.ts';
 const everyMs = 24 * 60 * 60 * 1000;
 const retentionLock = 7_012_018_005;
 
-/** Where a partition stands on its way out. At most one of a table can be pending. */
-type Partition = {
-  state: 'attached' | 'pending' | 'detached';
-  is_expired: boolean;
-  detach: string;
-  finalize: string;
-  drop: string;
-};
+const lockTimeoutMs = 100;
+const betweenTriesMs = 500;
+/** About an hour; who reads for longer than that is waited for again tomorrow. */
+const mostTries = 6_000;
+
+/** A partition by its name; one that was detached by hand, and not dropped, counts too. */
+type Partition = { is_expired: boolean; detach: string | null; drop: string };
 
 /** Removes what has expired now and once a day from now on. */
 export function keepRetention(
@@ -67,21 +66,34 @@ export async function removeExpiredMonths(sql: SQL, retentionDays: number): Prom
     const [{ is_mine: isMine }] = await connection<[{ is_mine: boolean }]>`
       select pg_try_advisory_lock(${retentionLock}) as is_mine`;
     if (!isMine) return 0;
-    const partitions = await findPartitions(connection, retentionDays);
-    // A pending one stands in the way of every other, so it goes first, expired or not.
-    for (const partition of partitions.filter(({ state }) => state === 'pending'))
-      await connection.unsafe(partition.finalize);
-    const expired = partitions.filter((partition) => partition.is_expired);
-    for (const partition of expired) {
-      // This cannot run inside a transaction, and so in no function of the database either.
-      if (partition.state === 'attached') await connection.unsafe(partition.detach);
-      await connection.unsafe(partition.drop);
-    }
+    const expired = (await findPartitions(connection, retentionDays)).filter(({ is_expired }) => is_expired);
+    for (const partition of expired) await removePartition(connection, partition);
     await connection`select pg_advisory_unlock(${retentionLock})`;
     return expired.length;
   } finally {
     await connection.release();
   }
+}
+
+async function removePartition(connection: ReservedSQL, { detach, drop }: Partition): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await connection.unsafe('begin');
+      await connection.unsafe(`set local lock_timeout = ${lockTimeoutMs}`);
+      if (detach !== null) await connection.unsafe(detach);
+      await connection.unsafe(drop);
+      await connection.unsafe('commit');
+      return;
+    } catch (error) {
+      await connection.unsafe('rollback');
+      if (!isLockTimeout(error) || tries === mostTries) throw error;
+      await Bun.sleep(betweenTriesMs);
+    }
+  }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && 'errno' in error && error.errno === '55P03';
 }
 
 /**
@@ -103,14 +115,13 @@ async function findPartitions(connection: ReservedSQL, retentionDays: number): P
       select *, month::timestamp at time zone 'UTC' as begins_at, (month + interval '1 month') at time zone 'UTC' as ends_at
       from partitions
     )
-    select case when inhrelid is null then 'detached' when inhdetachpending then 'pending' else 'attached' end as state,
+    select
            ends_at <= now() - make_interval(days => ${retentionDays}::int)
              and ends_at <= date_trunc('month', now() - interval '31 days', 'UTC')
              and not exists (select 1 from open_generations where open_generations.id >= first_id_at(begins_at)
                              and open_generations.id < first_id_at(ends_at))
              as is_expired,
-           format('alter table %I detach partition %I concurrently', parent, name) as detach,
-           format('alter table %I detach partition %I finalize', parent, name) as finalize,
+           case when inhrelid is not null then format('alter table %I detach partition %I', parent, name) end as detach,
            format('drop table %I', name) as drop
     from bounded left join pg_inherits on inhrelid = bounded.oid
     order by month, place`;

@@ -11,6 +11,9 @@ import type { DecisionSource } from './decider.ts';
 import { type AnsweredCall, DecisionError, type DecisionErrorName } from './errors.ts';
 import { post } from './exchange.ts';
 
+/** Verdicts are short, but a model may think before it gives one. */
+const mostTokens = 16_384;
+
 /** Each attempt goes to the first provider whose gate is open. Only an overload is worth another attempt. */
 export function askChatModel(model: Model, candidates: readonly Candidate[]): DecisionSource {
   return {
@@ -45,7 +48,7 @@ async function complete(
 ): Promise<Readonly<{ answer: ChatAnswer; upstream: AnsweredCall }>> {
   const { chat, provider } = candidate.connection;
   try {
-    const to = upstreamOf(candidate, requestId, model.maxOutputTokens);
+    const to = upstreamOf(candidate, requestId, Math.min(model.maxOutputTokens ?? mostTokens, mostTokens));
     const name = `${provider.name} (asked ${model.id})`;
     const { body, upstream } = await post(chat.chatRequest(call, to, false), name, signal);
     const answer = readAnswer(() => chat.readAnswer(body, to), upstream);

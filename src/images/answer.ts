@@ -60,7 +60,9 @@ function billed(
     errorCode: null,
     usage: { inputTokens: 0, outputTokens: 0, units: count, unit: 'images', tier },
     cost: { input: 0n, output: total, total },
+    isEstimated: false,
     whenShort: 'withhold',
+    whenCharged: 'stands',
     loss: null,
     kept,
   };

@@ -8,6 +8,7 @@ import { setRateLimitHeaders } from '../http/rate-limit-headers.ts';
 import type { Claim } from '../idempotency/claim.ts';
 import { authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
+import type { Money } from '../lib/money.ts';
 import { resolveModel } from '../models/access.ts';
 import { costOfImages } from '../pricing/cost.ts';
 import { inOrder, Turns } from '../routing/candidates.ts';
@@ -47,6 +48,7 @@ async function create(
   if (price.billingType !== 'image') throw new ApiError('model_pricing_not_configured', { param: 'model' });
   const order = orderOf(wanted, model, makersOf(model, active));
   const priceListId = await active.priceList.number();
+  const hold = costOfImages(price, order.call.count, order.tier);
   const turns = new Turns(inOrder(order.makers, Math.random));
   const { generation, rate } = await services.admitter.admit({
     id,
@@ -58,7 +60,8 @@ async function create(
     provider: order.makers[0]?.connection.provider.name ?? '',
     turn: turns.current,
     claimedName: claim?.request.name ?? null,
-    hold: costOfImages(price, order.call.count, order.tier),
+    hold: { least: hold, most: hold },
+    advice: (available) => adviceFor(costOfImages(price, 1, order.tier), available),
   });
   if (request.signal.aborted) {
     await generation.abandon();
@@ -68,4 +71,10 @@ async function create(
   const response = await answerImages(run, services.noteAttempts);
   setRateLimitHeaders(response.headers, rate);
   return response;
+}
+
+/** What a client that has no more than this can do. */
+function adviceFor(unitPrice: Money, available: Money): string | null {
+  const count = unitPrice > 0n ? available / unitPrice : 0n;
+  return count < 1n ? null : `With n ${count} or less it fits.`;
 }

@@ -2,9 +2,9 @@
 import { ApiError, type RateLimit } from '../errors.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { HoldResult } from '../ledger/operations.ts';
+import type { HoldRefusal, HoldResult, Shortage } from '../ledger/operations.ts';
 import type { Log } from '../lib/log.ts';
-import type { Money } from '../lib/money.ts';
+import { formatDollars, type Money } from '../lib/money.ts';
 import type { Turn } from '../routing/candidates.ts';
 import { OpenGeneration, openAttempt } from './generation.ts';
 
@@ -21,10 +21,14 @@ export type Admission = Readonly<{
   turn: Turn | null;
   /** The name of the request, hashed, when it has one. */
   claimedName: string | null;
-  hold: Money;
+  /** What is held: the same twice where the request itself says how much it may cost. */
+  hold: Readonly<{ least: Money; most: Money }>;
+  /** What the client could change for the request to fit into this much; null when nothing would help. */
+  advice: (available: Money) => string | null;
 }>;
 
-export type Admitted = Readonly<{ generation: OpenGeneration; rate: RateLimit }>;
+/** `held` is what the request may cost at the most. */
+export type Admitted = Readonly<{ generation: OpenGeneration; held: Money; rate: RateLimit }>;
 
 export class Admitter {
   readonly #ledger: Ledger;
@@ -71,13 +75,13 @@ export class Admitter {
     };
     const generation = new OpenGeneration(facts, provider, first, this.#ledger, this.#log);
     const result = await this.#hold(generation, admission);
-    if (result.outcome === 'refused') throw this.#refusal(admission.key, result);
-    return { generation, rate: result.rate };
+    if (result.outcome === 'refused') throw this.#refusal(admission, result);
+    return { generation, held: result.amount, rate: result.rate };
   }
 
   async #hold(
     { facts, provider, attempts }: OpenGeneration,
-    { claimedName, hold: amount }: Admission,
+    { claimedName, hold }: Admission,
   ): Promise<HoldResult> {
     try {
       return await this.#ledger.hold({
@@ -86,7 +90,7 @@ export class Admitter {
         claimedName,
         nodeId: this.#nodeId,
         provider,
-        amount,
+        ...hold,
         attempts: [...attempts],
       });
     } catch (cause) {
@@ -104,12 +108,34 @@ export class Admitter {
     if (leftMs > 0) throw rateLimited(leftMs, waiting.rate);
   }
 
-  #refusal(key: ApiKey, { code, rate, retryAfterMs }: Extract<HoldResult, { outcome: 'refused' }>): ApiError {
+  #refusal(
+    admission: Admission,
+    { code, rate, retryAfterMs, shortage }: Extract<HoldResult, { outcome: 'refused' }>,
+  ): ApiError {
+    if (shortage !== null)
+      return new ApiError(code, { rate, message: shortageMessage(admission, code, shortage) });
     if (code !== 'rate_limit_exceeded' || retryAfterMs === null || rate === null)
       return new ApiError(code, { rate });
-    this.#waiting.set(key, { untilMs: performance.now() + retryAfterMs, rate });
+    this.#waiting.set(admission.key, { untilMs: performance.now() + retryAfterMs, rate });
     return rateLimited(retryAfterMs, rate);
   }
+}
+
+/** What is needed, what there is, and what would fit. */
+function shortageMessage(
+  { hold, advice }: Admission,
+  code: HoldRefusal,
+  { needed, available }: Shortage,
+): string {
+  const cost = formatDollars(needed, 'up');
+  const request =
+    hold.least === hold.most ? `This request may cost up to ${cost}` : `This request needs at least ${cost}`;
+  const rest = formatDollars(available, 'down');
+  const left =
+    code === 'monthly_spend_limit_exceeded'
+      ? `${rest} is left of the monthly limit of this API key.`
+      : `${rest} is available.`;
+  return [`${request}; ${left}`, advice(available) ?? ''].join(' ').trim();
 }
 
 /** Balance, limits and spend are read in one go; the database says which table it was that it could not read. */

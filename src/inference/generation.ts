@@ -6,9 +6,11 @@ import type {
   BilledCost,
   BilledUsage,
   GenerationFacts,
+  Loss,
   Settlement,
   SettlementResult,
 } from '../ledger/operations.ts';
+import { lossOf } from '../ledger/settlement.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProviderError } from '../providers/upstream.ts';
@@ -21,7 +23,9 @@ export type Ending = Readonly<{
   errorCode: ErrorCode | null;
   usage: BilledUsage | null;
   cost: BilledCost | null;
+  isEstimated: boolean;
   whenShort: Settlement['whenShort'];
+  whenCharged: Settlement['whenCharged'];
   loss: Settlement['loss'];
   kept: Settlement['kept'];
 }>;
@@ -95,6 +99,13 @@ export class OpenGeneration {
 
   /** `late` means that the database is away; the settlement goes on, as `whenLate` if that is another ending. */
   settle(ending: Ending, whenLate: Ending = ending): Promise<SettlementResult | 'late'> {
+    if (ending.loss !== null && ending.loss.reported !== null)
+      this.#log.warn('implausible usage reported', {
+        requestId: requestIdFromUuid(this.facts.id),
+        model: this.facts.model,
+        provider: this.provider,
+        ...ending.loss.reported,
+      });
     return this.#ledger.settle(this.#settlement(ending), () => this.#settlement(whenLate));
   }
 
@@ -147,6 +158,16 @@ export function openAttempt(index: number, provider: string, startedAtMs: number
 }
 
 /** Nothing is charged for a failure; that usage may have been lost with it is noted for the operator. */
-export function failure(errorCode: ErrorCode, loss: Settlement['loss'] = null): Ending {
-  return { status: 'failed', errorCode, usage: null, cost: null, whenShort: 'withhold', loss, kept: null };
+export function failure(errorCode: ErrorCode, reason: Loss['reason'] | null = null): Ending {
+  return {
+    status: 'failed',
+    errorCode,
+    usage: null,
+    cost: null,
+    isEstimated: false,
+    whenShort: 'withhold',
+    whenCharged: 'stands',
+    loss: reason === null ? null : lossOf(reason),
+    kept: null,
+  };
 }

@@ -90,7 +90,11 @@ async function settleFailure(generation: OpenGeneration, problem: ProviderError)
  * given back, nothing is charged, and the refusal is thrown.
  */
 export async function settleBeforeDelivery(generation: OpenGeneration, ending: Ending): Promise<void> {
-  const withheld = failure('billing_consistency_error', 'interrupted');
+  const withheld: Ending = {
+    ...failure('billing_consistency_error', 'interrupted'),
+    // A retry of a named request gets the stored response, so what was paid for it is not given back.
+    whenCharged: ending.kept === null ? 'refund' : 'stands',
+  };
   const result = await generation.settle(ending, withheld);
   const code = refusalOf[result];
   if (code !== null) throw new ApiError(code);
@@ -100,6 +104,7 @@ const refusalOf: Readonly<Record<SettlementResult | 'late', ErrorCode | null>> =
   settled: null,
   short: 'insufficient_balance',
   interrupted: 'billing_consistency_error',
+  refused: 'billing_consistency_error',
   late: 'billing_consistency_error',
 };
 

@@ -51,6 +51,24 @@ const invariants: readonly Invariant[] = [
             from (select count(*) as charges from ledger_entries where kind = 'charge' group by generation_id) as per_generation`,
   },
   {
+    says: 'no charge exceeds its hold by more than what is tolerated: 1 %, and a few tokens',
+    query: `select count(*) as checked, count(*) filter (where cost_total > hold * 1.01 + 0.01) as violations
+            from generations where cost_total is not null and hold is not null`,
+  },
+  {
+    says: 'each refund gives back the whole of a charge, once',
+    query: `select count(*) as checked, count(*) filter (where charge.amount is distinct from -refund.amount) as violations
+            from (select * from ledger_entries where kind = 'refund') as refund
+            left join ledger_entries as charge on charge.generation_id = refund.generation_id and charge.kind = 'charge'
+              and charge.account_id = refund.account_id and charge.number < refund.number`,
+  },
+  {
+    says: 'the open Generations of each key are as many as its limit counts',
+    query: `select count(*) as checked, count(*) filter (where open_count <> counted) as violations
+            from (select open_count, (select count(*) from open_generations where open_generations.key_id = api_key_meters.key_id) as counted
+                  from api_key_meters) as counts`,
+  },
+  {
     says: 'each charge has a usage record of the same amount, and each usage record a charge',
     query: `select count(*) as checked, count(*) filter (where amount is distinct from -cost) as violations
             from (select * from ledger_entries where kind = 'charge') as charges
@@ -61,13 +79,16 @@ const invariants: readonly Invariant[] = [
     query: `select count(*) as checked,
                    count(*) filter (where ledger_entries.amount is null
                      or -ledger_entries.amount <> cost_total) as violations
-            from generations left join ledger_entries on generation_id = generations.id
+            from generations left join ledger_entries on generation_id = generations.id and kind = 'charge'
             where cost_total is not null`,
   },
   {
-    says: 'no charge exists without a finished Generation that has a cost, as long as that Generation is retained',
-    query: `select count(*) as checked, count(*) filter (where generations.id is not null and cost_total is null) as violations
-            from ledger_entries left join generations on generations.id = generation_id where kind = 'charge'`,
+    says: 'no charge that stands exists without a finished Generation that has a cost, as long as that is retained',
+    query: `select count(*) as checked,
+                   count(*) filter (where generations.id is not null and (cost_total is null) = (refund.generation_id is null)) as violations
+            from (select * from ledger_entries where kind = 'charge') as charge
+            left join generations on generations.id = charge.generation_id
+            left join ledger_entries as refund on refund.generation_id = charge.generation_id and refund.kind = 'refund'`,
   },
   {
     says: 'no Generation is both open and finished',
@@ -77,18 +98,20 @@ const invariants: readonly Invariant[] = [
   {
     says: 'what each key spent in its month equals its usage records of that month',
     query: `select count(*) as checked, count(*) filter (where month_spent <> coalesce(total, 0)) as violations
-            from api_key_meters left join (select key_id, month, sum(cost) as total from usage_records group by 1, 2) as used
+            from api_key_meters left join (
+              select key_id, month, sum(cost) as total from usage_records where refunded_at is null group by 1, 2) as used
             using (key_id, month)`,
   },
   {
     says: 'usage that was added up by day, model and key equals its usage records',
     query: `with counted as (
-              select usage_records.account_id, (billed_at at time zone 'UTC')::date as day, model, key_id, count(*) as requests,
-                     sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
-                     coalesce(sum(units) filter (where unit = 'images'), 0) as images, sum(cost) as cost
+              select usage_records.account_id, (billed_at at time zone 'UTC')::date as day, model, key_id, sum(sign) as requests,
+                     sum(sign * input_tokens) as input_tokens, sum(sign * output_tokens) as output_tokens,
+                     coalesce(sum(sign * units) filter (where unit = 'images'), 0) as images, sum(sign * cost) as cost
               from usage_progress
               join ledger_entries on ledger_entries.account_id = usage_progress.account_id and number <= entry_number
               join usage_records on usage_records.id = generation_id
+              cross join lateral (select case kind when 'refund' then -1 else 1 end as sign) as signed
               group by 1, 2, 3, 4
             )
             select count(*) as checked,

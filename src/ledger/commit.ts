@@ -4,19 +4,40 @@
  */
 import type { SQL } from 'bun';
 import type { Money } from '../lib/money.ts';
-import { type AccountState, decideHold, decideSettlement, type MeterState } from './decide.ts';
+import {
+  type AccountState,
+  decideCount,
+  decideHold,
+  decideLate,
+  decideRefund,
+  decideSettlement,
+  type Ended,
+  type MeterState,
+} from './decide.ts';
 import { Effects } from './effects.ts';
-import type { Hold, HoldResult, Operation, Settlement, SettlementResult } from './operations.ts';
+import type {
+  Count,
+  CountResult,
+  Hold,
+  HoldResult,
+  Operation,
+  SetAside,
+  Settlement,
+  SettlementResult,
+} from './operations.ts';
+import { closedUnbilled } from './settlement.ts';
 
-export type OperationResult = HoldResult | SettlementResult;
+export type OperationResult = HoldResult | CountResult | SettlementResult;
 
 type Rows = Readonly<{
   accounts: Map<string, AccountState>;
   meters: Map<string, MeterState>;
   /** The holds of the Generations of this batch that are open, kept up as the batch goes on. */
   openHolds: Map<string, Money>;
-  /** How the Generations of this batch that are to be settled, but are open no more, have ended. */
-  ended: Map<string, SettlementResult>;
+  /** How the Generations of this batch that are to be settled, but were open no more, had ended. */
+  ended: Map<string, Ended>;
+  /** What this batch has settled already. */
+  settled: Map<string, SettlementResult>;
   nowMs: number;
   month: string;
 }>;
@@ -27,12 +48,8 @@ export async function commitBatch(connection: SQL, batch: readonly Operation[]):
     const rows = await lockRows(connection, batch);
     await findEnded(connection, batch, rows);
     const effects = new Effects();
-    const results = batch.map((operation) =>
-      operation.kind === 'hold'
-        ? applyHold(operation, rows, effects)
-        : applySettlement(operation, rows, effects),
-    );
-    await effects.writeLateLosses(connection);
+    const results = batch.map((operation) => apply(operation, rows, effects));
+    await effects.writeRarely(connection);
     await effects.writeClaims(connection);
     await Promise.all([
       effects.write(connection, rows.accounts, rows.meters, rows.month),
@@ -45,21 +62,54 @@ export async function commitBatch(connection: SQL, batch: readonly Operation[]):
   }
 }
 
+function apply(operation: Operation, rows: Rows, effects: Effects): OperationResult {
+  switch (operation.kind) {
+    case 'hold':
+      return applyHold(operation, rows, effects);
+    case 'settle':
+      return applySettlement(operation, rows, effects);
+    case 'count':
+      return applyCount(operation, rows, effects);
+    case 'set_aside':
+      return applySetAside(operation, rows, effects);
+  }
+}
+
+const unknownKey = {
+  outcome: 'refused',
+  code: 'invalid_api_key',
+  rate: null,
+  retryAfterMs: null,
+  shortage: null,
+} as const;
+
 function applyHold(hold: Hold, rows: Rows, effects: Effects): HoldResult {
   const { accountId, keyId, id } = hold.generation;
   const account = rows.accounts.get(accountId);
   const meter = rows.meters.get(keyId);
-  if (!account || !meter)
-    return { outcome: 'refused', code: 'invalid_api_key', rate: null, retryAfterMs: null };
+  if (!account || !meter) return unknownKey;
   // Held already: this is a batch that was sent again because its outcome was unknown.
-  if (rows.openHolds.has(id))
-    return { outcome: 'held', rate: { limit: meter.requestsPerMinute, remaining: 0, resetMs: 0 } };
+  const amount = rows.openHolds.get(id);
+  if (amount !== undefined)
+    return { outcome: 'held', amount, rate: { limit: meter.requestsPerMinute, remaining: 0, resetMs: 0 } };
   const decision = decideHold(account, meter, hold, rows.nowMs);
   if (decision.result.outcome === 'held') {
     rows.accounts.set(accountId, decision.account);
     rows.meters.set(keyId, decision.meter);
-    rows.openHolds.set(id, hold.amount);
-    effects.hold(hold);
+    rows.openHolds.set(id, decision.result.amount);
+    effects.hold(hold, decision.result.amount);
+  }
+  return decision.result;
+}
+
+function applyCount({ generation }: Count, rows: Rows, effects: Effects): CountResult {
+  const account = rows.accounts.get(generation.accountId);
+  const meter = rows.meters.get(generation.keyId);
+  if (!account || !meter) return unknownKey;
+  const decision = decideCount(account, meter, rows.nowMs);
+  if (decision.result.outcome === 'counted') {
+    rows.meters.set(generation.keyId, decision.meter);
+    effects.touch(generation);
   }
   return decision.result;
 }
@@ -68,17 +118,54 @@ function applySettlement(settlement: Settlement, rows: Rows, effects: Effects): 
   const { accountId, keyId, id } = settlement.generation;
   const account = rows.accounts.get(accountId);
   const meter = rows.meters.get(keyId);
+  if (!account || !meter) return 'interrupted';
   const hold = rows.openHolds.get(id);
-  if (hold === undefined || !account || !meter)
-    return effects.tooLate(settlement, rows.ended.get(id) ?? 'interrupted');
+  if (hold !== undefined) return close(settlement, account, meter, hold, rows, effects);
+  const ended = rows.ended.get(id);
+  if (ended === undefined) return rows.settled.get(id) ?? 'interrupted';
+  const decision = decideLate(ended, settlement);
+  if (decision === 'reopen') {
+    effects.reopen(id);
+    rows.ended.delete(id);
+    return close(settlement, account, { ...meter, openCount: meter.openCount + 1 }, 0n, rows, effects);
+  }
+  if (decision === 'refund') {
+    const refunded = decideRefund(account, meter, ended);
+    rows.accounts.set(accountId, refunded.account);
+    rows.meters.set(keyId, refunded.meter);
+    rows.ended.set(id, { ...ended, charged: null });
+    effects.refund(settlement.generation, refunded.account);
+    return 'settled';
+  }
+  if (decision === 'interrupted') effects.noteLateLoss(settlement);
+  return decision;
+}
+
+function close(
+  settlement: Settlement,
+  account: AccountState,
+  meter: MeterState,
+  hold: Money,
+  rows: Rows,
+  effects: Effects,
+): SettlementResult {
+  const { accountId, keyId, id } = settlement.generation;
   const decision = decideSettlement(account, meter, hold, settlement);
   rows.accounts.set(accountId, decision.account);
   rows.meters.set(keyId, decision.meter);
   effects.settle(settlement, decision);
   const result = decision.shortfall > 0n ? 'short' : 'settled';
   rows.openHolds.delete(id);
-  rows.ended.set(id, result);
+  rows.settled.set(id, result);
   return result;
+}
+
+/** What is no longer open is settled or set aside already. */
+function applySetAside(operation: SetAside, rows: Rows, effects: Effects): SettlementResult {
+  if (!rows.openHolds.has(operation.generation.id)) return 'refused';
+  applySettlement(closedUnbilled(operation.settlement), rows, effects);
+  effects.setAside(operation);
+  return 'refused';
 }
 
 /** Amounts are whole numbers of units, as text: JSON has no integers of that size. */
@@ -89,6 +176,8 @@ type MeterRow = {
   month_spent: string;
   monthly_limit: string | null;
   requests_per_minute: number;
+  max_concurrent: number;
+  open_count: number;
   theoretical_arrival_ms: number;
   is_revoked: boolean;
   is_expired: boolean;
@@ -115,6 +204,7 @@ async function lockRows(connection: SQL, batch: readonly Operation[]): Promise<R
     meters: new Map(locked.meters?.map((row) => [row.key_id, meterState(row)])),
     openHolds: new Map(locked.open?.map((row) => [row.id, BigInt(row.hold)])),
     ended: new Map(),
+    settled: new Map(),
     nowMs: locked.now_ms,
     month: locked.month,
   };
@@ -125,23 +215,46 @@ function uuidArray(ids: readonly string[]): string {
   return `{${[...new Set(ids)].join(',')}}`;
 }
 
-/** A Generation that is open no more was settled by an earlier sending of this batch, or given up by another node. */
+type EndedRow = {
+  id: string;
+  error_code: string | null;
+  is_dead_letter: boolean;
+  is_claimed: boolean;
+  charged: string | null;
+  is_this_month: boolean | null;
+};
+
+/**
+ * A Generation that is open no more was settled by an earlier sending of this batch, given up by another node, or set
+ * aside.
+ */
 async function findEnded(
   connection: SQL,
   batch: readonly Operation[],
-  { openHolds, ended }: Rows,
+  { openHolds, ended, month }: Rows,
 ): Promise<void> {
-  const missing = batch.filter(({ kind, generation }) => kind === 'settle' && !openHolds.has(generation.id));
+  const missing = batch.flatMap((operation) =>
+    operation.kind === 'settle' && !openHolds.has(operation.generation.id)
+      ? [
+          {
+            id: operation.generation.id,
+            key_id: operation.generation.keyId,
+            name: operation.kept?.name ?? null,
+          },
+        ]
+      : [],
+  );
   if (missing.length === 0) return;
-  const ids = uuidArray(missing.map(({ generation }) => generation.id));
-  const rows = await connection<{ id: string; error_code: string | null }[]>`
-    select id, error_code from generations where id = any(${ids}::text::uuid[])`;
-  for (const { id, error_code: code } of rows) ended.set(id, resultOf(code));
-}
-
-function resultOf(errorCode: string | null): SettlementResult {
-  if (errorCode === 'gateway_interrupted') return 'interrupted';
-  return errorCode === 'insufficient_balance' ? 'short' : 'settled';
+  const rows = await connection<EndedRow[]>`
+    select * from ended_generations(${JSON.stringify(missing)}::text::json, ${month}::text::date)`;
+  for (const row of rows)
+    ended.set(row.id, {
+      errorCode: row.error_code,
+      isDeadLetter: row.is_dead_letter,
+      isClaimed: row.is_claimed,
+      charged: row.charged === null ? null : BigInt(row.charged),
+      isThisMonth: row.is_this_month === true,
+    });
 }
 
 function accountState(row: AccountRow): AccountState {
@@ -159,6 +272,8 @@ function meterState(row: MeterRow): MeterState {
     monthSpent: BigInt(row.month_spent),
     monthlyLimit: row.monthly_limit === null ? null : BigInt(row.monthly_limit),
     requestsPerMinute: row.requests_per_minute,
+    maxConcurrent: row.max_concurrent,
+    openCount: row.open_count,
     theoreticalArrivalMs: row.theoretical_arrival_ms,
     isRevoked: row.is_revoked,
     isExpired: row.is_expired,

@@ -4,7 +4,7 @@
  */
 import type { RateLimit } from '../errors.ts';
 import type { Money } from '../lib/money.ts';
-import type { BilledCost, Hold, HoldResult, Settlement } from './operations.ts';
+import type { BilledCost, CountResult, Hold, HoldRefusal, HoldResult, Settlement } from './operations.ts';
 
 export type AccountState = Readonly<{
   balance: Money;
@@ -18,6 +18,9 @@ export type MeterState = Readonly<{
   monthSpent: Money;
   monthlyLimit: Money | null;
   requestsPerMinute: number;
+  maxConcurrent: number;
+  /** Its Generations that are open, on all nodes. */
+  openCount: number;
   theoreticalArrivalMs: number;
   isRevoked: boolean;
   isExpired: boolean;
@@ -26,44 +29,100 @@ export type MeterState = Readonly<{
 export type HoldDecision = Readonly<{ account: AccountState; meter: MeterState; result: HoldResult }>;
 
 const minuteMs = 60_000;
+/** A place may be free again in a moment; this is when to look. */
+const placeRetryMs = 100;
+/** A request that does not say how long its answer may get is granted this part of what is free. */
+const grantedPart = 4n;
+
+type Refusal = Extract<HoldResult, { outcome: 'refused' }>;
 
 /** A refusal leaves everything as it was: it costs the key neither money nor a place in its minute. */
 export function decideHold(
   account: AccountState,
   meter: MeterState,
-  { amount }: Pick<Hold, 'amount'>,
+  { least, most }: Pick<Hold, 'least' | 'most'>,
   nowMs: number,
 ): HoldDecision {
-  const refuse = (result: Omit<Extract<HoldResult, { outcome: 'refused' }>, 'outcome'>): HoldDecision => ({
-    account,
-    meter,
-    result: { outcome: 'refused', ...result },
-  });
-  if (account.isSuspended || meter.isRevoked) {
-    return refuse({ code: 'invalid_api_key', rate: null, retryAfterMs: null });
-  }
-  if (meter.isExpired) return refuse({ code: 'expired_api_key', rate: null, retryAfterMs: null });
+  const refuse = (result: Refusal): HoldDecision => ({ account, meter, result });
+  const arrival = decideArrival(account, meter, nowMs);
+  if (arrival.outcome === 'refused') return refuse(arrival);
+  const { unchanged } = arrival;
+  if (meter.openCount >= meter.maxConcurrent)
+    return refuse(refusal('rate_limit_exceeded', unchanged, { retryAfterMs: placeRetryMs }));
 
+  const free = account.balance - account.held;
+  const leftOfMonth = meter.monthlyLimit === null ? null : meter.monthlyLimit - meter.monthSpent - meter.held;
+  if (leftOfMonth !== null && leftOfMonth < least)
+    return refuse(
+      refusal('monthly_spend_limit_exceeded', unchanged, {
+        shortage: { needed: least, available: larger(leftOfMonth, 0n) },
+      }),
+    );
+  if (free < least)
+    return refuse(
+      refusal('insufficient_balance', unchanged, { shortage: { needed: least, available: free } }),
+    );
+
+  const spendable = leftOfMonth === null ? free : smaller(free, leftOfMonth);
+  const amount = smaller(larger(spendable / grantedPart, least), most);
+  const { nextArrivalMs } = arrival;
+  return {
+    account: { ...account, held: account.held + amount },
+    meter: {
+      ...meter,
+      held: meter.held + amount,
+      openCount: meter.openCount + 1,
+      theoreticalArrivalMs: nextArrivalMs,
+    },
+    result: { outcome: 'held', amount, rate: rateState(meter, nextArrivalMs, nowMs) },
+  };
+}
+
+/** A request that costs nothing more, such as a replay, takes its place in the minute of its key all the same. */
+export function decideCount(
+  account: AccountState,
+  meter: MeterState,
+  nowMs: number,
+): Readonly<{ meter: MeterState; result: CountResult }> {
+  const arrival = decideArrival(account, meter, nowMs);
+  if (arrival.outcome === 'refused') return { meter, result: arrival };
+  const { nextArrivalMs } = arrival;
+  return {
+    meter: { ...meter, theoreticalArrivalMs: nextArrivalMs },
+    result: { outcome: 'counted', rate: rateState(meter, nextArrivalMs, nowMs) },
+  };
+}
+
+type Arrival = Readonly<{ outcome: 'arrived'; nextArrivalMs: number; unchanged: RateLimit }>;
+
+/** Whether the key is in force and within its rate, whatever the request costs. */
+function decideArrival(account: AccountState, meter: MeterState, nowMs: number): Arrival | Refusal {
+  if (account.isSuspended || meter.isRevoked) return refusal('invalid_api_key', null);
+  if (meter.isExpired) return refusal('expired_api_key', null);
   // GCRA: requests arrive one interval apart in theory; a key may be ahead of that by one minute's worth.
   const intervalMs = minuteMs / meter.requestsPerMinute;
   const unchanged = rateState(meter, meter.theoreticalArrivalMs, nowMs);
   const nextArrivalMs = Math.max(meter.theoreticalArrivalMs, nowMs) + intervalMs;
   const tooEarlyMs = nextArrivalMs - nowMs - minuteMs;
   // The database keeps microseconds; what is less than one apart is the same.
-  if (tooEarlyMs > 0.001)
-    return refuse({ code: 'rate_limit_exceeded', rate: unchanged, retryAfterMs: tooEarlyMs });
+  if (tooEarlyMs > 0.001) return refusal('rate_limit_exceeded', unchanged, { retryAfterMs: tooEarlyMs });
+  return { outcome: 'arrived', nextArrivalMs, unchanged };
+}
 
-  if (meter.monthlyLimit !== null && meter.monthSpent + meter.held + amount > meter.monthlyLimit) {
-    return refuse({ code: 'monthly_spend_limit_exceeded', rate: unchanged, retryAfterMs: null });
-  }
-  if (account.balance - account.held < amount) {
-    return refuse({ code: 'insufficient_balance', rate: unchanged, retryAfterMs: null });
-  }
-  return {
-    account: { ...account, held: account.held + amount },
-    meter: { ...meter, held: meter.held + amount, theoreticalArrivalMs: nextArrivalMs },
-    result: { outcome: 'held', rate: rateState(meter, nextArrivalMs, nowMs) },
-  };
+function refusal(
+  code: HoldRefusal,
+  rate: RateLimit | null,
+  details: Partial<Pick<Refusal, 'retryAfterMs' | 'shortage'>> = {},
+): Refusal {
+  return { outcome: 'refused', code, rate, retryAfterMs: null, shortage: null, ...details };
+}
+
+function smaller(one: Money, other: Money): Money {
+  return one < other ? one : other;
+}
+
+function larger(one: Money, other: Money): Money {
+  return one > other ? one : other;
 }
 
 function rateState(
@@ -101,7 +160,12 @@ export function decideSettlement(
       held: account.held - hold,
       entryCount: account.entryCount + (charge === null ? 0n : 1n),
     },
-    meter: { ...meter, held: meter.held - hold, monthSpent: meter.monthSpent + total },
+    meter: {
+      ...meter,
+      held: meter.held - hold,
+      openCount: meter.openCount - 1,
+      monthSpent: meter.monthSpent + total,
+    },
     charge,
     shortfall: (cost?.total ?? 0n) - total,
   };
@@ -115,6 +179,51 @@ function affordable(
 ): BilledCost | null {
   if (cost.total <= available) return cost;
   if (whenShort === 'withhold') return null;
-  const input = cost.input < available ? cost.input : available;
+  const input = smaller(cost.input, available);
   return { input, output: available - input, total: available };
+}
+
+/** A Generation that was to be settled, but is open no more. */
+export type Ended = Readonly<{
+  errorCode: string | null;
+  /** It was set aside because the database would not take its settlement. */
+  isDeadLetter: boolean;
+  /** Whether its request, if it has a name, is still this Generation's to answer. */
+  isClaimed: boolean;
+  /** What was charged and has not been given back; null when nothing was. */
+  charged: Money | null;
+  /** Whether that counted towards the month that is now. */
+  isThisMonth: boolean;
+}>;
+
+/**
+ * `reopen`: it was given up too early and is settled as what it really was. `refund`: its charge is given back, because
+ * nobody got what was paid for. Otherwise it stays as it ended.
+ */
+export type LateDecision = 'reopen' | 'refund' | 'settled' | 'short' | 'interrupted';
+
+export function decideLate(
+  ended: Ended,
+  { whenCharged, errorCode }: Pick<Settlement, 'whenCharged' | 'errorCode'>,
+): LateDecision {
+  if (ended.charged !== null && whenCharged === 'refund') return 'refund';
+  if (ended.errorCode === 'gateway_interrupted' || ended.isDeadLetter) {
+    // Who only gives it up as well knows nothing better.
+    const knowsBetter = errorCode !== 'gateway_interrupted' && ended.isClaimed;
+    return knowsBetter ? 'reopen' : 'interrupted';
+  }
+  return ended.errorCode === 'insufficient_balance' ? 'short' : 'settled';
+}
+
+/** The entry of a refund is one more; the month gets back what had counted towards it. */
+export function decideRefund(
+  account: AccountState,
+  meter: MeterState,
+  { charged, isThisMonth }: Pick<Ended, 'charged' | 'isThisMonth'>,
+): Readonly<{ account: AccountState; meter: MeterState }> {
+  const amount = charged ?? 0n;
+  return {
+    account: { ...account, balance: account.balance + amount, entryCount: account.entryCount + 1n },
+    meter: isThisMonth ? { ...meter, monthSpent: meter.monthSpent - amount } : meter,
+  };
 }

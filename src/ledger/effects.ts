@@ -2,7 +2,10 @@
 import type { SQL } from 'bun';
 import type { Money } from '../lib/money.ts';
 import type { AccountState, MeterState, SettlementDecision } from './decide.ts';
-import type { Attempt, Hold, Settlement, SettlementResult } from './operations.ts';
+import type { Attempt, GenerationFacts, Hold, SetAside, Settlement } from './operations.ts';
+import { serializeSettlement } from './spool-format.ts';
+
+type Owned = Pick<GenerationFacts, 'accountId' | 'keyId'>;
 
 export class Effects {
   readonly #accountIds = new Set<string>();
@@ -14,10 +17,11 @@ export class Effects {
   readonly #writeOffs: object[] = [];
   readonly #claims: object[] = [];
   readonly #kept: object[] = [];
-  readonly #lateLosses: { id: string; total: Money }[] = [];
+  /** What happens too seldom to have a place in the one statement. */
+  readonly #rarely: ((connection: SQL) => Promise<unknown>)[] = [];
 
-  hold({ generation, claimedName, nodeId, provider, amount, attempts }: Hold): void {
-    this.#touch(generation);
+  hold({ generation, claimedName, nodeId, provider, attempts }: Hold, amount: Money): void {
+    this.touch(generation);
     if (claimedName !== null)
       this.#claims.push({ key_id: generation.keyId, name: claimedName, request_id: generation.id });
     this.#opened.push({
@@ -39,7 +43,7 @@ export class Effects {
   settle(settlement: Settlement, { account, charge, shortfall }: SettlementDecision): void {
     const { generation, usage, attempts } = settlement;
     const isShort = shortfall > 0n;
-    this.#touch(generation);
+    this.touch(generation);
     this.#closed.push({
       id: generation.id,
       provider: settlement.provider,
@@ -54,8 +58,8 @@ export class Effects {
       cost_input: charge && `${charge.input}`,
       cost_output: charge && `${charge.output}`,
       cost_total: charge && `${charge.total}`,
-      latency_ms: settlement.latencyMs,
-      time_to_first_token_ms: settlement.timeToFirstTokenMs,
+      latency_ms: asInteger(settlement.latencyMs),
+      time_to_first_token_ms: settlement.timeToFirstTokenMs && asInteger(settlement.timeToFirstTokenMs),
       error_code: isShort ? 'insufficient_balance' : settlement.errorCode,
       completed_ms: settlement.completedAtMs,
     });
@@ -67,6 +71,7 @@ export class Effects {
         number: `${account.entryCount}`,
         amount: `${-charge.total}`,
         balance_after: `${account.balance}`,
+        is_estimated: settlement.isEstimated,
       });
     }
     if (settlement.kept !== null) {
@@ -77,31 +82,55 @@ export class Effects {
       if (kept !== null)
         this.#kept.push({ key_id: generation.keyId, name, request_id: generation.id, ...kept });
     }
-    const reason = isShort ? 'insufficient_balance' : settlement.loss;
-    if (reason !== null) {
+    if (isShort || settlement.loss !== null) {
+      const amount = isShort ? shortfall : (settlement.loss?.amount ?? null);
       this.#writeOffs.push({
         generation_id: generation.id,
         account_id: generation.accountId,
-        reason,
-        amount: isShort ? `${shortfall}` : null,
+        reason: isShort ? 'insufficient_balance' : settlement.loss?.reason,
+        amount: amount && `${amount}`,
+        reported_input_tokens: settlement.loss?.reported?.inputTokens,
+        reported_output_tokens: settlement.loss?.reported?.outputTokens,
       });
     }
   }
 
-  /** What was used by a Generation that had been given up is known now, though it can no longer be charged. */
-  tooLate({ generation, cost }: Settlement, result: SettlementResult): SettlementResult {
-    if (result === 'interrupted' && cost !== null)
-      this.#lateLosses.push({ id: generation.id, total: cost.total });
-    return result;
+  /** Before it is settled: a Generation that had been given up is open again, with nothing held. */
+  reopen(id: string): void {
+    this.#rarely.push((connection) => connection`select reopen_generations(array[${id}::uuid])`);
   }
 
-  /** Rare, and so a statement for each. */
-  async writeLateLosses(connection: SQL): Promise<void> {
-    for (const { id, total } of this.#lateLosses) {
-      await connection`
-        update write_offs set amount = ${`${total}`}::text::numeric * 0.000000000001
-        where generation_id = ${id} and amount is null and ${`${total}`}::text::numeric > 0`;
-    }
+  refund(generation: GenerationFacts, { entryCount, balance }: AccountState): void {
+    this.touch(generation);
+    this.#rarely.push(
+      (connection) =>
+        connection`select refund_charge(${generation.id}::uuid, ${entryCount}, ${`${balance}`}::text::numeric)`,
+    );
+  }
+
+  /** What was used by a Generation that stays given up is known now, though it can no longer be charged. */
+  noteLateLoss({ generation, cost }: Settlement): void {
+    if (cost === null || cost.total === 0n) return;
+    this.#rarely.push(
+      (connection) => connection`
+        update write_offs set amount = ${`${cost.total}`}::text::numeric * 0.000000000001
+        where generation_id = ${generation.id} and amount is null`,
+    );
+  }
+
+  setAside({ generation, settlement, refusal }: SetAside): void {
+    // The answer that was to be kept is lost with its charge, and may be long.
+    const stored = serializeSettlement({ ...settlement, kept: null });
+    this.#rarely.push(
+      (connection) => connection`
+        insert into dead_letters (generation_id, account_id, key_id, settlement, refusal_code, refusal_about)
+        values (${generation.id}, ${generation.accountId}, ${generation.keyId}, ${stored}::text::jsonb, ${refusal.code},
+                ${refusal.about})`,
+    );
+  }
+
+  async writeRarely(connection: SQL): Promise<void> {
+    for (const write of this.#rarely) await write(connection);
   }
 
   /** For requests with a name: whoever lost its claim is not admitted, and answers are kept with their charge. */
@@ -129,7 +158,7 @@ export class Effects {
         ${orNull(this.#charges)}::text::json, ${orNull(this.#writeOffs)}::text::json)`;
   }
 
-  #touch({ accountId, keyId }: { accountId: string; keyId: string }): void {
+  touch({ accountId, keyId }: Owned): void {
     this.#accountIds.add(accountId);
     this.#keyIds.add(keyId);
   }
@@ -156,7 +185,15 @@ function meterRow(keyId: string, state: MeterState | undefined): object {
     held: `${state.held}`,
     month_spent: `${state.monthSpent}`,
     theoretical_arrival_ms: state.theoreticalArrivalMs,
+    open_count: state.openCount,
   };
+}
+
+const largestInteger = 2_147_483_647;
+
+/** As the column holds it: a Generation that was open for a month is settled all the same. */
+function asInteger(milliseconds: number): number {
+  return Math.max(0, Math.min(Math.round(milliseconds), largestInteger));
 }
 
 /** An attempt that is still in progress when its Generation is settled was cut off with it. */

@@ -7,11 +7,23 @@ import { Deadlines } from '../lib/deadlines.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { commitBatch, type OperationResult } from './commit.ts';
-import type { Hold, HoldResult, Operation, Settlement, SettlementResult } from './operations.ts';
+import type {
+  Count,
+  CountResult,
+  Hold,
+  HoldResult,
+  Operation,
+  SetAside,
+  Settlement,
+  SettlementResult,
+} from './operations.ts';
+import { released } from './settlement.ts';
 import type { Spool } from './spool.ts';
 
 export type Ledger = Readonly<{
   hold: (hold: Hold) => Promise<HoldResult>;
+  /** Tried once: a request that only has to be counted can be asked for again. */
+  count: (count: Count) => Promise<CountResult>;
   /**
    * Settles, or says `late` when that takes longer than a caller should wait. From then on `whenLate` is what will be
    * settled, for as long as it takes.
@@ -105,8 +117,9 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
         if (isRefusal(error)) throw error;
         if (performance.now() + pauseMs > deadline) {
           // Whether it was held after all is unknown, so it is released as soon as the database can be asked.
-          const released = release(operation);
-          track(settleUntilDone(released, () => released)).catch(() => undefined);
+          const { generation, provider, attempts } = operation;
+          const release = released(generation, provider, 'balance_lookup_failed', attempts, null);
+          track(settleUntilDone(release, () => release)).catch(() => undefined);
           throw error;
         }
         await Bun.sleep(pauseMs);
@@ -143,6 +156,7 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
         spool.forget(settlement);
         return result;
       } catch (error) {
+        if (isRefusal(error) && (await isSetAside(settlement, error))) return 'refused';
         keepInSpool(settlement);
         if (isClosed) throw error;
         log.error('not settled yet, trying again', { generationId: settlement.generation.id, error });
@@ -153,6 +167,24 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
         await Bun.sleep(pauseMs);
       }
     }
+  }
+
+  /** Trying again would change nothing: the hold is released, and the settlement kept for someone to look at. */
+  async function isSetAside(settlement: Settlement, error: unknown): Promise<boolean> {
+    const { generation } = settlement;
+    try {
+      await submit<SettlementResult>({
+        kind: 'set_aside',
+        generation,
+        settlement,
+        refusal: refusalOf(error),
+      });
+    } catch {
+      return false;
+    }
+    spool.forget(settlement);
+    log.error('settlement refused and set aside', { generationId: generation.id, error });
+    return true;
   }
 
   /** A disk that is full or broken must not end a settlement that may still succeed. */
@@ -171,6 +203,7 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
 
   return {
     hold,
+    count: (count) => submit<CountResult>(count),
     settle,
     settleOnce: (settlement) => submit<SettlementResult>(settlement),
     isBusy: () => held.size + unsettled.size > 0,
@@ -199,29 +232,16 @@ async function reserveForLedger(writer: SQL): Promise<ReservedSQL> {
   return connection;
 }
 
-/** Gives back what may have been held for a request that was told it was not. */
-function release({ generation, provider, attempts }: Hold): Settlement {
-  const completedAtMs = Date.now();
-  return {
-    kind: 'settle',
-    generation,
-    provider,
-    status: 'failed',
-    errorCode: 'balance_lookup_failed',
-    usage: null,
-    cost: null,
-    whenShort: 'withhold',
-    loss: null,
-    attempts,
-    kept: null,
-    completedAtMs,
-    latencyMs: completedAtMs - generation.createdAtMs,
-    timeToFirstTokenMs: null,
-  };
-}
-
 /** PostgreSQL answered and said no, as opposed to not being there: data exceptions and broken constraints. */
 function isRefusal(error: unknown): boolean {
-  const code = error instanceof Error && 'errno' in error ? String(error.errno) : '';
+  const { code } = refusalOf(error);
   return code.startsWith('22') || code.startsWith('23');
+}
+
+/** By names alone: the values that PostgreSQL may quote are a customer's. */
+function refusalOf(error: unknown): SetAside['refusal'] {
+  const fields: Readonly<Record<string, unknown>> = error instanceof Error ? { ...error } : {};
+  const { errno, constraint, column, table, routine } = fields;
+  const about = [constraint, column, table, routine].find((name) => typeof name === 'string' && name !== '');
+  return { code: `${errno ?? ''}`, about: `${about ?? 'unknown'}` };
 }

@@ -32,8 +32,16 @@ export type Hold = Readonly<{
   claimedName: string | null;
   nodeId: string;
   provider: string;
-  amount: Money;
+  /** What is held: no less than this, or the request is refused, and no more than that, however much is free. */
+  least: Money;
+  most: Money;
   attempts: readonly Attempt[];
+}>;
+
+/** Counts a request towards the rate of its key and holds nothing. */
+export type Count = Readonly<{
+  kind: 'count';
+  generation: Pick<GenerationFacts, 'id' | 'accountId' | 'keyId'>;
 }>;
 
 export type BilledUsage = Readonly<{
@@ -43,6 +51,15 @@ export type BilledUsage = Readonly<{
   unit: 'tokens' | 'images';
   /** The rate that applied, where a price has several by size. */
   tier: string | null;
+}>;
+
+/** Why the operator may have lost money on a Generation, or has something to settle with a provider. */
+export type Loss = Readonly<{
+  reason: 'usage_missing' | 'interrupted' | 'implausible_usage';
+  /** Null when nobody knows. */
+  amount: Money | null;
+  /** What the provider reported, when that was not believed. */
+  reported: Readonly<{ inputTokens: number; outputTokens: number }> | null;
 }>;
 
 /** An answer that is kept for retries of a named request: sealed, in base64, or staged in the database before. */
@@ -64,10 +81,16 @@ export type Settlement = Readonly<{
   /** Null when the provider reported none; then nothing is charged. */
   usage: BilledUsage | null;
   cost: BilledCost | null;
+  /** The gateway ended the call itself, and the usage is its own under-estimate of what was delivered. */
+  isEstimated: boolean;
   /** A result that has not been delivered is withheld when the balance does not cover it; a delivered one is written off. */
   whenShort: 'withhold' | 'write_off';
-  /** Why the operator may have lost money, when there is no usage to charge. */
-  loss: 'usage_missing' | 'interrupted' | null;
+  /**
+   * What becomes of a charge that had been committed before, unknown to this process. One whose response was withheld is
+   * given back; that of a named request stands, because a retry gets the stored response.
+   */
+  whenCharged: 'stands' | 'refund';
+  loss: Loss | null;
   attempts: readonly Attempt[];
   /** Kept in the same transaction as the charge. */
   kept: KeptAnswer | null;
@@ -76,7 +99,16 @@ export type Settlement = Readonly<{
   timeToFirstTokenMs: number | null;
 }>;
 
-export type Operation = Hold | Settlement;
+/** Closes a Generation whose settlement the database refuses for good, and keeps that settlement to be looked at. */
+export type SetAside = Readonly<{
+  kind: 'set_aside';
+  generation: GenerationFacts;
+  settlement: Settlement;
+  /** PostgreSQL's code, and the constraint, column or table that it complained of. */
+  refusal: Readonly<{ code: string; about: string }>;
+}>;
+
+export type Operation = Hold | Count | Settlement | SetAside;
 
 export type HoldRefusal =
   | 'invalid_api_key'
@@ -85,9 +117,25 @@ export type HoldRefusal =
   | 'monthly_spend_limit_exceeded'
   | 'insufficient_balance';
 
-export type HoldResult =
-  | Readonly<{ outcome: 'held'; rate: RateLimit }>
-  | Readonly<{ outcome: 'refused'; code: HoldRefusal; rate: RateLimit | null; retryAfterMs: number | null }>;
+/** What a hold would have needed, and what there was. */
+export type Shortage = Readonly<{ needed: Money; available: Money }>;
 
-/** `short`: the balance did not cover the cost. `interrupted`: another node had given this Generation up before. */
-export type SettlementResult = 'settled' | 'short' | 'interrupted';
+export type HoldResult =
+  | Readonly<{ outcome: 'held'; amount: Money; rate: RateLimit }>
+  | Readonly<{
+      outcome: 'refused';
+      code: HoldRefusal;
+      rate: RateLimit | null;
+      retryAfterMs: number | null;
+      shortage: Shortage | null;
+    }>;
+
+export type CountResult =
+  | Readonly<{ outcome: 'counted'; rate: RateLimit }>
+  | Extract<HoldResult, { outcome: 'refused' }>;
+
+/**
+ * `short`: the balance did not cover the cost. `interrupted`: another node had given this Generation up before, and it
+ * stays so. `refused`: the database will never take it, and it was set aside.
+ */
+export type SettlementResult = 'settled' | 'short' | 'interrupted' | 'refused';

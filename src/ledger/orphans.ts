@@ -1,5 +1,6 @@
 import type { SQL } from 'bun';
 import type { Attempt, Settlement } from './operations.ts';
+import { lossOf, released } from './settlement.ts';
 
 const mostAtOnce = 500;
 
@@ -25,31 +26,24 @@ export async function findOrphans(sql: SQL, leaseSeconds: number): Promise<Settl
     where nodes.id is null or stopped_at is not null or heartbeat_at < now() - make_interval(secs => ${leaseSeconds})
     limit ${mostAtOnce}`;
   const nowMs = Date.now();
-  return rows.map((row) => ({
-    kind: 'settle',
-    generation: {
-      id: row.id,
-      accountId: row.account_id,
-      keyId: row.key_id,
-      workload: row.workload,
-      model: row.model,
-      streaming: row.streaming,
-      priceListId: row.price_list_id,
-      createdAtMs: row.created_ms,
-    },
-    provider: row.provider,
-    status: 'failed',
-    errorCode: 'gateway_interrupted',
-    usage: null,
-    cost: null,
-    whenShort: 'withhold',
-    loss: 'interrupted',
-    attempts: row.attempts.map((attempt) => interrupted(attempt, nowMs)),
-    kept: null,
-    completedAtMs: nowMs,
-    latencyMs: Math.max(0, Math.round(nowMs - row.created_ms)),
-    timeToFirstTokenMs: null,
-  }));
+  return rows.map((row) =>
+    released(
+      {
+        id: row.id,
+        accountId: row.account_id,
+        keyId: row.key_id,
+        workload: row.workload,
+        model: row.model,
+        streaming: row.streaming,
+        priceListId: row.price_list_id,
+        createdAtMs: row.created_ms,
+      },
+      row.provider,
+      'gateway_interrupted',
+      row.attempts.map((attempt) => interrupted(attempt, nowMs)),
+      lossOf('interrupted'),
+    ),
+  );
 }
 
 function interrupted(attempt: Attempt, nowMs: number): Attempt {

@@ -3,6 +3,7 @@
  * away; read again when a gateway starts on the same folder.
  */
 import {
+  appendFileSync,
   closeSync,
   fsyncSync,
   mkdirSync,
@@ -19,11 +20,17 @@ import { parseSettlement, serializeSettlement } from './spool-format.ts';
 export type Spool = Readonly<{
   keep: (settlement: Settlement) => void;
   forget: (settlement: Settlement) => void;
-  /** Settlements that a gateway which is gone left behind. */
-  leftBehind: () => Settlement[];
+  /**
+   * Settlements that a gateway which is gone left behind. Lines that are none do not keep a gateway from starting: they are
+   * put into a file of their own, for someone to look at.
+   */
+  leftBehind: () => Readonly<{ settlements: readonly Settlement[]; malformedCount: number }>;
   /** Says that all of them have been settled. */
   clearLeftBehind: () => void;
 }>;
+
+/** Not named like the others, so it is never read again by itself. */
+const malformedFile = 'malformed.txt';
 
 export function openSpool(dataFolder: string, processId: number, nodeId: string): Spool {
   const folder = join(dataFolder, 'spool');
@@ -53,14 +60,22 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     if (kept.delete(settlement.generation.id) && kept.size === 0) rmSync(ownFile, { force: true });
   }
 
-  function leftBehind(): Settlement[] {
+  function leftBehind() {
     foreignFiles = filesIn(folder)
       .filter((name) => !isRunning(Number.parseInt(name, 10), processId))
       .map((name) => join(folder, name));
     const lines = foreignFiles.flatMap((file) => readFileSync(file, 'utf8').split('\n'));
-    const settlements = lines.flatMap((line) => parseSettlement(line) ?? []);
     // What was written last for a Generation is what its client was told.
-    return [...new Map(settlements.map((settlement) => [settlement.generation.id, settlement])).values()];
+    const settlements = new Map<string, Settlement>();
+    const malformed: string[] = [];
+    for (const line of lines.filter((text) => text !== '')) {
+      const settlement = parseSettlement(line);
+      if (settlement === null) malformed.push(line);
+      else settlements.set(settlement.generation.id, settlement);
+    }
+    if (malformed.length > 0)
+      appendFileSync(join(folder, malformedFile), `${malformed.join('\n')}\n`, { mode: 0o600 });
+    return { settlements: [...settlements.values()], malformedCount: malformed.length };
   }
 
   return {

@@ -22,6 +22,8 @@ export type LogFields = Readonly<{
   model?: string;
   provider?: string;
   upstreamStatus?: number;
+  inputTokens?: number;
+  outputTokens?: number;
   /** For how long something is left alone. */
   pauseMs?: number;
   address?: string;
@@ -47,6 +49,8 @@ const allowedFields = new Set<string>([
   'model',
   'provider',
   'upstreamStatus',
+  'inputTokens',
+  'outputTokens',
   'pauseMs',
   'address',
   'signal',

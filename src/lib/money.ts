@@ -41,6 +41,14 @@ export function formatMoneyShort(money: Money): string {
   return formatMoney(money).replace(/\.?0+$/, '');
 }
 
+/** For a sentence, such as `$0.3075`: rounded away from what the reader hopes for, to four digits or to what there is. */
+export function formatDollars(money: Money, rounding: 'up' | 'down'): string {
+  const digits = money < unitsPerDollar / 100n ? 6 : 4;
+  const step = 10n ** BigInt(moneyScaleDigits - digits);
+  const steps = rounding === 'up' ? (money + step - 1n) / step : money / step;
+  return `$${formatMoney(steps * step).slice(0, digits - moneyScaleDigits)}`;
+}
+
 /** Divides and rounds half up: the one place where money is ever rounded. Both numbers must not be negative. */
 export function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
   return (numerator * 2n + denominator) / (denominator * 2n);

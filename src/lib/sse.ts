@@ -9,14 +9,16 @@ export class SseParser {
   /** The data lines of the event under way; null when it has none so far. */
   #data: string | null = null;
   #isFirst = true;
+  /** The event under way is too long, and what is left of it is passed over. */
+  #isSkipping = false;
 
   constructor(longestEvent = 1_048_576) {
     this.#longestEvent = longestEvent;
   }
 
-  /** The data of every event that this piece completes. Throws a RangeError when an event grows beyond the bound. */
-  push(piece: string): string[] {
-    const events: string[] = [];
+  /** The data of every event that this piece completes; null for one that grew beyond the bound and was passed over. */
+  push(piece: string): (string | null)[] {
+    const events: (string | null)[] = [];
     let text = this.#rest === '' ? piece : this.#rest + piece;
     if (this.#isFirst && text !== '') {
       this.#isFirst = false;
@@ -30,19 +32,25 @@ export class SseParser {
       this.#takeLine(text, start, end, events);
       start = end + 1;
     }
-    this.#rest = text.slice(start) + half;
-    if (this.#rest.length + (this.#data?.length ?? 0) > this.#longestEvent)
-      throw new RangeError('The event is too long.');
+    const line = text.slice(start);
+    this.#rest = line + half;
+    if (this.#rest.length + (this.#data?.length ?? 0) > this.#longestEvent) {
+      this.#isSkipping = true;
+      this.#data = null;
+      // The line under way becomes a comment, however long it goes on.
+      this.#rest = (line === '' ? '' : ':') + half;
+    }
     return events;
   }
 
-  #takeLine(text: string, start: number, end: number, events: string[]): void {
+  #takeLine(text: string, start: number, end: number, events: (string | null)[]): void {
     if (start === end) {
-      if (this.#data !== null) events.push(this.#data);
+      if (this.#isSkipping || this.#data !== null) events.push(this.#isSkipping ? null : this.#data);
+      this.#isSkipping = false;
       this.#data = null;
       return;
     }
-    if (!text.startsWith('data', start)) return;
+    if (this.#isSkipping || !text.startsWith('data', start)) return;
     const colon = start + 4;
     if (colon < end && text.charCodeAt(colon) !== 58) return;
     // One blank after the colon belongs to the format, further ones to the data.

@@ -10,9 +10,17 @@ export type Cost = Readonly<{ input: Money; output: Money; total: Money }>;
 
 const ratedTokens = 1_000_000n;
 
-/** The charge for a usage billed at `billedAt`. Reasoning tokens are output tokens and counted as such by the caller. */
-export function costOfTokens(price: TokenPrice, usage: TokenUsage, billedAt: Date): Cost {
-  return costAtRates(ratesFor(price, usage.inputTokens, billedAt), usage);
+/**
+ * The charge for a usage billed at `billedAt`. Reasoning tokens are output tokens and counted as such by the caller.
+ * `tierTokens` is the input that decides the tier.
+ */
+export function costOfTokens(
+  price: TokenPrice,
+  usage: TokenUsage,
+  billedAt: Date,
+  tierTokens = usage.inputTokens,
+): Cost {
+  return costAtRates(ratesFor(price, tierTokens, billedAt), usage);
 }
 
 /** The charge at given rates; with the dearest rates and bounds for the tokens, the most a request can cost. */
@@ -20,6 +28,14 @@ export function costAtRates(rates: TokenRates, usage: TokenUsage): Cost {
   const input = divideHalfUp(countOf(usage.inputTokens) * rates.input, ratedTokens);
   const output = divideHalfUp(countOf(usage.outputTokens) * rates.output, ratedTokens);
   return { input, output, total: input + output };
+}
+
+/** How many tokens an amount pays for at a rate, up to `most`; none when there is nothing to pay with. */
+export function tokensWithin(amount: Money, rate: Money, most: number): number {
+  if (amount < 0n) return 0;
+  if (rate === 0n) return most;
+  const tokens = (amount * ratedTokens) / rate;
+  return tokens < BigInt(most) ? Number(tokens) : most;
 }
 
 /** `tier` is what the catalogue gives for the size asked for; null means the plain unit price. */

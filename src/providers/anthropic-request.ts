@@ -24,7 +24,7 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
 function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream, stream: boolean): object {
   return {
     model,
-    max_tokens: call.maxTokens ?? maxOutputTokens ?? usualMaxTokens,
+    max_tokens: maxOutputTokens ?? usualMaxTokens,
     system: wireSystem(call.messages),
     messages: wireTurns(call.messages),
     temperature: call.temperature ?? undefined,

@@ -4,9 +4,17 @@
  */
 import { refusal } from './anthropic-refusal.ts';
 import { chatRequest } from './anthropic-request.ts';
-import type { ChatAdapter, ChatAnswer, ChatEvent, FinishReason, TokenUsage, ToolCall } from './chat.ts';
+import {
+  type ChatAdapter,
+  type ChatAnswer,
+  type ChatEvent,
+  type FinishReason,
+  mostToolCalls,
+  type TokenUsage,
+  type ToolCall,
+} from './chat.ts';
 import { writeArguments } from './tool-arguments.ts';
-import { ProviderError } from './upstream.ts';
+import { beyondLimit, ProviderError } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
 export const anthropic: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
@@ -34,7 +42,9 @@ function readAnswer(body: unknown): ChatAnswer {
 
 function readToolUse({ id, name, input }: Fields): ToolCall {
   const code = 'provider_unknown_error';
-  return { id: textOf(id, code), name: textOf(name, code), arguments: writeInput(input, code) };
+  const written = writeArguments(input);
+  if (written === null) throw new ProviderError(code);
+  return { id: textOf(id, code), name: textOf(name, code), arguments: written };
 }
 
 type ReadingError = 'provider_unknown_error' | 'malformed_stream_chunk';
@@ -42,13 +52,6 @@ type ReadingError = 'provider_unknown_error' | 'malformed_stream_chunk';
 function textOf(value: unknown, code: ReadingError): string {
   if (typeof value !== 'string') throw new ProviderError(code);
   return value;
-}
-
-/** The input of a call as the text that arguments are. */
-function writeInput(input: unknown, code: ReadingError): string {
-  const text = writeArguments(input);
-  if (text === null) throw new ProviderError(code);
-  return text;
 }
 
 /** A call whose block is still open. `rest` is what is still to be told when the block ends. */
@@ -100,17 +103,16 @@ function readEvent(event: Fields, progress: Progress): readonly ChatEvent[] {
   }
 }
 
-const mostToolCalls = 1_000;
-
 function readBlockStart({ index, content_block: block }: Fields, progress: Progress): readonly ChatEvent[] {
   if (!isCount(index) || !isObject(block)) throw new ProviderError('malformed_stream_chunk');
   if (block.type === 'text') return textEvents(block.text ?? '');
   if (block.type !== 'tool_use') return [];
-  if (progress.callCount >= mostToolCalls) throw new ProviderError('malformed_stream_chunk');
   const id = textOf(block.id, 'malformed_stream_chunk');
   const name = textOf(block.name, 'malformed_stream_chunk');
   // The input is usually empty here and follows in pieces. Without pieces, what stands here is all of it.
-  const rest = writeInput(block.input ?? {}, 'malformed_stream_chunk');
+  const rest = writeArguments(block.input ?? {});
+  if (rest === null || progress.callCount >= mostToolCalls)
+    return [{ type: 'failure', error: beyondLimit() }];
   const call: OpenCall = { index: progress.callCount++, rest };
   progress.openCalls.set(index, call);
   return [{ type: 'tool_call', index: call.index, id, name }];

@@ -11,37 +11,48 @@ export type Timeouts = Readonly<{ connectMs: number; firstByteMs: number; idleMs
 /** The way to a provider. */
 export type Link = Readonly<{ line: Line; timeouts: Timeouts }>;
 
+/**
+ * Why a call was ended before its answer was whole. After `silence` the provider has failed; with `total` and `shutdown`
+ * the gateway itself would not wait any longer.
+ */
+export type EarlyEnd = 'silence' | 'total' | 'shutdown';
+
 const deadlines = new Deadlines();
 
 /** The calls under way, to be ended when the process stops. */
 const underWay = new Set<Call>();
 let isOver = false;
 
-/** Ends every call, and those that would begin. Each fails as if its provider had not answered in time. */
+/** Ends every call, and those that would begin. */
 export function endAllCalls(): void {
   isOver = true;
-  for (const call of underWay) call.timeOut();
+  for (const call of underWay) call.endEarly('shutdown');
 }
 
 /** One call: what can end it early, and why it ended. Only the time in which the provider is waited for is its own. */
 export class Call {
   readonly controller = new AbortController();
-  isTimedOut = false;
+  endedBy: EarlyEnd | null = null;
   readonly #link: Link;
   readonly #deadline: Deadline;
   /** What is left of the whole call's time, as of `#waitingSinceMs`. */
   #leftMs: number;
   #waitingSinceMs: number | null = performance.now();
+  /** Whether the deadline is the end of that time, and not that of a silence. */
+  #isLast: boolean;
   readonly #stopWatching: () => void;
 
   constructor(link: Link) {
     const { connectMs, firstByteMs, totalMs } = link.timeouts;
     this.#link = link;
     this.#leftMs = totalMs;
-    this.#deadline = deadlines.start(Math.min(firstByteMs, totalMs), () => this.timeOut());
-    this.#stopWatching = link.line.watch(connectMs, () => this.timeOut());
+    this.#isLast = totalMs < firstByteMs;
+    this.#deadline = deadlines.start(Math.min(firstByteMs, totalMs), () =>
+      this.endEarly(this.#isLast ? 'total' : 'silence'),
+    );
+    this.#stopWatching = link.line.watch(connectMs, () => this.endEarly('silence'));
     underWay.add(this);
-    if (isOver) this.timeOut();
+    if (isOver) this.endEarly('shutdown');
   }
 
   /** The provider has answered, whatever it says. */
@@ -54,7 +65,9 @@ export class Call {
   awaitPiece(): void {
     this.#countWaiting();
     this.#waitingSinceMs = performance.now();
-    this.#deadline.extend(Math.min(this.#link.timeouts.idleMs, this.#leftMs));
+    const { idleMs } = this.#link.timeouts;
+    this.#isLast = this.#leftMs <= idleMs;
+    this.#deadline.extend(Math.min(idleMs, this.#leftMs));
   }
 
   /** Stops the provider's clock: it is the client who is waited for now. */
@@ -63,8 +76,8 @@ export class Call {
     this.#deadline.extend(Number.POSITIVE_INFINITY);
   }
 
-  timeOut(): void {
-    this.isTimedOut = true;
+  endEarly(reason: EarlyEnd): void {
+    this.endedBy ??= reason;
     this.controller.abort();
   }
 

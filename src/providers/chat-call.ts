@@ -5,7 +5,7 @@ import type { ChatAdapter, ChatAnswer, ChatCall, ChatEvent } from './chat.ts';
 import { google } from './google.ts';
 import { openai } from './openai.ts';
 import { postForJson, postForStream, type UpstreamStream, withStatus } from './transport.ts';
-import type { Upstream } from './upstream.ts';
+import { beyondLimit, type Upstream } from './upstream.ts';
 
 /** One line a wire format, by its name in the catalogue. */
 export const chatAdapters = { openai, anthropic, google, sandbox: openai } satisfies Record<
@@ -36,5 +36,8 @@ export function streamChat(
   call: ChatCall,
   upstream: Upstream,
 ): Promise<ChatEventStream> {
-  return postForStream(adapter.chatRequest(call, upstream, true), link, adapter.openReader(upstream));
+  return postForStream(adapter.chatRequest(call, upstream, true), link, {
+    read: adapter.openReader(upstream),
+    tooLong: () => ({ type: 'failure', error: beyondLimit() }),
+  });
 }

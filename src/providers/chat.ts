@@ -3,7 +3,7 @@
  * does nothing else: it is pure, and never sees the database, prices, keys of customers or the response.
  */
 import type { Dialect } from './dialect.ts';
-import type { Refusal, Upstream, UpstreamRequest } from './upstream.ts';
+import type { ProviderError, Refusal, Upstream, UpstreamRequest } from './upstream.ts';
 
 export type TextPart = Readonly<{ type: 'text'; text: string }>;
 export type ImagePart = Readonly<{ type: 'image'; url: string; detail: 'auto' | 'low' | 'high' | null }>;
@@ -66,6 +66,8 @@ export type ChatEvent =
   | Readonly<{ type: 'tool_arguments'; index: number; text: string }>
   | Readonly<{ type: 'finish'; reason: FinishReason }>
   | Readonly<{ type: 'usage'; usage: TokenUsage }>
+  /** Nothing that follows is part of the answer, but its usage still is to be read. */
+  | Readonly<{ type: 'failure'; error: ProviderError }>
   | Readonly<{ type: 'end' }>;
 
 /** A wire format, both ways. */
@@ -78,3 +80,6 @@ export type ChatAdapter = Readonly<{
   /** Makes a reader for one stream: it gets the data of each event in turn and says what it means. */
   openReader: (upstream: Upstream) => (data: string) => readonly ChatEvent[];
 }>;
+
+/** As many calls of tools as an answer may have. */
+export const mostToolCalls = 1_000;

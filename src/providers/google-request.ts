@@ -19,7 +19,7 @@ import { arrayAt, isObject, objectAt } from './wire.ts';
 
 export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
   const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
-  return postTo(upstream, method, requestBody(call, upstream.model));
+  return postTo(upstream, method, requestBody(call, upstream));
 }
 
 /** The key is a header and never part of the address, which others may log. */
@@ -45,7 +45,7 @@ function readRefusal(status: number, body: unknown): Told | null {
 }
 
 /** What the client left out is left out here too: `undefined` does not become part of the JSON. */
-function requestBody(call: ChatCall, model: string): object {
+function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): object {
   const system = call.messages.flatMap((message) =>
     message.role === 'system' ? [{ text: message.content }] : [],
   );
@@ -58,7 +58,8 @@ function requestBody(call: ChatCall, model: string): object {
     generationConfig: {
       temperature: call.temperature ?? undefined,
       topP: call.topP ?? undefined,
-      maxOutputTokens: call.maxTokens ?? undefined,
+      // Always told, because no more than this is held for.
+      maxOutputTokens: maxOutputTokens ?? undefined,
       stopSequences: call.stop ?? undefined,
       presencePenalty: call.presencePenalty ?? undefined,
       seed: call.seed ?? undefined,

@@ -2,11 +2,18 @@
  * The wire format of Google's Gemini API: the answers of `generateContent` and its stream.
  * Documented at ai.google.dev/api/generate-content.
  */
-import type { ChatAdapter, ChatAnswer, ChatEvent, FinishReason, TokenUsage } from './chat.ts';
+import {
+  type ChatAdapter,
+  type ChatAnswer,
+  type ChatEvent,
+  type FinishReason,
+  mostToolCalls,
+  type TokenUsage,
+} from './chat.ts';
 import { refusal } from './google-refusal.ts';
 import { type Carried, callId, chatRequest } from './google-request.ts';
 import { writeArguments } from './tool-arguments.ts';
-import { ProviderError, type Upstream } from './upstream.ts';
+import { beyondLimit, ProviderError, type Upstream } from './upstream.ts';
 import { arrayAt, type Fields, isCount, isObject, objectAt, parseJson, parseObject } from './wire.ts';
 
 export const google: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
@@ -17,8 +24,9 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   const candidate = firstCandidate(body);
   if (candidate === null && isBlocked(body))
     return { content: '', toolCalls: [], finishReason: 'content_filter', usage };
-  const pieces = candidate === null ? null : readPieces(candidate);
-  if (candidate === null || pieces === null) throw new ProviderError('provider_unknown_error');
+  const pieces = candidate === null ? [] : readPieces(candidate);
+  if (candidate === null || pieces.some(({ type }) => type === 'unreadable'))
+    throw new ProviderError('provider_unknown_error');
   const text = pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join('');
   const toolCalls = pieces
     .filter((piece) => piece.type === 'call')
@@ -38,17 +46,19 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
   let callCount = 0;
   let isFinished = false;
 
-  function finish(reason: FinishReason, events: ChatEvent[]): void {
-    if (!isFinished) events.push({ type: 'finish', reason });
+  function finish(event: ChatEvent, events: ChatEvent[]): void {
+    if (!isFinished) events.push(event);
     isFinished = true;
   }
 
   function readCandidate(candidate: Fields, events: ChatEvent[]): void {
-    const pieces = readPieces(candidate);
-    if (pieces === null) throw new ProviderError('malformed_stream_chunk');
-    for (const piece of pieces) {
+    for (const piece of readPieces(candidate)) {
       if (piece.type === 'text') {
         events.push(piece);
+        continue;
+      }
+      if (piece.type === 'unreadable' || callCount >= mostToolCalls) {
+        events.push({ type: 'failure', error: beyondLimit() });
         continue;
       }
       const index = callCount++;
@@ -61,8 +71,8 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
       events.push({ type: 'tool_arguments', index, text: piece.arguments });
     }
     const reason = readFinishReason(candidate.finishReason, callCount > 0);
-    if (reason === 'failure') throw new ProviderError('provider_stream_error', null, null, true);
-    if (reason !== null) finish(reason, events);
+    if (reason === 'failure') finish({ type: 'failure', error: failedAnswer() }, events);
+    else if (reason !== null) finish({ type: 'finish', reason }, events);
   }
 
   return (data) => {
@@ -72,29 +82,34 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
     const events: ChatEvent[] = [];
     const candidate = firstCandidate(chunk);
     if (candidate !== null) readCandidate(candidate, events);
-    else if (isBlocked(chunk)) finish('content_filter', events);
-    // Every event carries counts, but only the last ones are those of the whole answer.
+    else if (isBlocked(chunk)) finish({ type: 'finish', reason: 'content_filter' }, events);
+    // Every event carries counts, but only the last ones are those of the whole answer, which may have failed.
     const usage = isFinished ? readUsage(objectAt(chunk, 'usageMetadata')) : null;
     if (usage !== null) events.push({ type: 'usage', usage });
     return events;
   };
 }
 
+/** The model or the vendor failed; nothing says that the provider is unwell. */
+function failedAnswer(): ProviderError {
+  return new ProviderError('provider_stream_error', null, null, true);
+}
+
 type Piece =
   | Readonly<{ type: 'text'; text: string }>
+  /** A call whose arguments are none, or too deep. */
+  | Readonly<{ type: 'unreadable' }>
   | Readonly<{ type: 'call'; name: string; arguments: string; carried: Carried }>;
 
-/** What a candidate says and calls, in its order; null when it holds a call that is none. */
-function readPieces(candidate: Fields): readonly Piece[] | null {
+/** What a candidate says and calls, in its order. */
+function readPieces(candidate: Fields): readonly Piece[] {
   const pieces: Piece[] = [];
   for (const part of arrayAt(objectAt(candidate, 'content'), 'parts')) {
     // Thoughts are not part of the answer.
     if (!isObject(part) || part.thought === true) continue;
     if (typeof part.text === 'string' && part.text !== '') pieces.push({ type: 'text', text: part.text });
     if (part.functionCall === undefined || part.functionCall === null) continue;
-    const call = readCall(part);
-    if (call === null) return null;
-    pieces.push(call);
+    pieces.push(readCall(part) ?? { type: 'unreadable' });
   }
   return pieces;
 }

@@ -32,12 +32,13 @@ export function bearerHeaders(upstream: Upstream): Record<string, string> {
 }
 
 /** What the client left out is left out here too: `undefined` does not become part of the JSON. */
-function requestBody(call: ChatCall, { model, dialect }: Upstream, stream: boolean): object {
+function requestBody(call: ChatCall, { model, dialect, maxOutputTokens }: Upstream, stream: boolean): object {
   return {
     model,
     messages: call.messages.map(wireMessage),
     temperature: call.temperature ?? undefined,
-    [dialect.maxTokens]: call.maxTokens ?? undefined,
+    // Always told, because no more than this is held for.
+    [dialect.maxTokens]: maxOutputTokens ?? undefined,
     top_p: call.topP ?? undefined,
     stop: call.stop ?? undefined,
     presence_penalty: call.presencePenalty ?? undefined,

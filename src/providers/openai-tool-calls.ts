@@ -1,10 +1,8 @@
 /** Reads calls to tools in OpenAI's format, whole and in pieces, from servers that leave out some of what it promises. */
-import type { ChatEvent, ToolCall } from './chat.ts';
+import { type ChatEvent, mostToolCalls, type ToolCall } from './chat.ts';
 import { writeArguments } from './tool-arguments.ts';
-import { ProviderError } from './upstream.ts';
+import { beyondLimit, ProviderError } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt } from './wire.ts';
-
-const mostCalls = 1_000;
 
 /** A call in a whole answer. `index` is its place among the calls of the answer. */
 export function readToolCall(item: unknown, index: number, generationId: string): ToolCall {
@@ -35,9 +33,9 @@ export class ToolCallReader {
     if (!isObject(item)) throw new ProviderError('malformed_stream_chunk');
     const call = objectAt(item, 'function');
     const text = argumentsText(call?.arguments);
-    if (text === null) throw new ProviderError('malformed_stream_chunk');
     const index = this.#known(item, call) ?? this.#begin(item, call, events);
-    if (text !== '') events.push({ type: 'tool_arguments', index, text });
+    if (index === null || text === null) events.push({ type: 'failure', error: beyondLimit() });
+    else if (text !== '') events.push({ type: 'tool_arguments', index, text });
   }
 
   /** The call that a piece continues; null when it begins one. */
@@ -59,10 +57,12 @@ export class ToolCallReader {
     return name !== null || this.#ids.length === 0 ? null : this.#ids.length - 1;
   }
 
-  #begin(item: Fields, call: Fields | null, events: ChatEvent[]): number {
+  /** Null when the answer has as many calls as it may have. */
+  #begin(item: Fields, call: Fields | null, events: ChatEvent[]): number | null {
     const name = textAt(call, 'name');
     const index = this.#ids.length;
-    if (name === null || index >= mostCalls) throw new ProviderError('malformed_stream_chunk');
+    if (name === null) throw new ProviderError('malformed_stream_chunk');
+    if (index >= mostToolCalls) return null;
     const id = textAt(item, 'id') ?? madeId(this.#generationId, index);
     this.#ids.push(id);
     const wireIndex = wireIndexOf(item);

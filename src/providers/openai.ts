@@ -44,6 +44,7 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
     const events: ChatEvent[] = [];
     const choice = firstChoice(chunk);
     if (choice !== null) readChoice(choice, toolCalls, events);
+    // Also of an answer that has failed: it was used all the same.
     const usage = usageIn(chunk, choice);
     if (usage !== null) events.push({ type: 'usage', usage });
     return events;
@@ -61,8 +62,9 @@ function readChoice(choice: Fields, toolCalls: ToolCallReader, events: ChatEvent
     if (Array.isArray(delta.tool_calls)) for (const item of delta.tool_calls) toolCalls.read(item, events);
   }
   const reason = readFinishReason(choice.finish_reason, toolCalls.count > 0);
-  if (reason === 'failure') throw new ProviderError('provider_stream_error');
-  if (reason !== null) events.push({ type: 'finish', reason });
+  if (reason === 'failure')
+    events.push({ type: 'failure', error: new ProviderError('provider_stream_error') });
+  else if (reason !== null) events.push({ type: 'finish', reason });
 }
 
 /** Mistral's thinking models write a list of parts: the text is the answer, the thinking is not. */

@@ -5,7 +5,7 @@
 import type { ErrorCode } from '../errors.ts';
 import { SseParser } from '../lib/sse.ts';
 import { Call, type Link } from './call.ts';
-import { ProviderError, type UpstreamRequest } from './upstream.ts';
+import { EndedByGateway, ProviderError, type UpstreamRequest } from './upstream.ts';
 import { parseJson } from './wire.ts';
 
 const mostAnswerBytes = 33_554_432;
@@ -41,11 +41,18 @@ export type UpstreamStream<Event> = Readonly<{
   close: () => void;
 }>;
 
-/** Posts and opens a stream of events; `read` says what the data of each one means. */
+/** What the events of a stream mean. */
+export type EventReader<Event> = Readonly<{
+  read: (data: string) => readonly Event[];
+  /** Stands for an event that was longer than any has to be, and was passed over. */
+  tooLong: () => Event;
+}>;
+
+/** Posts and opens a stream of events. */
 export async function postForStream<Event>(
   request: UpstreamRequest,
   link: Link,
-  read: (data: string) => readonly Event[],
+  reader: EventReader<Event>,
 ): Promise<UpstreamStream<Event>> {
   const call = new Call(link);
   try {
@@ -53,7 +60,7 @@ export async function postForStream<Event>(
     if (!isEventStream(response) || isEncoded(response) || response.body === null) {
       throw new ProviderError('provider_stream_error', response.status);
     }
-    return readEvents(response.status, response.body, call, read);
+    return readEvents(response.status, response.body, call, reader);
   } catch (error) {
     call.end();
     throw error;
@@ -131,7 +138,8 @@ const unreachable = new Set([
 
 function transportFailure(error: unknown, call: Call, status: number | null): ProviderError {
   if (error instanceof ProviderError) return error;
-  if (call.isTimedOut) return new ProviderError('provider_timeout', status);
+  if (call.endedBy === 'silence') return new ProviderError('provider_timeout', status);
+  if (call.endedBy !== null) return new EndedByGateway('provider_timeout', status);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return new ProviderError(unreachable.has(code) ? 'provider_unavailable' : 'provider_unknown_error', status);
 }
@@ -196,7 +204,7 @@ function readEvents<Event>(
   status: number,
   body: ReadableStream<Uint8Array>,
   call: Call,
-  read: (data: string) => readonly Event[],
+  { read, tooLong }: EventReader<Event>,
 ): UpstreamStream<Event> {
   const reader = body.getReader();
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -227,14 +235,19 @@ function readEvents<Event>(
     try {
       return await reader.read();
     } catch {
-      throw new ProviderError(call.isTimedOut ? 'provider_timeout' : 'provider_stream_error', status);
+      if (call.endedBy === 'shutdown') throw new EndedByGateway('streaming_error', status);
+      if (call.endedBy === 'total') throw new EndedByGateway('provider_timeout', status);
+      throw new ProviderError(call.endedBy === null ? 'provider_stream_error' : 'provider_timeout', status);
     }
   }
 
   function take(bytes: Uint8Array): readonly Event[] {
     const events: Event[] = [];
     try {
-      for (const data of parse(bytes)) for (const event of read(data)) events.push(event);
+      for (const data of parse(bytes)) {
+        if (data === null) events.push(tooLong());
+        else for (const event of read(data)) events.push(event);
+      }
     } catch (error) {
       // What came before a failure in the same packet is still passed on; the failure follows.
       failure = withStatus(error, status);
@@ -243,7 +256,7 @@ function readEvents<Event>(
     return events;
   }
 
-  function parse(bytes: Uint8Array): string[] {
+  function parse(bytes: Uint8Array): (string | null)[] {
     try {
       return parser.push(decoder.decode(bytes, { stream: true }));
     } catch {

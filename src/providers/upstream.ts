@@ -7,7 +7,7 @@ export type Upstream = Readonly<{
   baseUrl: string;
   apiKey: string | null;
   model: string;
-  /** The most that money is held for, for formats that must be told a limit; null where there is none. */
+  /** How long the answer may get, which is what money is held for; null where nothing is. */
   maxOutputTokens: number | null;
   dialect: Dialect;
   generationId: string;
@@ -61,5 +61,18 @@ export class ProviderError extends Error {
     this.upstreamStatus = upstreamStatus;
     this.retryAfterSeconds = retryAfterSeconds;
     this.isProvoked = isProvoked;
+  }
+}
+
+/** An answer goes beyond a limit of the gateway's own, which says nothing about the provider. */
+export function beyondLimit(): ProviderError {
+  return new ProviderError('malformed_stream_chunk', null, null, true);
+}
+
+/** The gateway ended the call itself: at the end of all the time it may take, or because the process stops. */
+export class EndedByGateway extends ProviderError {
+  constructor(code: 'provider_timeout' | 'streaming_error', upstreamStatus: number | null) {
+    super(code, upstreamStatus, null, true);
+    this.name = 'EndedByGateway';
   }
 }

@@ -12,7 +12,7 @@ export type Candidate = Readonly<{
   gate: Gate;
 }>;
 
-/** Where a call to a candidate goes. `maxOutputTokens` is for formats that must be told a limit. */
+/** Where a call to a candidate goes. `maxOutputTokens` is how long an answer may get; null for what is no text. */
 export function upstreamOf(
   { connection, upstreamModel }: Candidate,
   generationId: string,

@@ -33,6 +33,7 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
   };
   const ledger = {
     hold: () => Promise.reject(new Error('not asked')),
+    count: () => Promise.reject(new Error('not asked')),
     settle: (settlement: Settlement) => {
       settled.push(settlement);
       return Promise.resolve('settled' as const);
@@ -71,14 +72,17 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
       const run: ChatRun = {
         requestId: requestIdFromUuid(newId()),
         chat: { model: 'm', stream: true, includeUsage: false, call },
-        price: {
-          billingType: 'token',
-          form: 'flat',
-          rates: { input: 1n, output: 1n },
-          region: null,
-          note: null,
+        bill: {
+          price: {
+            billingType: 'token',
+            form: 'flat',
+            rates: { input: 1n, output: 1n },
+            region: null,
+            note: null,
+          },
+          bounds: { inputTokens: 1_000, outputTokens: 1_000 },
+          textBytes: 30,
         },
-        maxOutputTokens: null,
         generation: new OpenGeneration(
           facts,
           provider.name,

@@ -35,7 +35,7 @@ function codeOf(work: () => unknown): string {
 /** What the reader says of a whole stream. */
 function readStream(text: string): ChatEvent[] {
   const read = anthropic.openReader(upstream);
-  return new SseParser().push(text).flatMap((data) => [...read(data)]);
+  return new SseParser().push(text).flatMap((data) => [...read(data ?? '')]);
 }
 
 const readEvents = (...events: unknown[]): ChatEvent[] => {
@@ -340,7 +340,9 @@ describe('a stream', () => {
   test('that breaks off with an error', () => {
     const read = anthropic.openReader(upstream);
     const data = new SseParser().push(fixture('error-stream.sse'));
-    expect(data.slice(0, -1).flatMap((one) => [...read(one)])).toEqual([{ type: 'text', text: 'On the' }]);
+    expect(data.slice(0, -1).flatMap((one) => [...read(one ?? '')])).toEqual([
+      { type: 'text', text: 'On the' },
+    ]);
     expect(codeOf(() => read(data.at(-1) ?? ''))).toBe('provider_stream_error');
   });
 

@@ -37,7 +37,7 @@ function bodyOf(call: Partial<ChatCall>, model = upstream.model) {
 
 function read(text: string): ChatEvent[] {
   const reader = google.openReader(upstream);
-  return new SseParser().push(text).flatMap((data) => reader(data));
+  return new SseParser().push(text).flatMap((data) => reader(data ?? ''));
 }
 
 function codeOf(run: () => unknown): ErrorCode | null {

@@ -31,7 +31,7 @@ const answerIn = (name: string) => openai.readAnswer(JSON.parse(fixture(name)), 
 
 function eventsIn(name: string): ChatEvent[] {
   const read = openai.openReader(upstream);
-  return new SseParser().push(fixture(name)).flatMap((data) => [...read(data)]);
+  return new SseParser().push(fixture(name)).flatMap((data) => [...read(data ?? '')]);
 }
 
 /** Reads chunks whose only choice is this, one after the other. */

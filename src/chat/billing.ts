@@ -1,0 +1,112 @@
+/** What a chat request is charged: what its provider reports, within what was held for it. Pure. */
+import type { Ending } from '../inference/generation.ts';
+import type { Loss } from '../ledger/operations.ts';
+import { lossOf } from '../ledger/settlement.ts';
+import { type Cost, costOfTokens } from '../pricing/cost.ts';
+import type { TokenPrice } from '../pricing/price.ts';
+import type { TokenUsage } from '../providers/chat.ts';
+
+/** What was held for: the provider was told the output bound, and the input cannot have more tokens than its bound. */
+export type ChatBill = Readonly<{
+  price: TokenPrice;
+  bounds: TokenUsage;
+  /** UTF-8 bytes of all text that was sent. */
+  textBytes: number;
+}>;
+
+/** Providers count slightly differently: a stop token more, another template around the messages. */
+const toleranceTokens = 16;
+const tolerancePercent = 1;
+
+/** What may be reported beyond a bound and is charged all the same. */
+export function toleranceOf(boundTokens: number): number {
+  return toleranceTokens + Math.ceil((boundTokens * tolerancePercent) / 100);
+}
+
+/** How much of what a provider reports is believed. */
+export function believed(reported: TokenUsage, bounds: TokenUsage): TokenUsage {
+  return {
+    inputTokens: believedCount(reported.inputTokens, bounds.inputTokens),
+    outputTokens: believedCount(reported.outputTokens, bounds.outputTokens),
+  };
+}
+
+function believedCount(reported: number, bound: number): number {
+  return reported <= bound + toleranceOf(bound) ? reported : bound;
+}
+
+/** Where the provider stopped, and the price of that moment counts. `hasText` says whether anything was delivered. */
+type Billed = Readonly<{ usage: TokenUsage; finishedAt: Date; hasText: boolean }>;
+
+export function billed(
+  { price, bounds }: ChatBill,
+  { usage: reported, finishedAt, hasText }: Billed,
+  status: 'completed' | 'cancelled',
+  whenShort: Ending['whenShort'],
+  kept: Ending['kept'],
+): Ending {
+  const usage = believed(reported, bounds);
+  const cost = costWithin(price, usage, bounds, finishedAt);
+  return {
+    status,
+    errorCode: null,
+    usage: billedUsage(usage),
+    cost,
+    isEstimated: false,
+    whenShort,
+    whenCharged: 'stands',
+    loss: discrepancy(price, reported, usage, cost, finishedAt, hasText),
+    kept,
+  };
+}
+
+/** A rule of thumb that most text exceeds: what is estimated is meant to be too little. */
+const bytesPerEstimatedToken = 4;
+
+/** For a call that the gateway ended itself, before its usage was known: what was delivered, under-estimated. */
+export function estimated(
+  { price, bounds, textBytes }: ChatBill,
+  deliveredBytes: number,
+  endedAt: Date,
+  outcome: Pick<Ending, 'status' | 'errorCode'>,
+): Ending {
+  const tokensIn = (bytes: number) => Math.floor(bytes / bytesPerEstimatedToken);
+  const usage = {
+    inputTokens: Math.min(tokensIn(textBytes), bounds.inputTokens),
+    outputTokens: Math.min(tokensIn(deliveredBytes), bounds.outputTokens),
+  };
+  return {
+    ...outcome,
+    usage: billedUsage(usage),
+    cost: costWithin(price, usage, bounds, endedAt),
+    isEstimated: true,
+    whenShort: 'write_off',
+    whenCharged: 'stands',
+    loss: lossOf('usage_missing'),
+    kept: null,
+  };
+}
+
+function billedUsage({ inputTokens, outputTokens }: TokenUsage): NonNullable<Ending['usage']> {
+  return { inputTokens, outputTokens, units: inputTokens + outputTokens, unit: 'tokens', tier: null };
+}
+
+/** A tolerated token must not lift the whole request into a dearer tier than was held for. */
+function costWithin(price: TokenPrice, usage: TokenUsage, bounds: TokenUsage, at: Date): Cost {
+  return costOfTokens(price, usage, at, Math.min(usage.inputTokens, bounds.inputTokens));
+}
+
+/** What the operator has to clear up with the provider. */
+function discrepancy(
+  price: TokenPrice,
+  reported: TokenUsage,
+  usage: TokenUsage,
+  cost: Cost,
+  at: Date,
+  hasText: boolean,
+): Loss | null {
+  const isCapped = reported.inputTokens !== usage.inputTokens || reported.outputTokens !== usage.outputTokens;
+  if (!isCapped && (reported.outputTokens > 0 || !hasText)) return null;
+  const unpaid = costOfTokens(price, reported, at).total - cost.total;
+  return { reason: 'implausible_usage', amount: unpaid > 0n ? unpaid : null, reported };
+}

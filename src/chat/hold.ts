@@ -1,0 +1,71 @@
+/**
+ * What is held for a chat request, and how long its answer may get for that. The provider is told the same limit, so that
+ * what is charged never exceeds what is held.
+ */
+
+import type { Money } from '../lib/money.ts';
+import type { Model } from '../models/model.ts';
+import { costAtRates, dearestTokenRates, tokensWithin } from '../pricing/cost.ts';
+import type { TokenPrice, TokenRates } from '../pricing/price.ts';
+import type { ChatCall } from '../providers/chat.ts';
+import { type InputBound, inputBound } from './bounds.ts';
+
+/** An answer that may get no longer than this is worth beginning; a request is refused when even that is too dear. */
+const leastOutputTokens = 1_024;
+/** For a model whose maximum is not published: every known one can write as much, and some refuse to be asked for more. */
+const unpublishedOutputTokens = 4_096;
+
+/** What a request can cost: its input, and its output between a least and a most. Both are `max_tokens` where it is given. */
+export type ChatTerms = Readonly<{
+  input: InputBound;
+  /** The dearest that the input can meet. */
+  rates: TokenRates;
+  leastOutputTokens: number;
+  mostOutputTokens: number;
+}>;
+
+export function chatTerms(call: ChatCall, model: Model, price: TokenPrice): ChatTerms {
+  const input = inputBound(call, model);
+  const rates = dearestTokenRates(price, input.tokens);
+  if (call.maxTokens !== null)
+    return { input, rates, leastOutputTokens: call.maxTokens, mostOutputTokens: call.maxTokens };
+  const { contextWindow, maxOutputTokens } = model;
+  const longest = maxOutputTokens ?? unpublishedOutputTokens;
+  const least = Math.min(leastOutputTokens, longest);
+  // Many servers refuse a limit that does not fit into the context window beside the input.
+  const room = contextWindow === null ? longest : contextWindow - input.likelyTokens;
+  return {
+    input,
+    rates,
+    leastOutputTokens: least,
+    mostOutputTokens: Math.max(least, Math.min(longest, room)),
+  };
+}
+
+/** The least and the most to be held. */
+export function holdRange(terms: ChatTerms): Readonly<{ least: Money; most: Money }> {
+  return {
+    least: costOf(terms, terms.leastOutputTokens),
+    most: costOf(terms, terms.mostOutputTokens),
+  };
+}
+
+/** How long the answer may get for what was held. */
+export function outputBound(terms: ChatTerms, held: Money): number {
+  return Math.max(terms.leastOutputTokens, affordableOutput(terms, held));
+}
+
+/** What a client that has no more than this can do. */
+export function adviceFor(terms: ChatTerms, available: Money): string | null {
+  const tokens = affordableOutput(terms, available);
+  return tokens < 1 ? null : `With max_tokens ${tokens.toLocaleString('en')} or less it fits.`;
+}
+
+/** At most `mostOutputTokens`; 0 when not even the input is covered. */
+function affordableOutput(terms: ChatTerms, amount: Money): number {
+  return tokensWithin(amount - costOf(terms, 0), terms.rates.output, terms.mostOutputTokens);
+}
+
+function costOf({ input, rates }: ChatTerms, outputTokens: number): Money {
+  return costAtRates(rates, { inputTokens: input.tokens, outputTokens }).total;
+}
