@@ -22,9 +22,14 @@ const upstream: Upstream = {
 
 const fixture = (name: string) => readFileSync(join(import.meta.dir, 'fixtures/anthropic', name), 'utf8');
 
+/** The code of a failure, thrown or told as an event after which the stream is read on. */
 function codeOf(work: () => unknown): string {
   try {
-    work();
+    const result = work();
+    const failed = Array.isArray(result)
+      ? (result as ChatEvent[]).find((event) => event.type === 'failure')
+      : undefined;
+    if (failed !== undefined) return failed.error.code;
   } catch (error) {
     if (error instanceof ProviderError) return error.code;
     throw error;
@@ -419,6 +424,12 @@ describe('a stream', () => {
     );
     for (const event of events.slice(0, -1)) read(event);
     expect(codeOf(() => read(events.at(-1) ?? ''))).toBe('malformed_stream_chunk');
+    read(JSON.stringify({ type: 'message_start', message: { usage: { input_tokens: 3 } } }));
+    const last = { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 4 } };
+    expect(read(JSON.stringify(last))).toContainEqual({
+      type: 'usage',
+      usage: { inputTokens: 3, outputTokens: 4 },
+    });
   });
 
   test('text that stands at the start of its block is not lost', () => {

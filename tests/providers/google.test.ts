@@ -17,7 +17,7 @@ const upstream: Upstream = {
   baseUrl: 'https://example.test/v1beta',
   apiKey: 'key-canary',
   model: 'gemini-3.5-flash',
-  maxOutputTokens: 65_536,
+  maxOutputTokens: null,
   dialect: usualDialect,
   generationId,
 };
@@ -40,10 +40,14 @@ function read(text: string): ChatEvent[] {
   return new SseParser().push(text).flatMap((data) => reader(data ?? ''));
 }
 
+/** The code of a failure, thrown or told as an event after which the stream is read on. */
 function codeOf(run: () => unknown): ErrorCode | null {
   try {
-    run();
-    return null;
+    const result = run();
+    const failed = Array.isArray(result)
+      ? (result as ChatEvent[]).find((event) => event.type === 'failure')
+      : undefined;
+    return failed === undefined ? null : failed.error.code;
   } catch (error) {
     expect(error).toBeInstanceOf(ProviderError);
     return (error as ProviderError).code;
@@ -100,7 +104,6 @@ describe('request', () => {
         user('And then?'),
       ],
       temperature: 0,
-      maxTokens: 100,
       topP: 0.5,
       stop: ['END', '\n\n'],
       presencePenalty: 0,
@@ -153,7 +156,6 @@ describe('request', () => {
       generationConfig: {
         temperature: 0,
         topP: 0.5,
-        maxOutputTokens: 100,
         stopSequences: ['END', '\n\n'],
         presencePenalty: 0,
         seed: 7,
@@ -658,7 +660,7 @@ describe('answer', () => {
     const streamed = (call: boolean) =>
       google
         .openReader(upstream)(JSON.stringify(body(call)))
-        .filter(({ type }) => type === 'finish');
+        .filter(({ type }) => type === 'finish' || type === 'failure');
     if (expected === null) {
       expect(codeOf(() => whole(false))).toBe('provider_unknown_error');
       expect(codeOf(() => streamed(false))).toBe('provider_stream_error');
@@ -796,6 +798,37 @@ describe('stream', () => {
       expect(codeOf(() => google.openReader(upstream)(data))).toBe('malformed_stream_chunk');
     },
   );
+
+  test('the usage of an answer that failed, or went beyond a limit, is read all the same', () => {
+    const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 };
+    const usage = { type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } } as const;
+    const reader = google.openReader(upstream);
+    const failed = { finishReason: 'MALFORMED_FUNCTION_CALL', content: { parts: [{ text: 'So' }] } };
+    expect(reader(JSON.stringify({ candidates: [failed], usageMetadata }))).toEqual([
+      { type: 'text', text: 'So' },
+      { type: 'failure', error: expect.any(ProviderError) },
+      usage,
+    ]);
+    const calls = Array.from({ length: 1_001 }, () => ({ functionCall: { name: 'f' } }));
+    const events = google.openReader(upstream)(
+      JSON.stringify({ candidates: [{ finishReason: 'STOP', content: { parts: calls } }], usageMetadata }),
+    );
+    expect(events.filter(({ type }) => type === 'tool_call')).toHaveLength(1_000);
+    expect(events.slice(-3)).toEqual([
+      { type: 'failure', error: expect.any(ProviderError) },
+      { type: 'finish', reason: 'tool_calls' },
+      usage,
+    ]);
+  });
+
+  test('is told how much is held for', () => {
+    const { body } = google.chatRequest(
+      { ...plain, maxTokens: 100 },
+      { ...upstream, maxOutputTokens: 80 },
+      true,
+    );
+    expect(JSON.parse(body).generationConfig.maxOutputTokens).toBe(80);
+  });
 
   test('two streams know nothing of each other', () => {
     const text = fixture('stream-parallel-calls.sse');

@@ -43,22 +43,33 @@ function eventsOf(...choices: object[]): ChatEvent[] {
 const toolDelta = (...items: unknown[]) => ({ index: 0, delta: { tool_calls: items } });
 
 /** The code with which something fails; null when it does not. */
+/** The code of a failure, thrown or told as an event after which the stream is read on. */
 function codeOf(work: () => unknown): string | null {
   try {
-    work();
-    return null;
+    const result = work();
+    return Array.isArray(result) ? failureIn(result) : null;
   } catch (error) {
     if (error instanceof ProviderError) return error.code;
     throw error;
   }
 }
 
+function failureIn(events: readonly ChatEvent[]): string | null {
+  const failed = events.find((event) => event.type === 'failure');
+  return failed === undefined ? null : failed.error.code;
+}
+
 describe('the request', () => {
-  const bodyOf = (call: Partial<ChatCall>, dialect: Partial<Dialect> = {}, stream = false) =>
+  const bodyOf = (
+    call: Partial<ChatCall>,
+    dialect: Partial<Dialect> = {},
+    stream = false,
+    maxOutputTokens: number | null = null,
+  ) =>
     JSON.parse(
       openai.chatRequest(
         { ...plainCall, ...call },
-        { ...upstream, dialect: { ...usualDialect, ...dialect } },
+        { ...upstream, dialect: { ...usualDialect, ...dialect }, maxOutputTokens },
         stream,
       ).body,
     );
@@ -85,7 +96,6 @@ describe('the request', () => {
     expect(
       bodyOf({
         temperature: 0,
-        maxTokens: 5,
         topP: 0.5,
         stop: ['.'],
         presencePenalty: -1,
@@ -99,7 +109,6 @@ describe('the request', () => {
       model: 'some-model',
       messages: [{ role: 'user', content: 'When does the ferry leave?' }],
       temperature: 0,
-      max_tokens: 5,
       top_p: 0.5,
       stop: ['.'],
       presence_penalty: -1,
@@ -111,10 +120,10 @@ describe('the request', () => {
     });
   });
 
-  test('is written in the dialect of the provider', () => {
+  test('is written in the dialect of the provider, and tells it how much is held for', () => {
     const limits = { maxTokens: 9, seed: 3 };
-    expect(bodyOf(limits)).toMatchObject({ max_tokens: 9, seed: 3 });
-    const other = bodyOf(limits, { maxTokens: 'max_completion_tokens', seed: 'random_seed' });
+    expect(bodyOf(limits, {}, false, 7)).toMatchObject({ max_tokens: 7, seed: 3 });
+    const other = bodyOf(limits, { maxTokens: 'max_completion_tokens', seed: 'random_seed' }, false, 9);
     expect(other).toMatchObject({ max_completion_tokens: 9, random_seed: 3 });
     expect(other).not.toHaveProperty('max_tokens');
     expect(other).not.toHaveProperty('seed');
@@ -512,6 +521,16 @@ describe('calls to tools in a stream', () => {
     ['arguments that are a number', { index: 0, id: 'a', function: { name: 'b', arguments: 5 } }],
   ])('that make no sense: %s', (_title, item) => {
     expect(codeOf(() => eventsOf(toolDelta(item)))).toBe('malformed_stream_chunk');
+  });
+
+  test('that go beyond a limit do not keep the usage from being read', () => {
+    const deep = `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`;
+    const read = openai.openReader(upstream);
+    const chunk = `{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"b","arguments":${deep}}}]}}]}`;
+    expect(read(chunk).map(({ type }) => type)).toEqual(['tool_call', 'failure']);
+    const last =
+      '{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}';
+    expect(read(last)).toContainEqual({ type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } });
   });
 
   test('that never end, or are nested beyond writing, are refused', () => {
