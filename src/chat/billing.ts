@@ -1,5 +1,6 @@
 /** What a chat request is charged: what its provider reports, within what was held for it. Pure. */
-import type { Ending } from '../inference/generation.ts';
+import type { ErrorCode } from '../errors.ts';
+import { type Ending, failure } from '../inference/generation.ts';
 import type { Loss } from '../ledger/operations.ts';
 import { lossOf } from '../ledger/settlement.ts';
 import { type Cost, costOfTokens } from '../pricing/cost.ts';
@@ -60,11 +61,56 @@ export function billed(
   };
 }
 
+/** How reading a stream from the provider ended. */
+export type StreamOutcome = Readonly<{
+  /** Why the answer is not whole; null when it is. */
+  code: ErrorCode | null;
+  /** The gateway stopped reading, by its own decision and before the provider could report usage. */
+  isEndedHere: boolean;
+  /** When the provider was done, apart from the time in which it had to wait for the client. */
+  finishedAt: Date;
+}>;
+
+/** What is known of a stream when it is over. */
+type Streamed = Readonly<{
+  usage: TokenUsage | null;
+  isFinished: boolean;
+  /** Why nothing more was passed on, though the provider was read on. */
+  failure: Readonly<{ code: ErrorCode }> | null;
+  deliveredBytes: number;
+}>;
+
+/** What was delivered is charged: by the usage that came, or by an estimate where the gateway did not wait for it. */
+export function streamEnding(
+  bill: ChatBill,
+  { usage, isFinished, failure: limit, deliveredBytes }: Streamed,
+  { code, isEndedHere, finishedAt }: StreamOutcome,
+  isGone: boolean,
+  kept: Ending['kept'],
+): Ending {
+  const failed = isGone
+    ? ({ status: 'cancelled', errorCode: null } as const)
+    : ({ status: 'failed', errorCode: code ?? 'usage_missing' } as const);
+  // Usage that came after the answer had failed, or had gone beyond a limit, is that of the whole answer too.
+  if (usage !== null && isFinished && (code === null || limit !== null)) {
+    const ending = billed(
+      bill,
+      { usage, finishedAt, hasText: deliveredBytes > 0 },
+      'completed',
+      'write_off',
+      kept,
+    );
+    return code === null && !isGone ? ending : { ...ending, ...failed };
+  }
+  if (isEndedHere) return estimated(bill, deliveredBytes, finishedAt, failed);
+  return { ...failure('usage_missing', 'usage_missing'), ...failed };
+}
+
 /** A rule of thumb that most text exceeds: what is estimated is meant to be too little. */
 const bytesPerEstimatedToken = 4;
 
 /** For a call that the gateway ended itself, before its usage was known: what was delivered, under-estimated. */
-export function estimated(
+function estimated(
   { price, bounds, textBytes }: ChatBill,
   deliveredBytes: number,
   endedAt: Date,

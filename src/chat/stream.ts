@@ -5,7 +5,7 @@
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { type ClientStream, streamResponse } from '../http/client-stream.ts';
 import type { Abandoned, AbandonedStreams } from '../inference/abandoned-streams.ts';
-import { type Ending, failure } from '../inference/generation.ts';
+import type { Ending } from '../inference/generation.ts';
 import { attemptInTurn, type NoteAttempts, settleAfterDelivery } from '../inference/run.ts';
 import type { Log } from '../lib/log.ts';
 import type { ChatEvent } from '../providers/chat.ts';
@@ -13,7 +13,7 @@ import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
 import { withStatus } from '../providers/transport.ts';
 import { EndedByGateway, ProviderError } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
-import { believed, billed, estimated } from './billing.ts';
+import { believed, type StreamOutcome, streamEnding } from './billing.ts';
 import type { ChatRun } from './chat-run.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';
@@ -74,15 +74,7 @@ async function open(run: ChatRun, candidate: Candidate): Promise<OpenedStream> {
 }
 
 /** How reading from the provider ended. */
-type Outcome = Readonly<{
-  /** Why the answer is not whole; null when it is. */
-  code: ErrorCode | null;
-  isProvoked: boolean;
-  /** The gateway stopped reading, by its own decision and before the provider could report usage. */
-  isEndedHere: boolean;
-  /** When the provider was done, apart from the time in which it had to wait for the client. */
-  finishedAt: Date;
-}>;
+type Outcome = StreamOutcome & Readonly<{ isProvoked: boolean }>;
 
 /** Never throws: by now the client can only be told in the stream. */
 async function deliver(
@@ -110,7 +102,7 @@ async function deliver(
   const usage = progress.usage && believed(progress.usage, run.bill.bounds);
   const last = run.chat.includeUsage && usage !== null ? chunks.usage(usage) : '';
   const kept = await keptStream(run, client.transcript, outcome.code === null ? last : '');
-  const ending = endingOf(run, progress, outcome, client.isGone, kept);
+  const ending = streamEnding(run.bill, progress, outcome, client.isGone, kept);
   const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.code;
   // What the ledger keeps with the charge, now or once it can be reached, is answered again. The rest runs anew.
   const isKept = ending.kept !== null && problem !== 'billing_consistency_error';
@@ -205,25 +197,4 @@ function endAttempt(
     generation.attemptFailed(new ProviderError(code, status, null, isProvoked));
   else if (isEndedHere || code === 'streaming_error') generation.attemptCancelled(status, code);
   else generation.attemptSucceeded(status);
-}
-
-/** What was delivered is charged: by the usage that came, or by an estimate where the gateway did not wait for it. */
-function endingOf(
-  { bill }: ChatRun,
-  { usage, isFinished, failure: limit, deliveredBytes }: StreamProgress,
-  { code, isEndedHere, finishedAt }: Outcome,
-  isGone: boolean,
-  kept: Ending['kept'],
-): Ending {
-  const failed = isGone
-    ? ({ status: 'cancelled', errorCode: null } as const)
-    : ({ status: 'failed', errorCode: code ?? 'usage_missing' } as const);
-  // Usage that came after the answer had failed, or had gone beyond a limit, is that of the whole answer too.
-  if (usage !== null && isFinished && (code === null || limit !== null)) {
-    const whole = { usage, finishedAt, hasText: deliveredBytes > 0 };
-    const ending = billed(bill, whole, 'completed', 'write_off', kept);
-    return code === null && !isGone ? ending : { ...ending, ...failed };
-  }
-  if (isEndedHere) return estimated(bill, deliveredBytes, finishedAt, failed);
-  return { ...failure('usage_missing', 'usage_missing'), ...failed };
 }

@@ -1,5 +1,6 @@
 /** What a client sees when the ledger is in trouble, and that the ledger is sound afterwards. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { hashKey } from '../../src/keys/key-format.ts';
 import {
   type ChatFixture,
   type ErrorBody,
@@ -101,18 +102,60 @@ test('500 configuration_error for a model that is mapped to no provider: it is n
   expect(response.headers.get('x-should-retry')).toBe('false');
 });
 
-test('in-band billing_consistency_error when another node has given the Generation up; nothing is charged', async () => {
+test('a Generation that another node gave up too early is charged, once, and becomes what it really was', async () => {
   // A node reaps only after a lease's time without trouble.
   await Bun.sleep(8_000);
   const response = await chat('[[usage 10 20]] [[long 60]] [[chunk-delay 150]]', { stream: true });
   await fixture.database.sql`update nodes set stopped_at = now()`;
-  const seen = await inBandCode(response);
-  expect(seen).toEqual({ code: 'billing_consistency_error', isDone: true });
-  expect(await look(response)).toMatchObject({
-    status: 'failed',
-    cost: null,
-    error: { code: 'gateway_interrupted' },
-    attempts: [{ status: 'failed', error: 'gateway_interrupted' }],
-  });
+  const id = idOf(response);
+  const lookNow = async () => (await finishedGeneration(fixture.gateway.origin, key, id)).error?.code;
+  expect(await lookNow()).toBe('gateway_interrupted');
+  expect(await inBandCode(response)).toEqual({ code: undefined, isDone: true });
   await fixture.database.sql`update nodes set stopped_at = null`;
+  expect(await look(response)).toMatchObject({
+    status: 'completed',
+    cost: { total: '0.000050000000' },
+    error: null,
+    attempts: [{ status: 'succeeded', error: null }],
+  });
 }, 60_000);
+
+describe('a settlement that the database refuses for good', () => {
+  const refuse = () =>
+    fixture.database
+      .sql`alter table usage_records add constraint refused check (input_tokens <> 4711) not valid`;
+  const mend = () => fixture.database.sql`alter table usage_records drop constraint refused`;
+
+  async function heldAndSetAside(response: Response): Promise<{ held: string; code: string | null }> {
+    const [row] = await fixture.database.sql<[{ held: string; code: string | null }]>`
+      select held, (select refusal_code from dead_letters where replace(generation_id::text, '-', '') = ${idOf(response).slice(4)}) as code
+      from accounts join api_keys on api_keys.account_id = accounts.id where api_keys.hash = ${hashKey(key)}`;
+    return { ...row };
+  }
+
+  const prompt = `[[usage 4711 20]] ${'x'.repeat(5_000)}`;
+
+  test('ends a stream with billing_consistency_error, releases the hold, and is charged when it is tried again', async () => {
+    await refuse();
+    const response = await chat(prompt, { stream: true });
+    expect(await inBandCode(response)).toEqual({ code: 'billing_consistency_error', isDone: true });
+    expect(await heldAndSetAside(response)).toEqual({ held: '0.000000000000', code: '23514' });
+    expect(await look(response)).toMatchObject({
+      status: 'failed',
+      error: { code: 'billing_consistency_error' },
+    });
+    const list = await fetch(`${fixture.gateway.origin}/v1/generations`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(list.status).toBe(200);
+    await mend();
+  }, 30_000);
+
+  test('withholds a whole answer, which is never charged', async () => {
+    await refuse();
+    const response = await chat(prompt);
+    expect(await codeOf(response)).toEqual([500, 'billing_consistency_error']);
+    expect(await heldAndSetAside(response)).toEqual({ held: '0.000000000000', code: '23514' });
+    await mend();
+  }, 30_000);
+});

@@ -15,7 +15,8 @@ afterAll(() => fixture.close());
 /** A connection that has sent a request for a stream and reads only when told to. */
 function rawStream(key: string, content: string): Promise<Socket> {
   const { hostname, port } = new URL(fixture.gateway.origin);
-  const body = JSON.stringify({ model: 'full', stream: true, messages: [{ role: 'user', content }] });
+  const messages = [{ role: 'user', content }];
+  const body = JSON.stringify({ model: 'twofold', stream: true, max_tokens: pieces, messages });
   const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname, () => socket.write(head + body, () => resolve(socket)));
