@@ -167,12 +167,12 @@ test('what a node that has stopped left open is given back, once, and the late n
   await database.sql`insert into nodes (id, name, stopped_at) values (${dead}, 'dead', now())`;
   const orphan = hold(owner, 60n, dead);
   await ledger.hold(orphan);
-  const lease = await takeLease(
-    () => new SQL(database.url, { max: 1 }),
+  const lease = await takeLease({
+    connection: { url: database.url, max: 1 },
     ledger,
-    { id: newId(), name: 'living' },
+    node: { id: newId(), name: 'living' },
     log,
-  );
+  });
   const deadline = Date.now() + 30_000;
   while ((await money(owner)).held !== '0' && Date.now() < deadline) await Bun.sleep(100);
   expect(await money(owner)).toEqual({ balance: '100', held: '0' });

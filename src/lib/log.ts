@@ -24,6 +24,8 @@ export type LogFields = Readonly<{
   upstreamStatus?: number;
   /** For how long something is left alone. */
   pauseMs?: number;
+  /** How far a clock is ahead. */
+  offsetMs?: number;
   address?: string;
   signal?: string;
   file?: string;
@@ -48,6 +50,7 @@ const allowedFields = new Set<string>([
   'provider',
   'upstreamStatus',
   'pauseMs',
+  'offsetMs',
   'address',
   'signal',
   'file',
