@@ -16,6 +16,7 @@ import { createLog } from '../src/lib/log.ts';
 import { storePriceList } from '../src/pricing/price-list-store.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { temporaryFolder } from './support/gateway.ts';
+import { quickTimings } from './support/quick-lease.ts';
 
 const log = createLog('error', () => undefined);
 const nodeId = newId();
@@ -172,6 +173,7 @@ test('what a node that has stopped left open is given back, once, and the late n
     ledger,
     node: { id: newId(), name: 'living' },
     log,
+    timings: quickTimings,
   });
   const deadline = Date.now() + 30_000;
   while ((await money(owner)).held !== '0' && Date.now() < deadline) await Bun.sleep(100);
