@@ -1,6 +1,7 @@
 /**
  * Says to the other nodes that this one lives, and takes over what dead ones left open: their holds are released, their
- * Generations closed as failed. Only PostgreSQL's clock counts, so the nodes' own clocks may differ.
+ * Generations closed as failed. Who is dead is decided by PostgreSQL's clock alone. The heartbeat runs in a thread of its
+ * own; giving up on others stays in the main thread, with a connection of its own.
  */
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
