@@ -27,9 +27,16 @@ const lease = await takeLease({
   log,
   timings: { ...quickTimings, silenceMs: Number(silenceMs) },
 });
-process.once('SIGTERM', async () => {
+async function end(): Promise<void> {
   await lease.stop();
   await ledger.close();
+}
+
+process.once('SIGTERM', () => {
+  end().catch((error: unknown) => {
+    log.error('not ended', { error });
+    process.exitCode = 1;
+  });
 });
 process.stdout.write('busy\n');
 const givesUpAtMs = performance.now() + 60_000;
