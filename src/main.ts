@@ -14,6 +14,7 @@ import { Admitter } from './inference/admit.ts';
 import type { OpenGeneration } from './inference/generation.ts';
 import { noteAttempts } from './inference/note-attempts.ts';
 import { openKeyCache } from './keys/key-cache.ts';
+import { type LeaseTimings, usualTimings } from './ledger/lease-timings.ts';
 import { type Ledger, openLedger } from './ledger/ledger.ts';
 import { takeLease } from './ledger/node-lease.ts';
 import { openSpool, type Spool } from './ledger/spool.ts';
@@ -36,12 +37,12 @@ import { keepSignInTidy } from './sessions/upkeep.ts';
 import { keepUsageAddedUp } from './usage/usage-days.ts';
 
 /** Runs until SIGTERM or SIGINT, then finishes what is under way. */
-export async function serve(config: Config): Promise<void> {
+export async function serve(config: Config, leaseTimings: LeaseTimings = usualTimings): Promise<void> {
   const log = createLog(config.logLevel);
   const signals = listenForSignals();
   const closers = new Closers();
   try {
-    const gateway = await start(config, log, signals, closers);
+    const gateway = await start(config, leaseTimings, log, signals, closers);
     const signal = await signals.stopRequested;
     log.info('draining', { signal });
     await gateway.drain();
@@ -53,7 +54,13 @@ export async function serve(config: Config): Promise<void> {
   log.info('stopped');
 }
 
-async function start(config: Config, log: Log, signals: Signals, closers: Closers) {
+async function start(
+  config: Config,
+  leaseTimings: LeaseTimings,
+  log: Log,
+  signals: Signals,
+  closers: Closers,
+) {
   const database = await openDatabase(config, log);
   closers.add('database', database.close);
   const applied = await migrate(database.sql);
@@ -70,7 +77,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
 
   const keys = await openKeyCache(database.sql);
   closers.add('keys', keys.close);
-  const { ledger, node } = await startLedger(config, database, catalog, log, closers);
+  const { ledger, node, clock } = await startLedger(config, leaseTimings, database, catalog, log, closers);
 
   const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), node.id, errorResponse, log);
   closers.add('idempotency', idempotency.close);
@@ -91,7 +98,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
     catalogFile: catalog.file,
     catalogStatus: catalog.status,
     nodeId: node.id,
-    admitter: new Admitter(ledger, node.id, log),
+    admitter: new Admitter(ledger, node.id, log, clock),
     noteAttempts: (generation: OpenGeneration) => noteAttempts(database.sql, generation),
     abandoned,
     idempotency,
@@ -111,6 +118,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
     publicUrl: config.publicUrl,
     isDraining: () => isDraining,
     isDatabaseReachable: readinessOf(database.sql),
+    clockProblem: () => clock.problem(),
   };
   const origin = (): string => config.publicUrl ?? server.localOrigin;
   const server = listen(config, createRoutes(services, origin));
@@ -132,6 +140,7 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
 /** The ledger of this node, with its lease on what it opens. */
 async function startLedger(
   config: Config,
+  leaseTimings: LeaseTimings,
   database: Database,
   catalog: FollowedCatalog,
   log: Log,
@@ -142,9 +151,16 @@ async function startLedger(
   const ledger = openLedger(database.openDedicated, spool, log);
   closers.add('ledger', ledger.close);
   await settleLeftBehind(ledger, spool, log);
-  const lease = await takeLease(database.openDedicated, ledger, node, log, () => reportOf(catalog));
+  const lease = await takeLease({
+    connection: database.dedicated,
+    ledger,
+    node,
+    log,
+    report: () => reportOf(catalog),
+    timings: leaseTimings,
+  });
   closers.add('lease', lease.stop);
-  return { ledger, node };
+  return { ledger, node, clock: lease.clock };
 }
 
 /** Usage that an earlier process could not store any more is settled before anything new begins. */

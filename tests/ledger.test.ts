@@ -22,6 +22,7 @@ import { addUpUsage } from '../src/usage/usage-days.ts';
 import { findRecentUsage } from '../src/usage/usage-store.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { temporaryFolder } from './support/gateway.ts';
+import { quickTimings } from './support/quick-lease.ts';
 
 const log = createLog('error', () => undefined);
 const nodeId = newId();
@@ -186,12 +187,13 @@ test('what a node that has stopped left open is given back, and charged once if 
   await database.sql`insert into nodes (id, name, stopped_at) values (${dead}, 'dead', now())`;
   const orphan = hold(owner, 60n, dead);
   await ledger.hold(orphan);
-  const lease = await takeLease(
-    () => new SQL(database.url, { max: 1 }),
+  const lease = await takeLease({
+    connection: { url: database.url, max: 1 },
     ledger,
-    { id: newId(), name: 'living' },
+    node: { id: newId(), name: 'living' },
     log,
-  );
+    timings: quickTimings,
+  });
   const deadline = Date.now() + 30_000;
   while ((await money(owner)).held !== '0' && Date.now() < deadline) await Bun.sleep(100);
   expect(await money(owner)).toEqual({ balance: '100', held: '0' });

@@ -10,6 +10,8 @@ export type Database = Readonly<{
   isEmbedded: boolean;
   /** A client of its own, with one connection: for work that must not wait for other work. */
   openDedicated: () => SQL;
+  /** The same as plain data, for another thread. It may hold the password. */
+  dedicated: SQL.Options;
   close: () => Promise<void>;
 }>;
 
@@ -32,20 +34,28 @@ export async function openDatabase(config: Config, log?: Log): Promise<Database>
 }
 
 function openNamed(url: string): Database {
-  const open = (max: number) =>
-    new SQL(url, { ...poolOptions, max, connectionTimeout: connectTimeoutSeconds });
-  const sql = open(poolSize);
-  return { sql, isEmbedded: false, openDedicated: () => open(1), close: () => sql.close({ timeout: 5 }) };
+  const options = { url, ...poolOptions, connectionTimeout: connectTimeoutSeconds };
+  const sql = new SQL({ ...options, max: poolSize });
+  const dedicated = { ...options, max: 1 };
+  return {
+    sql,
+    isEmbedded: false,
+    openDedicated: () => new SQL(dedicated),
+    dedicated,
+    close: () => sql.close({ timeout: 5 }),
+  };
 }
 
 async function openEmbedded(dataFolder: string, log?: Log): Promise<Database> {
   const server = await acquireEmbeddedServer(dataFolder, log);
-  const open = (max: number) => new SQL({ ...server.connection, ...poolOptions, max });
-  const sql = open(poolSize);
+  const options = { ...server.connection, ...poolOptions };
+  const sql = new SQL({ ...options, max: poolSize });
+  const dedicated = { ...options, max: 1 };
   return {
     sql,
     isEmbedded: true,
-    openDedicated: () => open(1),
+    openDedicated: () => new SQL(dedicated),
+    dedicated,
     close: async () => {
       await sql.close({ timeout: 5 });
       await server.release();

@@ -43,6 +43,8 @@ export type Services = Readonly<{
   publicUrl: string | null;
   isDraining: () => boolean;
   isDatabaseReachable: () => Promise<boolean>;
+  /** How this node's clock is off from the database's, in words; null when it is right. */
+  clockProblem: () => string | null;
 }>;
 
 export type RequestContext = Readonly<{

@@ -34,14 +34,16 @@ export class Admitter {
   readonly #ledger: Ledger;
   readonly #nodeId: string;
   readonly #log: Log;
+  readonly #clock: { isOff: () => boolean };
   /**
    * Keys that were told to wait, and until when: a flood of one key costs the database nothing. What is known of a key
    * is read anew every few seconds and whenever it changes, and what was told to it goes with it.
    */
   readonly #waiting = new WeakMap<ApiKey, { untilMs: number; rate: RateLimit }>();
 
-  constructor(ledger: Ledger, nodeId: string, log: Log) {
+  constructor(ledger: Ledger, nodeId: string, log: Log, clock: { isOff: () => boolean }) {
     this.#log = log;
+    this.#clock = clock;
     this.#ledger = ledger;
     this.#nodeId = nodeId;
   }
@@ -57,6 +59,10 @@ export class Admitter {
 
   async #admit(admission: Admission): Promise<Admitted> {
     this.refuseWhoMustWait(admission.key);
+    if (this.#clock.isOff())
+      throw new ApiError('server_not_configured', {
+        message: "The server's clock is off, so it takes no requests until that is put right.",
+      });
     const createdAtMs = Date.now();
     const facts = {
       id: admission.id,

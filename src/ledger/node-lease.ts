@@ -1,63 +1,69 @@
 /**
  * Says to the other nodes that this one lives, and takes over what dead ones left open: their holds are released, their
- * Generations closed as failed. Only PostgreSQL's clock counts, so the nodes' own clocks may differ.
+ * Generations closed as failed. Who is dead is decided by PostgreSQL's clock alone. The heartbeat runs in a thread of its
+ * own; giving up on others stays in the main thread, with a connection of its own.
  */
-import type { SQL } from 'bun';
+import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
+import { repeat } from '../lib/repeat.ts';
 import { within } from '../lib/within.ts';
+import { DatabaseClock } from './database-clock.ts';
+import { type Node, startHeartbeat } from './heartbeat.ts';
+import { type LeaseTimings, usualTimings } from './lease-timings.ts';
 import type { Ledger } from './ledger.ts';
 import { findOrphans } from './orphans.ts';
+import { Steadiness } from './steadiness.ts';
 
-export type NodeLease = Readonly<{ stop: () => Promise<void> }>;
+export type NodeLease = Readonly<{ clock: DatabaseClock; stop: () => Promise<void> }>;
 
-const beatMs = 2_000;
-const patienceMs = 4_000;
 /** How long a node may be silent before it counts as dead. */
-export const leaseSeconds = 10;
+export const leaseSeconds = usualTimings.leaseMs / 1000;
 
-/**
- * `openConnection` opens a client for the lease alone: a heartbeat must not wait for anyone else's queries. `report`
- * gives what the others are to know of this node.
- */
-export async function takeLease(
-  openConnection: () => SQL,
-  ledger: Ledger,
-  node: { id: string; name: string },
-  log: Log,
-  report: () => unknown = () => null,
-): Promise<NodeLease> {
-  let sql = openConnection();
-  let told: string | null = null;
-  let steadySinceMs = performance.now();
-  await renew();
-  const beating = repeat(beatMs, async () => {
-    try {
-      await within(patienceMs, renew());
-    } catch (error) {
-      steadySinceMs = performance.now();
-      told = null;
-      log.warn('heartbeat failed', { nodeId: node.id, error });
-      // A connection that does not answer may never do so again.
-      sql.close({ timeout: 0 }).catch(() => undefined);
-      sql = openConnection();
-    }
-  });
+type Terms = Readonly<{
+  /** How to reach the database: another thread has to, and cannot be given a client. */
+  connection: SQL.Options;
+  ledger: Ledger;
+  node: Node;
+  log: Log;
+  /** What the others are to know of this node. */
+  report?: () => unknown;
+  timings?: LeaseTimings;
+}>;
+
+export async function takeLease({
+  connection,
+  ledger,
+  node,
+  log,
+  report = () => null,
+  timings = usualTimings,
+}: Terms): Promise<NodeLease> {
+  const { leaseMs, beatMs, patienceMs } = timings;
+  const steadiness = new Steadiness(leaseMs, performance.now());
+  const clock = new DatabaseClock(node.id, log);
+  let sql = new SQL(connection);
+  await sql`insert into nodes (id, name) values (${node.id}, ${node.name})`;
+  const heartbeat = await startHeartbeat(
+    { connection, node, timings },
+    {
+      signOfLife: () => ({ nowMs: Date.now(), report: describe() }),
+      onBeat: ({ askedAtMs, databaseMs, gapMs }) => {
+        steadiness.beat(performance.now(), gapMs);
+        clock.read({ askedAtMs, databaseMs, answeredAtMs: Date.now() });
+      },
+      onTrouble: () => steadiness.disturb(performance.now()),
+    },
+    log,
+  );
   const reaping = repeat(beatMs, async () => {
     try {
       await reap();
     } catch (error) {
       log.warn('orphans not closed yet', { nodeId: node.id, error });
+      sql.close({ timeout: 0 }).catch(() => undefined);
+      sql = new SQL(connection);
     }
   });
-
-  async function renew(): Promise<void> {
-    const news = describe();
-    await sql`
-      insert into nodes (id, name, report) values (${node.id}, ${node.name}, ${news}::text::jsonb)
-      on conflict (id) do update
-      set heartbeat_at = now(), report = case when ${news !== told}::boolean then excluded.report else nodes.report end`;
-    told = news;
-  }
 
   /** A lease must not be lost over what is only there to be looked at. */
   function describe(): string {
@@ -70,36 +76,22 @@ export async function takeLease(
   }
 
   async function reap(): Promise<void> {
-    // After the database was away every lease looks expired. Whoever lives has renewed it by the time a whole lease has
-    // passed without trouble; only then is silence a sign of death.
-    if (performance.now() - steadySinceMs < leaseSeconds * 1000) return;
-    const orphans = await findOrphans(sql, leaseSeconds);
-    if (orphans.length === 0) return;
+    if (!steadiness.isSteady(performance.now())) return;
+    const orphans = await within(patienceMs, findOrphans(sql, leaseMs / 1000));
+    // What was found before this process stood still may be alive again.
+    if (orphans.length === 0 || !steadiness.isSteady(performance.now())) return;
     log.warn('closing what a dead node left open', { count: orphans.length });
     await Promise.all(orphans.map((orphan) => ledger.settleOnce(orphan)));
   }
 
   return {
+    clock,
     stop: async () => {
-      beating.stop();
       reaping.stop();
+      await heartbeat.stop();
       await sql`update nodes set stopped_at = now() where id = ${node.id}`;
       await sql`delete from nodes where heartbeat_at < now() - interval '7 days'`;
       await sql.close({ timeout: 1 });
     },
   };
-}
-
-/** Runs again and again, a pause apart, never twice at once. */
-function repeat(pauseMs: number, run: () => Promise<void>): { stop: () => void } {
-  let isRunning = false;
-  const timer = setInterval(() => {
-    if (isRunning) return;
-    isRunning = true;
-    const ended = () => {
-      isRunning = false;
-    };
-    run().then(ended, ended);
-  }, pauseMs);
-  return { stop: () => clearInterval(timer) };
 }

@@ -26,6 +26,8 @@ export type LogFields = Readonly<{
   outputTokens?: number;
   /** For how long something is left alone. */
   pauseMs?: number;
+  /** How far a clock is ahead. */
+  offsetMs?: number;
   address?: string;
   signal?: string;
   file?: string;
@@ -52,6 +54,7 @@ const allowedFields = new Set<string>([
   'inputTokens',
   'outputTokens',
   'pauseMs',
+  'offsetMs',
   'address',
   'signal',
   'file',

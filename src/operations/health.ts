@@ -7,8 +7,10 @@ export function reportHealth(): Response {
 
 /** Whether this node should get traffic. */
 export async function reportReadiness(_request: Request, { services }: RequestContext): Promise<Response> {
-  const checks = { draining: services.isDraining(), database: await services.isDatabaseReachable() };
-  const isReady = checks.database && !checks.draining;
+  const database = await services.isDatabaseReachable();
+  const clockProblem = services.clockProblem();
+  const checks = { draining: services.isDraining(), database, clock: clockProblem ?? 'right' };
+  const isReady = database && !checks.draining && clockProblem === null;
   return Response.json(
     { status: isReady ? 'ready' : 'not ready', ...checks },
     { status: isReady ? 200 : 503 },

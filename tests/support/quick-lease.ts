@@ -1,0 +1,19 @@
+import { join } from 'node:path';
+import { type LeaseTimings, usualTimings } from '../../src/ledger/lease-timings.ts';
+
+/** Short enough to wait for, and long enough for a machine that is busy with other tests. */
+export const quickTimings: LeaseTimings = {
+  ...usualTimings,
+  leaseMs: 2_500,
+  beatMs: 100,
+};
+
+/** The command that starts a gateway with them, with these scripts loaded before it. */
+export function quickGateway(...preloads: readonly string[]): string[] {
+  const script = (name: string) => join(import.meta.dir, name);
+  return [
+    process.execPath,
+    ...preloads.flatMap((name) => ['--preload', script(name)]),
+    script('quick-gateway.ts'),
+  ];
+}
