@@ -1,0 +1,250 @@
+/** The rules of holds and charges, over random requests, prices, usages and endings. Pure functions, no server. */
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import {
+  believed,
+  billed,
+  type ChatBill,
+  type StreamOutcome,
+  streamEnding,
+  toleranceOf,
+} from '../src/chat/billing.ts';
+import { adviceFor, chatTerms, holdRange, outputBound } from '../src/chat/hold.ts';
+import type { ErrorCode } from '../src/errors.ts';
+import { type AccountState, decideHold, decideSettlement, type MeterState } from '../src/ledger/decide.ts';
+import { costAtRates } from '../src/pricing/cost.ts';
+import type { TokenPrice } from '../src/pricing/price.ts';
+import { emptyCall, testModel } from './support/provider.ts';
+
+const remarks = { region: null, note: null };
+/** Money per 1M tokens, with more decimals than a token can be charged exactly for. */
+const rate = fc.bigInt({ min: 0n, max: 200_000_000_000_000n });
+const rates = fc.record({ input: rate, output: rate });
+const price: fc.Arbitrary<TokenPrice> = fc.oneof(
+  rates.map((flat) => ({ billingType: 'token', form: 'flat', rates: flat, ...remarks }) as const),
+  fc.tuple(rates, rates, fc.integer({ min: 1, max: 50_000 })).map(
+    ([first, second, maxInputTokens]) =>
+      ({
+        billingType: 'token',
+        form: 'tiers',
+        headline: null,
+        inputTokenTiers: [
+          { ...first, maxInputTokens },
+          { ...second, maxInputTokens: maxInputTokens * 2 },
+        ],
+        ...remarks,
+      }) as const,
+  ),
+  fc.tuple(rates, rates).map(
+    ([peak, offPeak]) =>
+      ({
+        billingType: 'token',
+        form: 'bands',
+        headline: null,
+        timeBands: {
+          timezone: 'UTC',
+          offPeakStart: '22:00',
+          offPeakEnd: '06:00',
+          peak: { ...peak, name: 'day' },
+          offPeak,
+        },
+        ...remarks,
+      }) as const,
+  ),
+);
+
+const request = fc.record({
+  text: fc.string({ maxLength: 2_000 }),
+  maxTokens: fc.option(fc.integer({ min: 1, max: 200_000 })),
+  contextWindow: fc.option(fc.integer({ min: 1, max: 1_000_000 })),
+  maxOutputTokens: fc.option(fc.integer({ min: 1, max: 200_000 })),
+  price,
+});
+
+const account: AccountState = { balance: 0n, held: 0n, entryCount: 0n, isSuspended: false };
+const meter: MeterState = {
+  held: 0n,
+  monthSpent: 0n,
+  monthlyLimit: null,
+  requestsPerMinute: 600,
+  maxConcurrent: 200,
+  openCount: 0,
+  theoreticalArrivalMs: 0,
+  isRevoked: false,
+  isExpired: false,
+};
+const funds = fc.record({
+  balance: fc.bigInt({ min: 0n, max: 10n ** 15n }),
+  monthlyLimit: fc.option(fc.bigInt({ min: 0n, max: 10n ** 15n })),
+});
+
+type Request = typeof request extends fc.Arbitrary<infer Value> ? Value : never;
+type Funds = typeof funds extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** A request as it is admitted; null when it is refused. */
+function admit(
+  { text, maxTokens, contextWindow, maxOutputTokens, price: asked }: Request,
+  { balance, monthlyLimit }: Funds,
+) {
+  const call = { ...emptyCall, messages: [{ role: 'user' as const, content: text }], maxTokens };
+  const terms = chatTerms(call, testModel({ contextWindow, maxOutputTokens }), asked);
+  const range = holdRange(terms);
+  const decision = decideHold({ ...account, balance }, { ...meter, monthlyLimit }, range, 1_000_000);
+  if (decision.result.outcome === 'refused') return { terms, range, decision, admitted: null };
+  const { amount } = decision.result;
+  const bill: ChatBill = {
+    price: asked,
+    bounds: { inputTokens: terms.input.tokens, outputTokens: outputBound(terms, amount) },
+    textBytes: terms.input.textBytes,
+  };
+  return { terms, range, decision, admitted: { amount, bill } };
+}
+
+const count = fc.oneof(
+  fc.integer({ min: 0, max: 5_000 }),
+  fc.integer({ min: 0, max: 300_000 }),
+  fc.integer({ min: 0, max: 2 ** 50 }),
+);
+const usage = fc.record({ inputTokens: count, outputTokens: count });
+const at = fc.date({ min: new Date('2026-01-01'), max: new Date('2027-01-01'), noInvalidDate: true });
+const code = fc.constantFrom<ErrorCode | null>(
+  null,
+  'provider_timeout',
+  'provider_stream_error',
+  'malformed_stream_chunk',
+  'repeated_streaming_chunk_limit',
+  'usage_missing',
+  'streaming_error',
+);
+const streamed = fc
+  .record({
+    usage: fc.option(usage),
+    isFinished: fc.boolean(),
+    failureCode: code,
+    deliveredBytes: fc.integer({ min: 0, max: 1_000_000 }),
+    outcome: fc.record({ code, isEndedHere: fc.boolean(), finishedAt: at }),
+    isGone: fc.boolean(),
+  })
+  // What a stream cannot be: whole without its usage, or whole though it failed.
+  .map(({ outcome, failureCode, ...rest }) => {
+    const isWhole = rest.usage !== null && rest.isFinished && failureCode === null;
+    const whole: StreamOutcome = isWhole
+      ? { ...outcome, code: null, isEndedHere: false }
+      : { ...outcome, code: failureCode ?? outcome.code ?? 'provider_stream_error' };
+    return { ...rest, failure: failureCode === null ? null : { code: failureCode }, outcome: whole };
+  });
+
+/** What may be charged beyond a hold: some tokens of each kind, at the dearest rates. */
+function toleranceIn({ terms, admitted }: ReturnType<typeof admit>): bigint {
+  if (admitted === null) return 0n;
+  const { inputTokens, outputTokens } = admitted.bill.bounds;
+  return costAtRates(terms.rates, {
+    inputTokens: toleranceOf(inputTokens),
+    outputTokens: toleranceOf(outputTokens),
+  }).total;
+}
+
+describe('a hold', () => {
+  test('is within its range and within what is free, and pays for the bound that the provider is told', () => {
+    fc.assert(
+      fc.property(request, funds, (asked, owned) => {
+        const { terms, range, decision, admitted } = admit(asked, owned);
+        const spendable =
+          owned.monthlyLimit !== null && owned.monthlyLimit < owned.balance
+            ? owned.monthlyLimit
+            : owned.balance;
+        if (admitted === null) {
+          expect(range.least).toBeGreaterThan(spendable);
+          return;
+        }
+        const { amount, bill } = admitted;
+        expect(amount >= range.least && amount <= range.most && amount <= spendable).toBe(true);
+        expect(costAtRates(terms.rates, bill.bounds).total).toBeLessThanOrEqual(amount);
+        expect(decision.account.held).toBe(amount);
+        if (asked.maxTokens !== null) expect(bill.bounds.outputTokens).toBe(asked.maxTokens);
+        else expect(bill.bounds.outputTokens).toBeLessThanOrEqual(asked.maxOutputTokens ?? 4_096);
+      }),
+    );
+  });
+
+  test('leaves three quarters of what is free, unless less would be too short an answer', () => {
+    fc.assert(
+      fc.property(request, funds, (asked, owned) => {
+        const { range, admitted } = admit({ ...asked, maxTokens: null }, { ...owned, monthlyLimit: null });
+        if (admitted !== null && admitted.amount > range.least)
+          expect(admitted.amount * 4n).toBeLessThanOrEqual(owned.balance);
+      }),
+    );
+  });
+
+  test('is refused with advice that would have worked', () => {
+    fc.assert(
+      fc.property(request, funds, (asked, owned) => {
+        const { terms, decision } = admit(asked, owned);
+        if (decision.result.outcome === 'held' || decision.result.shortage === null) return;
+        const advice = adviceFor(terms, decision.result.shortage.available);
+        const fits = Number(
+          /max_tokens ([\d,]+) or less/.exec(advice ?? '')?.[1]?.replaceAll(',', '') ?? '0',
+        );
+        if (fits > 0) expect(admit({ ...asked, maxTokens: fits }, owned).admitted).not.toBeNull();
+        else expect(admit({ ...asked, maxTokens: 1 }, owned).admitted).toBeNull();
+      }),
+    );
+  });
+});
+
+describe('a charge', () => {
+  test('never exceeds its hold by more than the tolerance, whatever is reported', () => {
+    fc.assert(
+      fc.property(request, funds, usage, at, (asked, owned, reported, finishedAt) => {
+        const whole = admit(asked, owned);
+        if (whole.admitted === null) return;
+        const { amount, bill } = whole.admitted;
+        const ending = billed(
+          bill,
+          { usage: reported, finishedAt, hasText: true },
+          'completed',
+          'withhold',
+          null,
+        );
+        expect(ending.cost?.total).toBeLessThanOrEqual(amount + toleranceIn(whole));
+        // What is not believed is charged at the bound itself, which is paid for.
+        const { inputTokens, outputTokens } = bill.bounds;
+        const isWithin = reported.inputTokens <= inputTokens && reported.outputTokens <= outputTokens;
+        if (isWithin) expect(ending.cost?.total).toBeLessThanOrEqual(amount);
+        expect(ending.usage).toMatchObject(believed(reported, bill.bounds));
+        const isTold = ending.loss?.reason === 'implausible_usage';
+        const isCapped =
+          reported.inputTokens > inputTokens + toleranceOf(inputTokens) ||
+          reported.outputTokens > outputTokens + toleranceOf(outputTokens);
+        expect(isTold).toBe(isCapped || reported.outputTokens === 0);
+      }),
+    );
+  });
+
+  test('for a stream: delivered means charged, no usage means nothing, however it ends', () => {
+    fc.assert(
+      fc.property(request, funds, streamed, (asked, owned, stream) => {
+        const whole = admit(asked, owned);
+        if (whole.admitted === null) return;
+        const { amount, bill } = whole.admitted;
+        const ending = streamEnding(bill, stream, stream.outcome, stream.isGone, null);
+        const { code: problem, isEndedHere } = stream.outcome;
+        const hasUsage =
+          stream.usage !== null && stream.isFinished && (problem === null || stream.failure !== null);
+        expect(ending.cost !== null).toBe(hasUsage || isEndedHere);
+        expect(ending.isEstimated).toBe(isEndedHere && !hasUsage);
+        if (ending.isEstimated) expect(ending.cost?.total).toBeLessThanOrEqual(amount);
+        expect(ending.cost?.total ?? 0n).toBeLessThanOrEqual(amount + toleranceIn(whole));
+        expect(ending.status).toBe(stream.isGone ? 'cancelled' : problem === null ? 'completed' : 'failed');
+        if (ending.cost === null) expect(ending.loss?.reason).toBe('usage_missing');
+
+        const settled = decideSettlement(whole.decision.account, whole.decision.meter, amount, ending);
+        expect(settled.account.held).toBe(0n);
+        expect(settled.account.balance).toBeGreaterThanOrEqual(0n);
+        expect(settled.account.balance).toBe(owned.balance - (settled.charge?.total ?? 0n));
+        expect(settled.shortfall).toBeLessThanOrEqual(toleranceIn(whole));
+      }),
+    );
+  });
+});
