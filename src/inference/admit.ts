@@ -39,7 +39,7 @@ export class Admitter {
    * Keys that were told to wait, and until when: a flood of one key costs the database nothing. What is known of a key
    * is read anew every few seconds and whenever it changes, and what was told to it goes with it.
    */
-  readonly #waiting = new WeakMap<ApiKey, { untilMs: number; rate: RateLimit }>();
+  readonly #waiting = new WeakMap<ApiKey, Readonly<{ untilMs: number; reached: ReachedLimit }>>();
 
   constructor(ledger: Ledger, nodeId: string, log: Log, clock: { isOff: () => boolean }) {
     this.#log = log;
@@ -111,21 +111,25 @@ export class Admitter {
     const waiting = this.#waiting.get(key);
     if (!waiting) return;
     const leftMs = waiting.untilMs - performance.now();
-    if (leftMs > 0) throw rateLimited(leftMs, waiting.rate);
+    if (leftMs > 0) throw rateLimited(leftMs, waiting.reached);
   }
 
   #refusal(
     admission: Admission,
-    { code, rate, retryAfterMs, shortage }: Extract<HoldResult, { outcome: 'refused' }>,
+    { code, rate, retryAfterMs, shortage, concurrencyLimit }: Extract<HoldResult, { outcome: 'refused' }>,
   ): ApiError {
     if (shortage !== null)
       return new ApiError(code, { rate, message: shortageMessage(admission, code, shortage) });
     if (code !== 'rate_limit_exceeded' || retryAfterMs === null || rate === null)
       return new ApiError(code, { rate });
-    this.#waiting.set(admission.key, { untilMs: performance.now() + retryAfterMs, rate });
-    return rateLimited(retryAfterMs, rate);
+    const reached = { rate, concurrencyLimit };
+    this.#waiting.set(admission.key, { untilMs: performance.now() + retryAfterMs, reached });
+    return rateLimited(retryAfterMs, reached);
   }
 }
+
+/** Which limit of its key a request has reached: that of a minute, or that of requests at once. */
+type ReachedLimit = Readonly<{ rate: RateLimit; concurrencyLimit: number | null }>;
 
 /** What is needed, what there is, and what would fit. */
 function shortageMessage(
@@ -149,9 +153,12 @@ function isAboutSpend(cause: unknown): boolean {
   return cause instanceof Error && cause.message.includes('api_key_meters');
 }
 
-function rateLimited(retryAfterMs: number, rate: RateLimit): ApiError {
+function rateLimited(retryAfterMs: number, { rate, concurrencyLimit }: ReachedLimit): ApiError {
   return new ApiError('rate_limit_exceeded', {
     rate,
+    ...(concurrencyLimit === null
+      ? {}
+      : { message: `This API key may have ${concurrencyLimit} requests under way at once, and has.` }),
     retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMs / 1000)),
   });
 }

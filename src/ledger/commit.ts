@@ -81,6 +81,7 @@ const unknownKey = {
   rate: null,
   retryAfterMs: null,
   shortage: null,
+  concurrencyLimit: null,
 } as const;
 
 function applyHold(hold: Hold, rows: Rows, effects: Effects): HoldResult {

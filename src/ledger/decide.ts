@@ -48,7 +48,12 @@ export function decideHold(
   if (arrival.outcome === 'refused') return refuse(arrival);
   const { unchanged } = arrival;
   if (meter.openCount >= meter.maxConcurrent)
-    return refuse(refusal('rate_limit_exceeded', unchanged, { retryAfterMs: placeRetryMs }));
+    return refuse(
+      refusal('rate_limit_exceeded', unchanged, {
+        retryAfterMs: placeRetryMs,
+        concurrencyLimit: meter.maxConcurrent,
+      }),
+    );
 
   const free = account.balance - account.held;
   const leftOfMonth = meter.monthlyLimit === null ? null : meter.monthlyLimit - meter.monthSpent - meter.held;
@@ -112,9 +117,17 @@ function decideArrival(account: AccountState, meter: MeterState, nowMs: number):
 function refusal(
   code: HoldRefusal,
   rate: RateLimit | null,
-  details: Partial<Pick<Refusal, 'retryAfterMs' | 'shortage'>> = {},
+  details: Partial<Pick<Refusal, 'retryAfterMs' | 'shortage' | 'concurrencyLimit'>> = {},
 ): Refusal {
-  return { outcome: 'refused', code, rate, retryAfterMs: null, shortage: null, ...details };
+  return {
+    outcome: 'refused',
+    code,
+    rate,
+    retryAfterMs: null,
+    shortage: null,
+    concurrencyLimit: null,
+    ...details,
+  };
 }
 
 function smaller(one: Money, other: Money): Money {

@@ -128,6 +128,8 @@ export type HoldResult =
       rate: RateLimit | null;
       retryAfterMs: number | null;
       shortage: Shortage | null;
+      /** How many requests the key may have under way, when it is that and not its rate that was reached. */
+      concurrencyLimit: number | null;
     }>;
 
 export type CountResult =

@@ -11,6 +11,7 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { tollgateJson } from '../support/gateway.ts';
 
 const able = 'capabilities: [text_input, text_output, streaming, function_calling]';
 const dear = 'pricing: { billing_type: token, input: "15", output: "75" }';
@@ -287,4 +288,24 @@ describe('what was delivered before it went wrong is paid for', () => {
     });
     expect(await balanceOf(account)).toBe(money('1'));
   });
+});
+
+test('a key that has as many requests under way as it may is told so, and others of its account are served', async () => {
+  const { account, key, keyId } = await fixture.customer('1');
+  await fixture.database.sql`update api_keys set max_concurrent = 2 where id = ${keyId}`;
+  const other = await tollgateJson<{ key: string }>(
+    ['key', 'create', '--account', account],
+    fixture.environment,
+  );
+  const slow = () => ask(key, '[[long 20]] [[chunk-delay 50]]', { stream: true, max_tokens: 100 });
+  const open = [await slow(), await slow()];
+  const refused = await ask(key, 'hi', { max_tokens: 10 });
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+  expect(((await refused.json()) as ErrorBody).error).toMatchObject({
+    code: 'rate_limit_exceeded',
+    message: 'This API key may have 2 requests under way at once, and has.',
+  });
+  expect((await ask(other.key, 'hi', { max_tokens: 10 })).status).toBe(200);
+  await Promise.all(open.map((response) => response.text()));
+  expect((await ask(key, 'hi', { max_tokens: 10 })).status).toBe(200);
 });
