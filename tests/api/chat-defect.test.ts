@@ -1,4 +1,7 @@
-/** A defect of our own in the middle of a stream, made on purpose: an adapter that throws what no adapter should. */
+/**
+ * What cannot be brought about from outside a gateway: a defect of our own in the middle of a stream, and a node that has
+ * no place left to read on for a client that has gone.
+ */
 import { afterAll, expect, test } from 'bun:test';
 import { startSandbox } from '../../sandbox/server.ts';
 import type { ChatRun } from '../../src/chat/chat-run.ts';
@@ -18,9 +21,19 @@ import { emptyCall, testProvider } from '../support/provider.ts';
 const sandbox = startSandbox();
 afterAll(() => sandbox.stop());
 
-test('in-band streaming_error, settled without a charge, the cause in the log only', async () => {
+type Served = Readonly<{ url: URL; settled: Settlement[]; log: () => string; stop: () => Promise<void> }>;
+
+/** Answers one chat request as a stream, from a sandbox and to a real socket, with a ledger that only takes notes. */
+function serveStream(
+  content: string,
+  abandoned: AbandonedStreams,
+  openReader: typeof openai.openReader = openai.openReader,
+): Served {
   const settled: Settlement[] = [];
   let logged = '';
+  const log = createLog('error', (line) => {
+    logged += line;
+  });
   const facts = {
     id: newId(),
     accountId: newId(),
@@ -42,15 +55,6 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
     isBusy: () => false,
     close: () => Promise.resolve(),
   };
-  let count = 0;
-  const openReader: typeof openai.openReader = (upstream) => {
-    const read = openai.openReader(upstream);
-    return (data: string) => {
-      count += 1;
-      if (count > 4) throw new TypeError('defect-canary');
-      return read(data);
-    };
-  };
   const provider = testProvider();
   const baseUrl = `${sandbox.url}/v1`;
   const link = { line: new Line(baseUrl, true), timeouts: provider.timeouts };
@@ -62,13 +66,7 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
   const server = Bun.serve({
     port: 0,
     fetch: async (request) => {
-      const call = {
-        ...emptyCall,
-        messages: [{ role: 'user' as const, content: '[[chunk-delay 10]] a b c d e f' }],
-      };
-      const log = createLog('error', (line) => {
-        logged += line;
-      });
+      const call = { ...emptyCall, messages: [{ role: 'user' as const, content }] };
       const run: ChatRun = {
         requestId: requestIdFromUuid(newId()),
         chat: { model: 'm', stream: true, includeUsage: false, call },
@@ -76,12 +74,12 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
           price: {
             billingType: 'token',
             form: 'flat',
-            rates: { input: 1n, output: 1n },
+            rates: { input: 1_000_000n, output: 1_000_000n },
             region: null,
             note: null,
           },
           bounds: { inputTokens: 1_000, outputTokens: 1_000 },
-          textBytes: 30,
+          textBytes: 40,
         },
         generation: new OpenGeneration(
           facts,
@@ -95,7 +93,7 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
         client: request.signal,
       };
       const response = await answerAsStream(run, {
-        abandoned: new AbandonedStreams(),
+        abandoned,
         log,
         noteAttempts: () => Promise.resolve(),
       });
@@ -103,15 +101,56 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
       return response;
     },
   });
-  const events = eventsOf(
-    await (await fetch(new URL('/v1/chat/completions', server.url), { method: 'POST' })).text(),
-  );
-  await server.stop(true);
+  return {
+    url: new URL('/v1/chat/completions', server.url),
+    settled,
+    log: () => logged,
+    stop: () => server.stop(true),
+  };
+}
+
+test('in-band streaming_error, settled without a charge, the cause in the log only', async () => {
+  let count = 0;
+  const served = serveStream('[[chunk-delay 10]] a b c d e f', new AbandonedStreams(), (upstream) => {
+    const read = openai.openReader(upstream);
+    return (data: string) => {
+      count += 1;
+      if (count > 4) throw new TypeError('defect-canary');
+      return read(data);
+    };
+  });
+  const events = eventsOf(await (await fetch(served.url, { method: 'POST' })).text());
+  await served.stop();
   expect(JSON.parse(events.at(-2) ?? '')).toMatchObject({
     error: { code: 'streaming_error', type: 'internal_error' },
   });
   expect(events.at(-1)).toBe('[DONE]');
   expect(events.join()).not.toContain('defect-canary');
-  expect(logged).toContain('defect-canary');
-  expect(settled).toMatchObject([{ status: 'failed', errorCode: 'streaming_error', cost: null }]);
+  expect(served.log()).toContain('defect-canary');
+  expect(served.settled).toMatchObject([{ status: 'failed', errorCode: 'streaming_error', cost: null }]);
+});
+
+test('a stream that was left and cannot be read on is charged by what was delivered, under-estimated', async () => {
+  const noPlaces = new AbandonedStreams(0);
+  const served = serveStream('[[long 500]] [[chunk-delay 20]]', noPlaces);
+  const client = new AbortController();
+  const response = await fetch(served.url, { method: 'POST', signal: client.signal });
+  const reader = response.body?.getReader();
+  let text = '';
+  while (text.length < 3_000) text += new TextDecoder().decode((await reader?.read())?.value);
+  client.abort();
+  while (served.settled.length === 0) await Bun.sleep(5);
+  await served.stop();
+  const [settlement] = served.settled;
+  expect(settlement).toMatchObject({
+    status: 'cancelled',
+    errorCode: null,
+    isEstimated: true,
+    whenShort: 'write_off',
+    usage: { inputTokens: 10 },
+    attempts: [{ status: 'cancelled' }],
+  });
+  const { usage, cost } = settlement ?? {};
+  expect(usage?.outputTokens).toBeWithin(1, 500);
+  expect(cost?.total).toBe(BigInt(usage?.units ?? 0));
 });
