@@ -38,6 +38,8 @@ export function inputBound(call: ChatCall, model: Model): InputBound {
   if (call.tools !== null) {
     tally.allow(toolsAllowance);
     for (const tool of call.tools) addTool(tally, tool);
+    if (typeof call.toolChoice === 'object' && call.toolChoice !== null)
+      tally.addQuoted(call.toolChoice.functionName);
   }
   if (call.responseFormat !== null) addFormat(tally, call.responseFormat);
   return tally.bound();
