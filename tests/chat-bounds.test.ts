@@ -232,6 +232,10 @@ function textsIn(message: ChatMessage, write: Write): string[] {
   return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
 }
 
+function nested(value: unknown): JsonObject {
+  return { a: Array.from({ length: 60 }).reduce<unknown>((inner) => [inner], value) };
+}
+
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -263,6 +267,17 @@ describe('any call', () => {
       }),
       { numRuns: 200 },
     );
+  });
+
+  test.each<[string, JsonObject]>([
+    ['with many values', Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`p${index}`, [1]]))],
+    ['nested deeply', nested(Array.from({ length: 1_000 }, () => 1))],
+  ])('with a schema %s makes no more tokens than the bound', (_, parameters) => {
+    const call = { ...emptyCall, tools: [{ name: 'look', description: null, parameters }] };
+    for (const render of servers) {
+      const made = render(call).reduce((sum, text) => sum + tokensOf(text), 0);
+      expect(inputBound(call, model()).tokens).toBeGreaterThanOrEqual(made);
+    }
   });
 
   test('has a bound within the context window, and is likely to need no more than that', () => {
