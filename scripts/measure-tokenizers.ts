@@ -102,7 +102,7 @@ row(['printable ASCII, greedy search', ...worst.map(({ figure }) => figure.toFix
 // Without the line break before the spaces and the letter after them.
 const runs = all.map(({ count }) => {
   let least = Number.POSITIVE_INFINITY;
-  for (let spaces = 4; spaces <= 256; spaces += 4)
+  for (let spaces = 8; spaces <= 256; spaces += 4)
     least = Math.min(least, spaces / Math.max(1, count(`\n${' '.repeat(spaces)}x`) - 2));
   return least;
 });

@@ -21,10 +21,10 @@ const levelsPerToken = 2;
 /** An ID may be sent on as base64 of its UTF-16: eight characters for three units. */
 const tokensPerUnitOfId = 3;
 /**
- * As many as the largest context windows have tokens. Only where the window is unknown can a call have more, and they
+ * About as many as the largest context windows have tokens. Where the window is unknown a call can have more, and they
  * are counted at their worst, which takes no time.
  */
-const mostUnitsWeighed = 2_000_000;
+const mostUnitsWeighed = 1_000_000;
 
 export class InputTally {
   readonly #limit: number;
