@@ -126,12 +126,37 @@ describe('what else a call is made of', () => {
     expect(weight('1e20')).toBeGreaterThanOrEqual('100000000000000000000.0'.length);
   });
 
+  const long = 'x'.repeat(50_000);
+  const withCall = (fields: Fields) => talk(user, { ...asking, tool_calls: [{ ...calledTool, ...fields }] });
+  const withTool = (fields: Fields) => toolFunction({ name: 'look', ...fields });
+  test.each<[string, Fields]>([
+    ['a system message', talk({ role: 'system', content: long })],
+    ['a user message', talk({ role: 'user', content: long })],
+    ['a part', parts({ type: 'text', text: long })],
+    ['an assistant message', talk({ role: 'assistant', content: long })],
+    ['the ID of a call', withCall({ id: long })],
+    ['the name of a call', withCall({ function: { name: long, arguments: '{}' } })],
+    ['the arguments of a call', withCall({ function: { name: 'look', arguments: long } })],
+    ['a result', talk(asking, { role: 'tool', tool_call_id: 'call_1', content: long })],
+    ['the name of a result', talk(asking, { role: 'tool', tool_call_id: 'call_1', content: '', name: long })],
+    ['the description of a tool', withTool({ description: long })],
+    ['a value in a schema', withTool({ parameters: { a: [long] } })],
+    ['a name in a schema', withTool({ parameters: { [long]: 1 } })],
+    ['the description of a format', jsonSchema({ name: 'x', description: long })],
+    ['the schema of a format', jsonSchema({ name: 'x', schema: { a: long } })],
+  ])('%s counts', (_, body) => {
+    const { tokens, likelyTokens, textBytes } = boundOf(body);
+    expect(tokens).toBeGreaterThanOrEqual(50_000);
+    expect(likelyTokens).toBeGreaterThanOrEqual(30_000);
+    expect(textBytes).toBeGreaterThanOrEqual(50_000);
+  });
+
   test('bytes of text are those of all fields', () => {
     const declared = { name: 'look', description: 'é', parameters: { a: ['b', 1, null] } };
     const { textBytes } = boundOf({ ...toolFunction(declared), messages: [user, asking] });
     const compact = '{"a":["b",1,null]}';
     expect(textBytes).toBeGreaterThanOrEqual(bytes(`Hellocall_1look{}looké${compact}`));
-    expect(textBytes).toBeLessThan(bytes(`Hellocall_1looklook{}looké${compact}`) + 10);
+    expect(textBytes).toBeLessThan(bytes(`Hellocall_1look{}looké${compact}`) + 10);
   });
 
   test('a format and tools are explained to the model, which costs too', () => {
@@ -259,7 +284,8 @@ describe('any call', () => {
   test('makes no more tokens than the bound, however its text is put into a prompt', () => {
     fc.assert(
       fc.property(anyCall, (call) => {
-        const { tokens } = inputBound(call, model());
+        // What every request is allowed must not hide what is left out.
+        const tokens = inputBound(call, model()).tokens - inputBound(emptyCall, model()).tokens;
         for (const render of servers) {
           const made = render(call).reduce((sum, text) => sum + tokensOf(text), 0);
           expect(tokens).toBeGreaterThanOrEqual(made);

@@ -65,9 +65,9 @@ function addMessage(tally: InputTally, message: ChatMessage, model: Model): void
       for (const call of message.toolCalls) {
         tally.allow(toolCallAllowance);
         tally.addId(call.id);
-        // Once with the call, and once with its result where a format wants it there.
         tally.addQuoted(call.name);
-        tally.addQuoted(call.name);
+        // Some formats want it with the result too.
+        tally.repeatQuoted(call.name);
         tally.addArguments(call.arguments);
       }
       return;

@@ -57,6 +57,11 @@ export class InputTally {
     this.#weigh(text, quotedWeights);
   }
 
+  /** For text that is sent on a second time. */
+  repeatQuoted(text: string): void {
+    this.#weigh(text, quotedWeights);
+  }
+
   addArguments(text: string): void {
     this.#measure(text);
     this.#weigh(text, argumentWeights);
