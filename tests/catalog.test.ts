@@ -450,6 +450,21 @@ describe('a fault is named with its line, its place and what was expected', () =
       '9: models.m.max_images: expected a whole number from 1 to 4, got the number 5',
       '10: models.n.max_images: only an image model makes images, and the workload here is chat',
     ],
+    [
+      'tokens for images that cannot be',
+      withModel(
+        'workload: chat',
+        'capabilities: [text_input, image_input]',
+        'image_tokens: { low: 86, high: 85 }',
+      ) +
+        '  n: { workload: chat, capabilities: [image_input], image_tokens: { low: 85 } }\n' +
+        '  o: { workload: chat, capabilities: [image_input], image_tokens: { high: 0 } }\n' +
+        '  p: { workload: chat, image_tokens: { high: 85 } }\n',
+      '9: models.m.image_tokens.low: expected at most as many as for high, 85, got the number 86',
+      '10: models.n.image_tokens.high: missing, expected a whole number from 1 to 1000000',
+      '11: models.o.image_tokens.high: expected a whole number from 1 to 1000000, got the number 0',
+      '12: models.p.image_tokens: only a model with the capability image_input is sent images',
+    ],
   ];
 
   test.each(faults)('%s', (_title, text, ...problems) => {
@@ -496,7 +511,7 @@ describe('a good catalogue', () => {
       adapter: 'openai',
       baseUrl: 'http://127.0.0.1:9001/v1',
       apiKeyEnv: null,
-      timeouts: { connectMs: 5_000, firstByteMs: 60_000, idleMs: 30_000, totalMs: 600_000 },
+      timeouts: { connectMs: 5_000, firstByteMs: 60_000, idleMs: 30_000, totalMs: 3_600_000 },
       circuit: { failures: 5, openMs: 30_000 },
       dialect: { maxTokens: 'max_tokens', seed: 'seed', streamUsage: 'asked', images: 'any' },
       unsupportedParameters: new Set(),
@@ -527,6 +542,7 @@ describe('a good catalogue', () => {
       price: null,
       routes: [{ providerId: 'backup', upstreamModel: 'plain', weight: null }],
       maxImages: 0,
+      imageTokens: { low: 16_000, high: 16_000 },
       unsupportedParameters: new Set(),
       capabilities: {
         textInput: true,
@@ -573,6 +589,18 @@ models:
     expect(image.maxImages).toBe(1);
     expect(image.sizes).toEqual(new Map([['512x512', null]]));
     expect(image.capabilities.textInput).toBe(false);
+  });
+
+  test('the tokens of an image are those of high detail where there is no low one', () => {
+    const of = (tokens: string) =>
+      modelOf(
+        good(
+          `${head}  m: { workload: chat, capabilities: [text_input, image_input], image_tokens: ${tokens} }\n`,
+        ),
+        'm',
+      ).imageTokens;
+    expect(of('{ low: 85, high: 1445 }')).toEqual({ low: 85, high: 1445 });
+    expect(of('{ high: 1445 }')).toEqual({ low: 1445, high: 1445 });
   });
 
   test('a dialect says what differs, and the rest is as usual', () => {

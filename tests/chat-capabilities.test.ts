@@ -1,9 +1,14 @@
 /** Between the body and the provider: what a model and its providers can do, and how much a request can write. */
 import { describe, expect, test } from 'bun:test';
-import { defaultOutputTokens, tokenBounds } from '../src/chat/bounds.ts';
 import { ableToServe, checkCapabilities } from '../src/chat/capabilities.ts';
+import { chatTerms } from '../src/chat/hold.ts';
 import { parseChat } from '../src/chat/parse.ts';
-import { type Capabilities, type OptionalParameter, optionalParameters } from '../src/models/model.ts';
+import {
+  type Capabilities,
+  type Model,
+  type OptionalParameter,
+  optionalParameters,
+} from '../src/models/model.ts';
 import { anthropic } from '../src/providers/anthropic.ts';
 import type { ChatAdapter } from '../src/providers/chat.ts';
 import { openai } from '../src/providers/openai.ts';
@@ -110,14 +115,38 @@ describe('ableToServe', () => {
   });
 });
 
-describe('tokenBounds', () => {
-  test('the output is max_tokens, or the smaller of the default and what the model writes', () => {
-    const outputOf = (fields: Fields, maxOutputTokens: number | null) =>
-      tokenBounds(parseChat(plus(fields)), model({ maxOutputTokens })).outputTokens;
-    expect(outputOf({ max_tokens: 9_000 }, null)).toBe(9_000);
-    expect(outputOf({ max_tokens: 7 }, 100)).toBe(7);
-    expect(outputOf({}, null)).toBe(defaultOutputTokens);
-    expect(outputOf({}, 100)).toBe(100);
-    expect(outputOf({}, 100_000)).toBe(4_096);
+describe('how long an answer may get', () => {
+  const price = {
+    billingType: 'token',
+    form: 'flat',
+    rates: { input: 1n, output: 1n },
+    region: null,
+    note: null,
+  } as const;
+  const rangeOf = (fields: Fields, limits: Partial<Model>) => {
+    const terms = chatTerms(parseChat(plus(fields)).call, model(limits), price);
+    return [terms.leastOutputTokens, terms.mostOutputTokens];
+  };
+
+  test('is max_tokens, or between a short answer and what the model writes', () => {
+    expect(rangeOf({ max_tokens: 9_000 }, {})).toEqual([9_000, 9_000]);
+    expect(rangeOf({ max_tokens: 7 }, { maxOutputTokens: 100 })).toEqual([7, 7]);
+    expect(rangeOf({}, { maxOutputTokens: 100 })).toEqual([100, 100]);
+    expect(rangeOf({}, { maxOutputTokens: 128_000 })).toEqual([1_024, 128_000]);
+    // Nobody has said how long it may get; every known model writes as much.
+    expect(rangeOf({}, { maxOutputTokens: null })).toEqual([1_024, 4_096]);
+  });
+
+  test('leaves room for the input in the context window, but never less than a short answer', () => {
+    const [, most = 0] = rangeOf({}, { maxOutputTokens: 128_000, contextWindow: 128_000 });
+    expect(most).toBeLessThan(128_000);
+    expect(most).toBeGreaterThan(120_000);
+    const messages = [{ role: 'user', content: 'x'.repeat(1_000_000) }];
+    expect(rangeOf({ messages }, { maxOutputTokens: 64_000, contextWindow: 128_000 })).toEqual([
+      1_024, 1_024,
+    ]);
+    // What the client itself asks for is passed on as it is.
+    const asked = { messages, max_tokens: 64_000 };
+    expect(rangeOf(asked, { maxOutputTokens: 64_000, contextWindow: 128_000 })).toEqual([64_000, 64_000]);
   });
 });

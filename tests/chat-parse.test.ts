@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { tokenBounds } from '../src/chat/bounds.ts';
+import { inputBound } from '../src/chat/bounds.ts';
 import { type ChatRequest, parseChat } from '../src/chat/parse.ts';
 import { chatRequestSchema } from '../src/chat/schema.ts';
 import { ApiError, errorTable } from '../src/errors.ts';
@@ -723,8 +723,8 @@ describe('for any body', () => {
         accepted++;
         expect(parseChat(toWire(request))).toEqual(request);
         expect(parseChat(JSON.parse(JSON.stringify(toWire(request)))).model).toBe(request.model);
-        const bounds = tokenBounds(request, model());
-        expect(Number.isSafeInteger(bounds.inputTokens) && bounds.inputTokens > 0).toBe(true);
+        const { tokens } = inputBound(request.call, model());
+        expect(Number.isSafeInteger(tokens) && tokens > 0).toBe(true);
       }),
       { numRuns: 5_000 },
     );

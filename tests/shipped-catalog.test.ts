@@ -71,6 +71,27 @@ test.each([
   expect([...modelOf(catalog, id).unsupportedParameters]).toEqual([...names]);
 });
 
+test('every model that is sent images says what they cost at most', () => {
+  for (const { id, capabilities, contextWindow } of catalog.models.values()) {
+    const written = text.match(
+      new RegExp(`\\n  ${RegExp.escape(id)}:\\n(?:    .*\\n)*?    image_tokens: .*`),
+    );
+    expect([id, written !== null]).toEqual([id, capabilities.imageInput]);
+    expect(modelOf(catalog, id).imageTokens.high).toBeLessThan(contextWindow ?? Number.POSITIVE_INFINITY);
+  }
+});
+
+test.each([
+  ['sandbox-chat', 85, 85],
+  ['gpt-4o-mini', 2_833, 48_169],
+  ['gpt-4o-2024-11-20', 85, 1_445],
+  ['gpt-5-2025-08-07', 70, 1_190],
+  ['claude-opus-4-5-20251101', 1_661, 1_661],
+  ['gemini-2.5-pro', 6_450, 6_450],
+] as const)('an image costs %s %i tokens in low detail and %i in any other', (id, low, high) => {
+  expect(modelOf(catalog, id).imageTokens).toEqual({ low, high });
+});
+
 test('DALL·E 3 makes one image a request', () => {
   expect(modelOf(catalog, 'dall-e-3').maxImages).toBe(1);
   expect(modelOf(catalog, 'imagen-4.0-generate-001').maxImages).toBe(4);

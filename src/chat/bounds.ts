@@ -6,7 +6,6 @@
 import type { Model } from '../models/model.ts';
 import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, Tool } from '../providers/chat.ts';
 import { InputTally } from './input-tally.ts';
-import type { ChatRequest } from './parse.ts';
 
 export type InputBound = Readonly<{
   /** The most that a provider can report for this call: money is held for it. Never above the context window. */
@@ -38,6 +37,8 @@ export function inputBound(call: ChatCall, model: Model): InputBound {
   if (call.tools !== null) {
     tally.allow(toolsAllowance);
     for (const tool of call.tools) addTool(tally, tool);
+    if (typeof call.toolChoice === 'object' && call.toolChoice !== null)
+      tally.addQuoted(call.toolChoice.functionName);
   }
   if (call.responseFormat !== null) addFormat(tally, call.responseFormat);
   return tally.bound();
@@ -63,9 +64,9 @@ function addMessage(tally: InputTally, message: ChatMessage, model: Model): void
       for (const call of message.toolCalls) {
         tally.allow(toolCallAllowance);
         tally.addId(call.id);
-        // Once with the call, and once with its result where a format wants it there.
         tally.addQuoted(call.name);
-        tally.addQuoted(call.name);
+        // Some formats want it with the result too.
+        tally.repeatQuoted(call.name);
         tally.addArguments(call.arguments);
       }
       return;
@@ -95,17 +96,4 @@ function addFormat(tally: InputTally, format: ResponseFormat): void {
   tally.addQuoted(format.name);
   if (format.description !== null) tally.addQuoted(format.description);
   if (format.schema !== null) tally.addJson(format.schema);
-}
-
-export type TokenBounds = Readonly<{ inputTokens: number; outputTokens: number }>;
-
-/** What a request without max_tokens may write at most, for its hold. */
-export const defaultOutputTokens = 4_096;
-
-export function tokenBounds({ call }: ChatRequest, model: Model): TokenBounds {
-  return {
-    inputTokens: inputBound(call, model).tokens,
-    outputTokens:
-      call.maxTokens ?? Math.min(model.maxOutputTokens ?? Number.POSITIVE_INFINITY, defaultOutputTokens),
-  };
 }

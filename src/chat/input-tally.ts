@@ -1,29 +1,41 @@
 /** Adds up what a call can make of input tokens, in one pass and without copying any of its text. */
+import type { JsonObject } from '../providers/chat.ts';
 import type { InputBound } from './bounds.ts';
-import { argumentWeights, plainWeights, quotedWeights, type Weights, weigh } from './text-weights.ts';
+import {
+  argumentWeights,
+  heaviestUnit,
+  plainWeights,
+  quotedWeights,
+  type Weights,
+  weigh,
+} from './text-weights.ts';
 
-/** Ordinary text, measured: tokens per UTF-16 unit, and for each byte more than one that a unit takes. */
-const likelyTokensPerUnit = 0.5;
-const likelyTokensPerFurtherByte = 0.75;
+/** Ordinary text, measured: tokens for each UTF-16 unit, and for each byte that it takes beyond the first. */
+const likelyTokensPerUnit = 0.65;
+const likelyTokensPerFurtherByte = 1;
 
-/** The quotes, colon, comma, space and line break around a value of JSON, or the tags in their place. */
-const valueAllowance = 12;
-/** Spaces before a value, four for each level: a token covers at least as many as two levels have. */
+/** The quotes, colon, comma, space and line break around a value of JSON and its name, or the tags in their place. */
+const valueAllowance = 16;
+/** Indentation: four spaces a level, and every tokenizer has a token for as many as two levels. */
 const levelsPerToken = 2;
-/** Around an ID at most: in base64 of UTF-16 it has 8 characters for 3 units. */
-const idWeight = 3;
-/** What reading and writing a number again can add: `1e20` becomes `100000000000000000000.0`. */
-const exponentAllowance = 20;
-const exponent = /\d[eE][+\d]/g;
+/** An ID may be sent on as base64 of its UTF-16: eight characters for three units. */
+const tokensPerUnitOfId = 3;
+/**
+ * About as many as the largest context windows have tokens. Where the window is unknown a call can have more, and they
+ * are counted at their worst, which takes no time.
+ */
+const mostUnitsWeighed = 1_000_000;
 
 export class InputTally {
   readonly #limit: number;
   #tokens = 0;
-  /** What is no text, images included. */
+  /** What is not text, images included. */
   #allowed = 0;
   #textBytes = 0;
   #textUnits = 0;
+  #unitsToWeigh = mostUnitsWeighed;
 
+  /** Beyond the limit nothing is weighed any more: the bound is the limit then. */
   constructor(limit: number) {
     this.#limit = limit;
   }
@@ -33,7 +45,7 @@ export class InputTally {
     this.#allowed += tokens;
   }
 
-  /** ASCII that stands in a prompt as it is needs no look at its characters. */
+  /** Text that stands in the prompt as it is. No character of ASCII has a longer form. */
   addText(text: string): void {
     const bytes = this.#measure(text);
     if (bytes === text.length) this.#tokens += bytes;
@@ -43,19 +55,42 @@ export class InputTally {
   addQuoted(text: string): void {
     this.#measure(text);
     this.#weigh(text, quotedWeights);
-    this.#addExponents(text);
+  }
+
+  /** For text that is sent on a second time. */
+  repeatQuoted(text: string): void {
+    this.#weigh(text, quotedWeights);
   }
 
   addArguments(text: string): void {
     this.#measure(text);
     this.#weigh(text, argumentWeights);
-    this.#addExponents(text);
   }
 
   addId(id: string): void {
-    this.#measure(id);
-    this.#weigh(id, quotedWeights);
-    this.#tokens += id.length * idWeight;
+    this.addQuoted(id);
+    this.#tokens += id.length * tokensPerUnitOfId;
+  }
+
+  /** A JSON Schema of the client's. The body's own limit bounds its depth and the number of its values. */
+  addJson(value: unknown, level = 0): void {
+    this.#tokens += valueAllowance + Math.ceil(level / levelsPerToken);
+    if (typeof value === 'string') {
+      this.#addAscii(2);
+      this.addQuoted(value);
+    } else if (typeof value !== 'object' || value === null) {
+      this.#addAscii(String(value).length + 1);
+    } else if (Array.isArray(value)) {
+      this.#addAscii(2);
+      for (const inner of value) this.addJson(inner, level + 1);
+    } else {
+      this.#addAscii(2);
+      for (const name in value) {
+        this.#addAscii(4);
+        this.addQuoted(name);
+        this.addJson((value as JsonObject)[name], level + 1);
+      }
+    }
   }
 
   bound(): InputBound {
@@ -67,30 +102,6 @@ export class InputTally {
     return { tokens, likelyTokens: Math.min(tokens, Math.ceil(likely)), textBytes: this.#textBytes };
   }
 
-  addJson(value: unknown, level = 0): void {
-    this.#tokens += valueAllowance + Math.ceil(level / levelsPerToken);
-    if (typeof value === 'string') {
-      this.addQuoted(value);
-      this.#addAscii(2);
-    } else if (Array.isArray(value)) {
-      this.#addAscii(2);
-      for (const inner of value) this.addJson(inner, level + 1);
-    } else if (typeof value === 'object' && value !== null) {
-      this.#addAscii(2);
-      for (const name in value) {
-        this.addQuoted(name);
-        this.#addAscii(4);
-        this.addJson((value as Record<string, unknown>)[name], level + 1);
-      }
-    } else this.#addAscii(String(value).length);
-  }
-
-  #addAscii(bytes: number): void {
-    this.#tokens += bytes;
-    this.#textBytes += bytes;
-    this.#textUnits += bytes;
-  }
-
   #measure(text: string): number {
     const bytes = Buffer.byteLength(text);
     this.#textBytes += bytes;
@@ -98,12 +109,17 @@ export class InputTally {
     return bytes;
   }
 
-  #weigh(text: string, weights: Weights): void {
-    if (this.#tokens < this.#limit) this.#tokens += weigh(text, weights, this.#limit - this.#tokens);
+  #addAscii(bytes: number): void {
+    this.#textBytes += bytes;
+    this.#textUnits += bytes;
+    this.#tokens += bytes;
   }
 
-  #addExponents(text: string): void {
-    if (this.#tokens < this.#limit && exponent.test(text))
-      this.#tokens += (text.match(exponent)?.length ?? 0) * exponentAllowance;
+  #weigh(text: string, weights: Weights): void {
+    if (this.#tokens >= this.#limit) return;
+    const end = Math.min(text.length, this.#unitsToWeigh);
+    this.#unitsToWeigh -= end;
+    this.#tokens += (text.length - end) * heaviestUnit;
+    this.#tokens += weigh(text, weights, end, this.#limit - this.#tokens);
   }
 }

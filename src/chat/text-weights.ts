@@ -5,31 +5,50 @@
  * docs/token-bounds.md says why this is safe.
  */
 
-export type Weights = Readonly<Uint8Array>;
+export type Weights = Readonly<{
+  /** For each UTF-16 unit. A pair weighs what its first half says; the body of a request holds no half pairs. */
+  units: Uint8Array;
+  /** What a number with an exponent weighs in addition. */
+  exponent: number;
+}>;
 
-/** What a text weighs, but no more than about the limit: beyond it there is nothing to find out. */
-export function weigh(text: string, weights: Weights, limit: number): number {
-  const scanned = Math.min(text.length, mostUnitsScanned);
-  let weight = (text.length - scanned) * heaviest;
-  for (let place = 0; place < scanned && weight < limit; place += 1) {
-    weight += weights[text.charCodeAt(place)] ?? heaviest;
+const plus = 0x2b;
+const minus = 0x2d;
+const upperE = 0x45;
+const lowerE = 0x65;
+
+/** The most that a unit can weigh: U+FDFA has three bytes, and 33 in a compatibility form. */
+export const heaviestUnit = 33;
+
+/** What the beginning of a text weighs, as far as it is to be looked at. Beyond the limit any number will do. */
+export function weigh(text: string, { units, exponent }: Weights, end: number, limit: number): number {
+  let weight = 0;
+  for (let place = 0; place < end && weight <= limit; place += 1) {
+    const unit = text.charCodeAt(place);
+    weight += units[unit] ?? heaviestUnit;
+    if ((unit === lowerE || unit === upperE) && isExponent(text, place)) weight += exponent;
   }
   return weight;
 }
 
-/** Enough for every context window there is. What is longer is counted at its worst, which takes no time. */
-const mostUnitsScanned = 4_000_000;
-/** U+FDFA: three bytes, and 33 in a compatibility form. */
-const heaviest = 33;
+/** Written again, `1e20` is `100000000000000000000.0`, and `1e-6` is `0.000001`. */
+function isExponent(text: string, place: number): boolean {
+  const next = text.charCodeAt(place + 1);
+  return isDigit(text.charCodeAt(place - 1)) && (isDigit(next) || next === plus || next === minus);
+}
 
-/** Where characters can have a decomposition that lengthens them. Hangul is not there: it is always composed again. */
+function isDigit(unit: number): boolean {
+  return unit >= 0x30 && unit <= 0x39;
+}
+
+/** Where characters can have a decomposition that lengthens them. Hangul has one too, but is always composed again. */
 const decomposableRanges = [
   [0x80, 0x3400],
   [0xf900, 0x1_0000],
 ] as const;
 
 /** First halves of pairs, and the longest decomposition of the characters that begin with them. */
-const longAstralForms = [
+const longPairs = [
   [0xd801, 6],
   [0xd804, 8],
   [0xd805, 8],
@@ -40,49 +59,46 @@ const longAstralForms = [
   [0xd83c, 9],
 ] as const;
 
+const plainUnits = makePlainUnits();
+const quotedUnits = makeQuotedUnits();
+
 /** Text that stands in a prompt as it is. */
-export const plainWeights: Weights = makePlainWeights();
-/** Text that may be written as a string of JSON, or as JSON that is read and written again. */
-export const quotedWeights: Weights = makeQuotedWeights();
-/** JSON whose names may become tags: `<parameter name="…">…</parameter>`. */
-export const argumentWeights: Weights = makeArgumentWeights();
+export const plainWeights: Weights = { units: plainUnits, exponent: 0 };
+/** Text that may be written as a string of JSON, or is JSON that may be read and written again. */
+export const quotedWeights: Weights = { units: quotedUnits, exponent: 20 };
+/** The same for JSON whose names may become tags: `<parameter name="…">…</parameter>`. */
+export const argumentWeights: Weights = { units: withUnits(quotedUnits, ':', 16), exponent: 20 };
 
-function makePlainWeights(): Uint8Array {
-  const weights = new Uint8Array(0x1_0000).fill(3);
-  weights.fill(1, 0, 0x80);
-  weights.fill(2, 0x80, 0x800);
-  // A pair weighs what its first half says, and the body holds no half pairs.
-  weights.fill(4, 0xd800, 0xdc00);
-  weights.fill(0, 0xdc00, 0xe000);
-  for (const [first, weight] of longAstralForms) weights[first] = weight;
+function makePlainUnits(): Uint8Array {
+  const units = new Uint8Array(0x1_0000).fill(3);
+  units.fill(1, 0, 0x80);
+  units.fill(2, 0x80, 0x800);
+  units.fill(4, 0xd800, 0xdc00);
+  units.fill(0, 0xdc00, 0xe000);
+  for (const [first, weight] of longPairs) units[first] = weight;
   for (const [from, to] of decomposableRanges) {
-    for (let unit = from; unit < to; unit += 1) {
-      const text = String.fromCharCode(unit);
-      const longest = Math.max(bytesAs('NFD', text), bytesAs('NFKD', text));
-      weights[unit] = Math.max(weights[unit] ?? 0, longest);
-    }
+    for (let unit = from; unit < to; unit += 1) units[unit] = Math.max(units[unit] ?? 0, longestForm(unit));
   }
-  return weights;
+  return units;
 }
 
-function bytesAs(form: 'NFD' | 'NFKD', text: string): number {
-  return Buffer.byteLength(text.normalize(form));
+function longestForm(unit: number): number {
+  const text = String.fromCharCode(unit);
+  return Math.max(Buffer.byteLength(text.normalize('NFD')), Buffer.byteLength(text.normalize('NFKD')));
 }
 
-function makeQuotedWeights(): Uint8Array {
-  // Beyond ASCII `\u00e9`; a character outside the first plane is two of these.
-  const weights = Uint8Array.from(plainWeights, (weight, unit) => (unit < 0x80 ? 1 : Math.max(weight, 6)));
-  // Control characters, and what is escaped so that JSON can stand in HTML.
-  weights.fill(6, 0, 0x20);
-  for (const character of "<>&'") weights[character.charCodeAt(0)] = 6;
-  for (const character of '"\\\b\t\n\f\r') weights[character.charCodeAt(0)] = 2;
+function makeQuotedUnits(): Uint8Array {
+  // Beyond ASCII `\u00e9`, twice for a pair. So are control characters written, and what could be taken for HTML.
+  const escaped = plainUnits
+    .map((weight, unit) => (unit < 0x80 ? weight : Math.max(weight, 6)))
+    .fill(6, 0, 0x20);
+  const marked = withUnits(withUnits(escaped, "<>&'", 6), '"\\\b\t\n\f\r', 2);
   // A space after it, and `.0` after the number before it.
-  for (const character of ',:') weights[character.charCodeAt(0)] = 4;
-  return weights;
+  return withUnits(marked, ',:', 4);
 }
 
-function makeArgumentWeights(): Uint8Array {
-  const weights = Uint8Array.from(quotedWeights);
-  weights[':'.charCodeAt(0)] = 16;
-  return weights;
+function withUnits(units: Uint8Array, characters: string, weight: number): Uint8Array {
+  const changed = Uint8Array.from(units);
+  for (const character of characters) changed[character.charCodeAt(0)] = weight;
+  return changed;
 }

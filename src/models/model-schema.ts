@@ -104,7 +104,7 @@ const limit = field<number | null>((input) => {
 
 /** More than any vendor's documented rule gives for an image but a few, and those are in the catalogue. */
 const usualImageTokens = 16_000;
-const imageTokenCount = wholeNumber(1, 10_000_000);
+const imageTokenCount = wholeNumber(1, 1_000_000);
 const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCount }).transform(
   ({ low, high }, context): ImageTokens => {
     if (low !== undefined && low > high)

@@ -99,7 +99,7 @@ export function providerSchema(id: string) {
         connectMs: wire.timeouts?.connect_ms ?? 5_000,
         firstByteMs: wire.timeouts?.first_byte_ms ?? 60_000,
         idleMs: wire.timeouts?.idle_ms ?? 30_000,
-        totalMs: wire.timeouts?.total_ms ?? 600_000,
+        totalMs: wire.timeouts?.total_ms ?? 3_600_000,
       },
       circuit: { failures: wire.circuit?.failures ?? 5, openMs: wire.circuit?.open_ms ?? 30_000 },
       dialect: wire.dialect ?? usualDialect,
