@@ -1,8 +1,6 @@
 /** What a chat request is charged: what its provider reports, within what was held for it. Pure. */
 import type { ErrorCode } from '../errors.ts';
 import { type Ending, failure } from '../inference/generation.ts';
-import type { Loss } from '../ledger/operations.ts';
-import { lossOf } from '../ledger/settlement.ts';
 import { type Cost, costOfTokens } from '../pricing/cost.ts';
 import type { TokenPrice } from '../pricing/price.ts';
 import type { TokenUsage } from '../providers/chat.ts';
@@ -122,14 +120,12 @@ function estimated(
     outputTokens: Math.min(tokensIn(deliveredBytes), bounds.outputTokens),
   };
   return {
+    ...failure('usage_missing', 'usage_missing'),
     ...outcome,
     usage: billedUsage(usage),
     cost: costWithin(price, usage, bounds, endedAt),
     isEstimated: true,
     whenShort: 'write_off',
-    whenCharged: 'stands',
-    loss: lossOf('usage_missing'),
-    kept: null,
   };
 }
 
@@ -150,7 +146,7 @@ function discrepancy(
   cost: Cost,
   at: Date,
   hasText: boolean,
-): Loss | null {
+): Ending['loss'] {
   const isCapped = reported.inputTokens !== usage.inputTokens || reported.outputTokens !== usage.outputTokens;
   if (!isCapped && (reported.outputTokens > 0 || !hasText)) return null;
   const unpaid = costOfTokens(price, reported, at).total - cost.total;

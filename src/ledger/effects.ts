@@ -192,8 +192,8 @@ function meterRow(keyId: string, state: MeterState | undefined): object {
 const largestInteger = 2_147_483_647;
 
 /** As the column holds it: a Generation that was open for a month is settled all the same. */
-function asInteger(milliseconds: number): number {
-  return Math.max(0, Math.min(Math.round(milliseconds), largestInteger));
+function asInteger(durationMs: number): number {
+  return Math.max(0, Math.min(Math.round(durationMs), largestInteger));
 }
 
 /** An attempt that is still in progress when its Generation is settled was cut off with it. */
