@@ -62,7 +62,7 @@ async function complete(
   const bounds = tokenBounds(chat, model);
   const hold = costAtRates(dearestTokenRates(price, bounds.inputTokens), bounds).total;
   const priceListId = await active.priceList.number();
-  const turns = new Turns(inOrder(candidates, Math.random));
+  const turns = new Turns(inOrder(candidates, Math.random), key.accountId);
   const { generation, rate } = await services.admitter.admit({
     id,
     key,

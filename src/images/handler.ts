@@ -47,7 +47,7 @@ async function create(
   if (price.billingType !== 'image') throw new ApiError('model_pricing_not_configured', { param: 'model' });
   const order = orderOf(wanted, model, makersOf(model, active));
   const priceListId = await active.priceList.number();
-  const turns = new Turns(inOrder(order.makers, Math.random));
+  const turns = new Turns(inOrder(order.makers, Math.random), key.accountId);
   const { generation, rate } = await services.admitter.admit({
     id,
     key,

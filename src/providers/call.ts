@@ -27,6 +27,8 @@ export function endAllCalls(): void {
 export class Call {
   readonly controller = new AbortController();
   isTimedOut = false;
+  /** Whether that was because nobody picked up. */
+  isUnconnected = false;
   readonly #link: Link;
   readonly #deadline: Deadline;
   /** What is left of the whole call's time, as of `#waitingSinceMs`. */
@@ -39,7 +41,10 @@ export class Call {
     this.#link = link;
     this.#leftMs = totalMs;
     this.#deadline = deadlines.start(Math.min(firstByteMs, totalMs), () => this.timeOut());
-    this.#stopWatching = link.line.watch(connectMs, () => this.timeOut());
+    this.#stopWatching = link.line.watch(connectMs, () => {
+      this.isUnconnected = true;
+      this.timeOut();
+    });
     underWay.add(this);
     if (isOver) this.timeOut();
   }

@@ -5,6 +5,7 @@
 import type { ErrorCode } from '../errors.ts';
 import { SseParser } from '../lib/sse.ts';
 import { Call, type Link } from './call.ts';
+import { codeOf, machineShortage } from './machine-shortage.ts';
 import { ProviderError, type UpstreamRequest } from './upstream.ts';
 import { parseJson } from './wire.ts';
 
@@ -117,10 +118,9 @@ export function codeOfStatus(status: number): ErrorCode {
   return 'provider_unknown_error';
 }
 
+/** Nobody could be connected to. */
 const unreachable = new Set([
   'ConnectionRefused',
-  'ConnectionClosed',
-  'ECONNRESET',
   'ECONNREFUSED',
   'ENETUNREACH',
   'EHOSTUNREACH',
@@ -129,11 +129,23 @@ const unreachable = new Set([
   'DNSLookupFailed',
 ]);
 
-function transportFailure(error: unknown, call: Call, status: number | null): ProviderError {
+/** The connection broke off, possibly because of what was sent over it. */
+const broken = new Set(['ConnectionClosed', 'ECONNRESET']);
+
+/** TLS was refused, or its certificate was. Nothing of the request has been sent by then. */
+const isOfTls = /^(EPROTO$|ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
+/** A failure of the provider or of the way to it; MachineShortage when it is neither's. */
+function transportFailure(error: unknown, call: Call, status: number | null): Error {
   if (error instanceof ProviderError) return error;
-  if (call.isTimedOut) return new ProviderError('provider_timeout', status);
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return new ProviderError(unreachable.has(code) ? 'provider_unavailable' : 'provider_unknown_error', status);
+  if (call.isTimedOut) return new ProviderError('provider_timeout', status, null, false, call.isUnconnected);
+  const code = codeOf(error);
+  const shortage = machineShortage(code);
+  if (shortage !== null) return shortage;
+  const isUnreached = unreachable.has(code) || isOfTls.test(code);
+  const isUnavailable = unreachable.has(code) || broken.has(code);
+  const failure = isUnavailable ? 'provider_unavailable' : 'provider_unknown_error';
+  return new ProviderError(failure, status, null, false, isUnreached);
 }
 
 /** What is beyond a day, or no time at all, is no advice. */
@@ -257,6 +269,6 @@ function readEvents<Event>(
 /** An adapter does not know the status that came with what it reads. */
 export function withStatus(error: unknown, status: number): unknown {
   return error instanceof ProviderError && error.upstreamStatus === null
-    ? new ProviderError(error.code, status, error.retryAfterSeconds, error.isProvoked)
+    ? new ProviderError(error.code, status, error.retryAfterSeconds, error.isProvoked, error.isUnreached)
     : error;
 }

@@ -38,10 +38,11 @@ export async function followCatalog(
   sql: SQL,
   log: Log,
 ): Promise<FollowedCatalog> {
-  const gates = new Gates((change, provider, model, pauseMs) => {
-    if (change === 'closed') log.info('provider is back', { provider, model });
-    else if (change === 'paused') log.warn('provider asks for a pause', { provider, model, pauseMs });
-    else log.warn('provider keeps failing, left alone', { provider, model, pauseMs });
+  const gates = new Gates((change, provider, model, pauseMs, account) => {
+    const fields = { provider, model, ...(account === null ? {} : { accountId: account }) };
+    if (change === 'closed') log.info('provider is back', fields);
+    else if (change === 'paused') log.warn('provider asks for a pause', { ...fields, pauseMs });
+    else log.warn('provider keeps failing, left alone', { ...fields, pauseMs });
   });
   const sandbox = new SharedSandbox(() => log.warn('sandbox ended, starting it again'));
 

@@ -55,7 +55,7 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
   const link = { line: new Line(baseUrl, true), timeouts: provider.timeouts };
   const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader }, images: null };
   const gate = new Gates().at(provider, 'm');
-  const turns = new Turns([{ connection, upstreamModel: 'm', weight: null, gate }]);
+  const turns = new Turns([{ connection, upstreamModel: 'm', weight: null, gate }], 'account');
   const first = turns.current;
   if (first === null) throw new Error('The gate is open.');
   const server = Bun.serve({
