@@ -106,9 +106,11 @@ test('a probe counts as soon as the provider begins to answer, and its later fai
 
 test('whoever watches is told when a provider is left alone, for how long, and when it is back', () => {
   const changes: string[] = [];
-  const gates = new Gates((change, name, model, pauseMs, account) =>
-    changes.push(`${name} ${model} ${change} ${pauseMs} ${account ?? 'everyone'}`),
-  );
+  const gates = new Gates((event) => {
+    if (event.kind === 'short') throw new Error('This machine is short of nothing.');
+    const { provider: name, model, kind, pauseMs, account } = event;
+    changes.push(`${name} ${model} ${kind} ${pauseMs} ${account ?? 'everyone'}`);
+  });
   const gate = gates.at(provider({ name: 'Name', circuit: { failures: 1, openMs: 20 } }), 'm');
   const late = permitOf(gate);
   permitOf(gate).failed(failure('provider_timeout', null));

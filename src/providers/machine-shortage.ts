@@ -1,29 +1,35 @@
 /** What this machine itself ran out of when a call could not be made. It is nobody's failure but our own. */
 import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
+import { ProviderError } from './upstream.ts';
 
 /** No descriptors, memory or ports left. */
 const shortages = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EADDRNOTAVAIL']);
 
 /** What fetch says instead when a provider goes by a name: it tries several addresses and forgets why each failed. */
 const disguises = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
   'ConnectionRefused',
-  'DNSLookupFailed',
+  'ECONNREFUSED',
   'FailedToOpenSocket',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EAI_FAIL',
+  'DNSLookupFailed',
 ]);
 
 /** As many as looking a name up and connecting may take. */
 const descriptorsOfACall = 4;
 
-export class MachineShortage extends Error {
-  readonly code: string;
+/** Another provider may still be reached, over a connection that is there already. */
+export class MachineShortage extends ProviderError {
+  /** The system's name for what is missing. */
+  readonly shortage: string;
 
-  constructor(code: string) {
-    super('A provider could not be called, because this machine ran out of something.');
+  constructor(shortage: string) {
+    super('internal_error');
     this.name = 'MachineShortage';
-    this.code = code;
+    this.message = `This machine is short of something: ${shortage}.`;
+    this.shortage = shortage;
   }
 }
 

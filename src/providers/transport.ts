@@ -124,19 +124,22 @@ const unreachable = new Set([
   'ECONNREFUSED',
   'ENETUNREACH',
   'EHOSTUNREACH',
+  'ENETDOWN',
+  'EHOSTDOWN',
   'FailedToOpenSocket',
   'ENOTFOUND',
+  'EAI_AGAIN',
+  'EAI_FAIL',
   'DNSLookupFailed',
 ]);
 
 /** The connection broke off, possibly because of what was sent over it. */
-const broken = new Set(['ConnectionClosed', 'ECONNRESET']);
+const broken = new Set(['ConnectionClosed', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 
 /** TLS was refused, or its certificate was. Nothing of the request has been sent by then. */
 const isOfTls = /^(EPROTO$|ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
-/** A failure of the provider or of the way to it; MachineShortage when it is neither's. */
-function transportFailure(error: unknown, call: Call, status: number | null): Error {
+function transportFailure(error: unknown, call: Call, status: number | null): ProviderError {
   if (error instanceof ProviderError) return error;
   if (call.isTimedOut) return new ProviderError('provider_timeout', status, null, false, call.isUnconnected);
   const code = codeOf(error);

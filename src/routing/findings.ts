@@ -27,7 +27,8 @@ export const findings: readonly Row[] = [
     isIt: ({ isUnreached }) => isUnreached,
   },
   {
-    failure: 'what the format itself calls the doing of the request, such as a tool call that cannot be read',
+    failure:
+      'what the adapter puts down to the request, such as a tool call that Gemini made a mistake in, or no image at all',
     finding: 'nobody',
     isIt: ({ isProvoked }) => isProvoked,
   },

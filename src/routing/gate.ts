@@ -4,6 +4,7 @@
  * of the catalogue.
  */
 import type { Provider } from '../models/model.ts';
+import { MachineShortage } from '../providers/machine-shortage.ts';
 import { type AccountRecord, AccountRecords } from './account-records.ts';
 import {
   beginCall,
@@ -33,15 +34,17 @@ const longestPauseMs = 3_600_000;
 /** When a call may end is not known; this is when to look again. */
 const nextLookMs = 1_000;
 
-/** Told when a provider begins to be left alone with a model, for how long and why, and when it is back. */
-export type GateObserver = (
-  change: 'opened' | 'paused' | 'closed',
-  provider: string,
-  model: string,
-  pauseMs: number,
-  /** Whom it concerns; null for everyone. */
-  account: string | null,
-) => void;
+/**
+ * A provider begins to be left alone with a model, for so long, or is back; for one account, or for everyone when that is
+ * null. Or it could not be called because this machine is short of something.
+ */
+export type GateEvent = Readonly<{ provider: string; model: string }> &
+  (
+    | Readonly<{ kind: 'opened' | 'paused' | 'closed'; pauseMs: number; account: string | null }>
+    | Readonly<{ kind: 'short'; shortage: string }>
+  );
+
+type GateObserver = (event: GateEvent) => void;
 
 /** A failure that only the operator can put right, the last one since a call succeeded. */
 export type Setback = Readonly<{ kind: SetbackKind; upstreamStatus: number | null; at: Date }>;
@@ -147,6 +150,12 @@ export class Gate {
     this.#noteForAccount(call, 'nothing', nowMs);
   }
 
+  /** It was not the provider that could not be called, but this machine that could not call. */
+  noteShortage(call: Permit, shortage: string): void {
+    this.noteNothing(call);
+    this.#observer({ provider: this.#provider.name, model: this.#model, kind: 'short', shortage });
+  }
+
   noteFailure(call: Permit, failure: CallFailure): void {
     const nowMs = performance.now();
     if (refusesRequest(failure)) this.noteAnswer(call);
@@ -162,14 +171,14 @@ export class Gate {
   }
 
   #noteFinding(call: Permit, finding: Finding, nowMs: number): void {
-    const { era } = call;
+    const { account, era, record, accountEra } = call;
     const before = this.#circuit;
-    const by = finding === 'account' ? call.account : null;
+    const by = finding === 'account' ? account : null;
     this.#noteForEveryone(call, finding === 'nobody' ? 'nothing' : 'failure', by, nowMs);
-    this.#noteForAccount(call, finding === 'account' ? 'failure' : 'nothing', nowMs);
-    // Otherwise the same account could fail as the probe of everyone again and again.
-    if (before.state === 'half_open' && before.era === era && finding === 'account')
-      this.#shutFor(call, before.openings + 1, nowMs);
+    const isOwnProbe = record !== null && isProbe(record.circuit, accountEra);
+    if (before.state === 'half_open' && before.era === era && finding === 'account' && !isOwnProbe)
+      this.#shutFor(account, before.openings + 1, nowMs);
+    else this.#noteForAccount(call, finding === 'account' ? 'failure' : 'nothing', nowMs);
   }
 
   #noteForEveryone(call: Permit, verdict: Verdict, by: string | null, nowMs: number): void {
@@ -194,10 +203,10 @@ export class Gate {
     this.#tellOfChange(before, record.circuit, account, nowMs);
   }
 
-  #shutFor({ account }: Permit, openings: number, nowMs: number): void {
+  /** For an account whose call has failed as the probe of everyone: it must not be the next one too. */
+  #shutFor(account: string, openings: number, nowMs: number): void {
     const record = this.#records.findOrAdd(account);
     const before = record.circuit;
-    if (before.state !== 'closed') return;
     record.circuit = shutCircuit(before, openings, this.#provider.circuit, nowMs);
     this.#tellOfChange(before, record.circuit, account, nowMs);
   }
@@ -206,7 +215,7 @@ export class Gate {
     this.#pause = pausedFor(this.#pause, account, pauseMs, nowMs);
     const record = this.#records.findOrAdd(account);
     record.pausedUntilMs = Math.max(record.pausedUntilMs, nowMs + pauseMs);
-    this.#observer('paused', this.#provider.name, this.#model, pauseMs, account);
+    this.#tell('paused', pauseMs, account);
   }
 
   #count(verdict: Verdict): void {
@@ -219,8 +228,11 @@ export class Gate {
     const pauseMs = Math.round(waitMs(after, nowMs));
     // A probe that found out nothing makes way for the next at once: nothing has changed.
     if (after.state !== 'closed' && pauseMs === 0) return;
-    const change = after.state === 'open' ? 'opened' : 'closed';
-    this.#observer(change, this.#provider.name, this.#model, pauseMs, account);
+    this.#tell(after.state === 'open' ? 'opened' : 'closed', pauseMs, account);
+  }
+
+  #tell(kind: 'opened' | 'paused' | 'closed', pauseMs: number, account: string | null): void {
+    this.#observer({ provider: this.#provider.name, model: this.#model, kind, pauseMs, account });
   }
 }
 
@@ -263,7 +275,8 @@ export class Permit {
 
   failed(failure: CallFailure): void {
     this.#end();
-    this.#gate.noteFailure(this, failure);
+    if (failure instanceof MachineShortage) this.#gate.noteShortage(this, failure.shortage);
+    else this.#gate.noteFailure(this, failure);
   }
 
   #end(): void {

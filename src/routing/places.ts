@@ -26,6 +26,11 @@ export class Places {
   readonly #waiting = new Set<Share>();
   #sweepAt = fewShares;
 
+  /** How many accounts are remembered, for whatever reason. */
+  get accountsKnown(): number {
+    return this.#shares.size;
+  }
+
   /** A place for a call, to be left when it ends; null when there is none for this account. */
   take(account: string, most: number, nowMs: number): Share | null {
     const share = this.#shares.get(account) ?? this.#addShare(account);
