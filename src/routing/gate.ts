@@ -5,7 +5,7 @@
  */
 import type { Provider } from '../models/model.ts';
 import { MachineShortage } from '../providers/machine-shortage.ts';
-import { type AccountRecord, AccountRecords } from './account-records.ts';
+import { AccountRecords } from './account-records.ts';
 import {
   beginCall,
   type Circuit,
@@ -87,13 +87,15 @@ export class Gate {
   enter(account: string): Permit | null {
     const nowMs = performance.now();
     if (nowMs < this.#pause.untilMs || !canBegin(this.#circuit, nowMs)) return null;
-    const record = this.#records.find(account) ?? null;
-    if (record !== null && (nowMs < record.pausedUntilMs || !canBegin(record.circuit, nowMs))) return null;
+    const record = this.#records.find(account);
+    if (record !== undefined && (nowMs < record.pausedUntilMs || !canBegin(record.circuit, nowMs)))
+      return null;
     const place = this.#places.take(account, this.#provider.maxConcurrency, nowMs);
     if (place === null) return null;
     this.#circuit = beginCall(this.#circuit);
-    if (record !== null) record.circuit = beginCall(record.circuit);
-    return new Permit(this, account, place, this.#circuit.era, record);
+    if (record !== undefined) record.circuit = beginCall(record.circuit);
+    const { era } = record?.circuit ?? closedCircuit;
+    return new Permit(this, account, place, this.#circuit.era, era);
   }
 
   /** How long until another look of this account is worthwhile. */
@@ -133,8 +135,7 @@ export class Gate {
   noteAnswer(call: Permit): void {
     const nowMs = performance.now();
     if (isProbe(this.#circuit, call.era)) this.#noteForEveryone(call, 'success', null, nowMs);
-    if (call.record !== null && isProbe(call.record.circuit, call.accountEra))
-      this.#noteForAccount(call, 'success', nowMs);
+    if (this.#isOwnProbe(call)) this.#noteForAccount(call, 'success', nowMs);
   }
 
   noteSuccess(call: Permit): void {
@@ -171,14 +172,19 @@ export class Gate {
   }
 
   #noteFinding(call: Permit, finding: Finding, nowMs: number): void {
-    const { account, era, record, accountEra } = call;
+    const { account, era } = call;
     const before = this.#circuit;
     const by = finding === 'account' ? account : null;
     this.#noteForEveryone(call, finding === 'nobody' ? 'nothing' : 'failure', by, nowMs);
-    const isOwnProbe = record !== null && isProbe(record.circuit, accountEra);
-    if (before.state === 'half_open' && before.era === era && finding === 'account' && !isOwnProbe)
+    const wasProbe = before.state === 'half_open' && before.era === era;
+    if (wasProbe && finding === 'account' && !this.#isOwnProbe(call))
       this.#shutFor(account, before.openings + 1, nowMs);
     else this.#noteForAccount(call, finding === 'account' ? 'failure' : 'nothing', nowMs);
+  }
+
+  #isOwnProbe({ account, accountEra }: Permit): boolean {
+    const record = this.#records.find(account);
+    return record !== undefined && isProbe(record.circuit, accountEra);
   }
 
   #noteForEveryone(call: Permit, verdict: Verdict, by: string | null, nowMs: number): void {
@@ -192,10 +198,7 @@ export class Gate {
 
   #noteForAccount(call: Permit, verdict: Verdict, nowMs: number): void {
     const { account } = call;
-    const known = this.#records.find(account);
-    // The record that the call began with may have been forgotten since.
-    if (call.record !== null && call.record !== known) return;
-    const record = verdict === 'failure' ? this.#records.findOrAdd(account) : known;
+    const record = verdict === 'failure' ? this.#records.findOrAdd(account) : this.#records.find(account);
     if (record === undefined) return;
     const before = record.circuit;
     record.circuit = endCall(before, call.accountEra, verdict, null, this.#provider.circuit, nowMs);
@@ -240,21 +243,18 @@ export class Gate {
 export class Permit {
   readonly account: string;
   readonly place: Share;
-  /** Null for an account that had none when the call began: its circuit was closed, in the first era. */
-  readonly record: AccountRecord | null;
   /** In which eras of the circuits, everyone's and the account's own, the call began or goes on. */
   era: number;
   accountEra: number;
   readonly #gate: Gate;
   #isEnded = false;
 
-  constructor(gate: Gate, account: string, place: Share, era: number, record: AccountRecord | null) {
+  constructor(gate: Gate, account: string, place: Share, era: number, accountEra: number) {
     this.#gate = gate;
     this.account = account;
     this.place = place;
-    this.record = record;
     this.era = era;
-    this.accountEra = record?.circuit.era ?? closedCircuit.era;
+    this.accountEra = accountEra;
   }
 
   /** The provider has begun to answer. That is all a probe is to find out: a long answer must not keep others waiting. */
