@@ -376,7 +376,7 @@ test('a provider that the operator has to see to says so in plain words, until i
   const unpaid = page.getByText('wants to be paid (402). Add credit to your account there.');
   await unpaid.waitFor();
   await page.getByText('does not know the model (404). It was retired').waitFor();
-  await page.getByText('Last met with').first().waitFor();
+  await page.getByText('Last seen').first().waitFor();
   await checkLooks(page, 'operator-setbacks');
   await chat('tiered', 'hello');
   await unpaid.waitFor({ state: 'detached' });

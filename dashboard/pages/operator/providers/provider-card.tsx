@@ -67,7 +67,7 @@ function CircuitLine({ circuit }: Readonly<{ circuit: Circuit }>) {
       </p>
       {setback !== null && (
         <p className="mt-1 text-[0.8125rem] text-ink">
-          {explainSetback(setback)} Last met with <Time at={setback.at} style="distance" />.
+          {explainSetback(setback)} Last seen <Time at={setback.at} style="distance" />.
         </p>
       )}
       <p className="mt-0.5 text-xs text-ink-faint wrap-anywhere">
