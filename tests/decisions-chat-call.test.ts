@@ -8,7 +8,8 @@ import { patiently, usualPatience } from '../src/decisions/retries.ts';
 import { parseCatalog } from '../src/models/catalog.ts';
 import { candidatesByModel } from '../src/routing/candidates.ts';
 import { connectProviders } from '../src/routing/connections.ts';
-import { type Gate, Gates } from '../src/routing/gate.ts';
+import type { Gate } from '../src/routing/gate.ts';
+import { Gates } from '../src/routing/gates.ts';
 
 const sandbox = startSandbox({ keepEntries: 1000 });
 afterEach(() => {

@@ -7,7 +7,8 @@ import type { ErrorCode } from '../src/errors.ts';
 import { MachineShortage } from '../src/providers/machine-shortage.ts';
 import { ProviderError } from '../src/providers/upstream.ts';
 import { findingOf, findings } from '../src/routing/findings.ts';
-import { type Gate, type GateEvent, Gates, type Permit } from '../src/routing/gate.ts';
+import type { Gate, GateEvent, Permit } from '../src/routing/gate.ts';
+import { Gates } from '../src/routing/gates.ts';
 import { noPause, pausedFor } from '../src/routing/pause.ts';
 import { testProvider as provider } from './support/provider.ts';
 

@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import type { ErrorCode } from '../src/errors.ts';
 import { ProviderError } from '../src/providers/upstream.ts';
 import { type Candidate, inOrder, Turns } from '../src/routing/candidates.ts';
-import { type Gate, Gates } from '../src/routing/gate.ts';
+import type { Gate } from '../src/routing/gate.ts';
+import { Gates } from '../src/routing/gates.ts';
 import { testProvider as provider } from './support/provider.ts';
 
 const weighted = fc.array(fc.record({ weight: fc.option(fc.integer({ min: 1, max: 1000 })) }), {

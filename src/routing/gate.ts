@@ -27,7 +27,7 @@ import {
   setbackOf,
 } from './findings.ts';
 import { noPause, type Pause, pausedFor } from './pause.ts';
-import { Places, type Share } from './places.ts';
+import type { Places, Share } from './places.ts';
 
 /** A provider that asks for more is asked again after this long, in case it was mistaken. */
 const longestPauseMs = 3_600_000;
@@ -44,7 +44,7 @@ export type GateEvent = Readonly<{ provider: string; model: string }> &
     | Readonly<{ kind: 'short'; shortage: string }>
   );
 
-type GateObserver = (event: GateEvent) => void;
+export type GateObserver = (event: GateEvent) => void;
 
 /** A failure that only the operator can put right, the last one since a call succeeded. */
 export type Setback = Readonly<{ kind: SetbackKind; upstreamStatus: number | null; at: Date }>;
@@ -283,33 +283,5 @@ export class Permit {
     if (this.#isEnded) throw new Error('The call has ended already.');
     this.#isEnded = true;
     this.#gate.leave(this);
-  }
-}
-
-/** One gate for each provider and model, the same one for as long as the process lives. */
-export class Gates {
-  readonly #gates = new Map<string, Gate>();
-  /** Of each provider, for all its models. */
-  readonly #places = new Map<string, Places>();
-  readonly #observer: GateObserver;
-
-  constructor(observer: GateObserver = () => undefined) {
-    this.#observer = observer;
-  }
-
-  /** With another address or another key it is another provider, of which nothing is known yet. */
-  at(provider: Provider, model: string, apiKey: string | null = null): Gate {
-    const name = JSON.stringify([provider.id, provider.baseUrl, `${Bun.hash(apiKey ?? '')}`, model]);
-    const gate =
-      this.#gates.get(name) ?? new Gate(provider, model, this.#placesOf(provider.id), this.#observer);
-    this.#gates.set(name, gate);
-    gate.configure(provider);
-    return gate;
-  }
-
-  #placesOf(providerId: string): Places {
-    const places = this.#places.get(providerId) ?? new Places();
-    this.#places.set(providerId, places);
-    return places;
   }
 }

@@ -11,7 +11,7 @@ import { createLog } from '../../src/lib/log.ts';
 import { Line } from '../../src/providers/line.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { Turns } from '../../src/routing/candidates.ts';
-import { Gates } from '../../src/routing/gate.ts';
+import { Gates } from '../../src/routing/gates.ts';
 import { eventsOf } from '../support/chat-fixture.ts';
 import { emptyCall, testProvider } from '../support/provider.ts';
 
