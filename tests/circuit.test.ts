@@ -4,9 +4,11 @@ import fc from 'fast-check';
 import {
   beginCall,
   type Circuit,
+  canBegin,
   closedCircuit,
   endCall,
   type Verdict,
+  type Witness,
   waitMs,
 } from '../src/routing/circuit.ts';
 
@@ -28,16 +30,16 @@ function drive(circuitSettings = settings) {
     },
     /** The era of the call, or null when it is refused. */
     begin: (): number | null => {
-      const begun = beginCall(circuit, nowMs);
-      circuit = begun.circuit;
-      return begun.isAllowed ? circuit.era : null;
+      if (!canBegin(circuit, nowMs)) return null;
+      circuit = beginCall(circuit);
+      return circuit.era;
     },
-    end: (era: number, verdict: Verdict) => {
-      circuit = endCall(circuit, era, verdict, circuitSettings, nowMs);
+    end: (era: number, verdict: Verdict, by: Witness = null) => {
+      circuit = endCall(circuit, era, verdict, by, circuitSettings, nowMs);
     },
-    call(verdict: Verdict): boolean {
+    call(verdict: Verdict, by: Witness = null): boolean {
       const era = this.begin();
-      if (era !== null) this.end(era, verdict);
+      if (era !== null) this.end(era, verdict, by);
       return era !== null;
     },
   };
@@ -192,5 +194,82 @@ test('what is remembered of a failing provider stays bounded', () => {
   const driver = drive({ failures: 1000, openMs: 1 });
   for (let count = 0; count < 20_000; count += 1) driver.call(count % 5 === 0 ? 'failure' : 'success');
   if (driver.circuit.state !== 'closed') throw new Error('A fifth is not a half.');
-  expect(driver.circuit.failedAt.length).toBeLessThanOrEqual(800);
+  expect(driver.circuit.failures.length).toBeLessThanOrEqual(800);
+});
+
+test('the failures of one account alone never open what is everyone\u2019s, whatever others succeed in', () => {
+  const outcome = fc.constantFrom('a fails', 'a fails', 'a fails', 'a succeeds', 'b succeeds', 'nothing');
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 6 }),
+      fc.array(outcome, { maxLength: 300 }),
+      (failures, outcomes) => {
+        const driver = drive({ failures, openMs: 30_000 });
+        for (const one of outcomes) {
+          if (one === 'a fails') driver.call('failure', 'a');
+          else driver.call(one === 'nothing' ? 'nothing' : 'success');
+        }
+        expect(driver.circuit.state).toBe('closed');
+      },
+    ),
+  );
+});
+
+test('failures of two accounts open it, and one of them makes up no more than half, rounded up', () => {
+  const driver = drive();
+  for (let count = 0; count < 1000; count += 1) driver.call('failure', 'a');
+  expect(driver.circuit.state).toBe('closed');
+  driver.call('failure', 'b');
+  expect(driver.circuit.state).toBe('closed');
+  driver.call('failure', 'b');
+  expect(driver.circuit.state).toBe('open');
+});
+
+test('a success of another account ends the row that the first had begun', () => {
+  const driver = drive();
+  for (let count = 0; count < 5; count += 1) driver.call('failure', 'a');
+  driver.call('success');
+  for (let count = 0; count < 4; count += 1) driver.call('failure', 'b');
+  expect(driver.circuit.state).toBe('closed');
+});
+
+test('half of the last twenty from two accounts open it too', () => {
+  const driver = drive();
+  for (let count = 0; count < 9; count += 1) {
+    driver.call('failure', count % 2 === 0 ? 'a' : 'b');
+    driver.call('success');
+  }
+  expect(driver.circuit.state).toBe('closed');
+  driver.call('failure', 'b');
+  expect(driver.circuit.state).toBe('open');
+});
+
+test('with one failure as the limit it still takes two accounts, or a failure that no request can cause', () => {
+  const driver = drive({ failures: 1, openMs: 30_000 });
+  for (let count = 0; count < 10; count += 1) driver.call('failure', 'a');
+  expect(driver.circuit.state).toBe('closed');
+  driver.call('failure', 'b');
+  expect(driver.circuit.state).toBe('open');
+  const other = drive({ failures: 1, openMs: 30_000 });
+  other.call('failure');
+  expect(other.circuit.state).toBe('open');
+});
+
+test('a probe that may have failed by its own request makes way for that of another account', () => {
+  const driver = drive();
+  open(driver);
+  driver.pass(30_000);
+  for (let count = 0; count < 3; count += 1) {
+    expect(driver.call('failure', 'a')).toBe(true);
+    expect(waitMs(driver.circuit, driver.nowMs)).toBe(0);
+  }
+  expect(driver.call('nothing')).toBe(true);
+  expect(driver.call('failure', 'b')).toBe(true);
+  expect(waitMs(driver.circuit, driver.nowMs)).toBe(60_000);
+  // What is known of the probes before counts no more.
+  driver.pass(60_000);
+  driver.call('failure', 'b');
+  expect(waitMs(driver.circuit, driver.nowMs)).toBe(0);
+  driver.call('success');
+  expect(driver.circuit.state).toBe('closed');
 });

@@ -8,6 +8,7 @@ import { heartbeatAge } from '../dashboard/pages/operator/nodes/heartbeat-age.ts
 import {
   describeCircuit,
   describeProvider,
+  explainSetback,
   failedShare,
 } from '../dashboard/pages/operator/providers/describe-provider.ts';
 import type { Circuit } from '../src/console/operator-contract.ts';
@@ -67,6 +68,8 @@ describe('a provider', () => {
     state,
     consecutive_failures: 1,
     until,
+    accounts_shut: 0,
+    setback: null,
   });
   const later = '2026-01-01T00:00:00.000Z';
 
@@ -82,13 +85,28 @@ describe('a provider', () => {
   });
 
   test('has circuits, each in a state', () => {
-    expect(describeCircuit({ state: 'closed', until: null })).toEqual({
-      tone: 'plain',
-      label: 'Circuit closed',
-    });
-    expect(describeCircuit({ state: 'closed', until: later }).label).toBe('Paused');
-    expect(describeCircuit({ state: 'open', until: later }).tone).toBe('bad');
+    expect(describeCircuit(circuit('closed', null))).toEqual({ tone: 'plain', label: 'Circuit closed' });
+    expect(describeCircuit(circuit('closed', later)).label).toBe('Paused');
+    expect(describeCircuit(circuit('open', later)).tone).toBe('bad');
+    const shut = (accounts: number) => ({ ...circuit('closed', null), accounts_shut: accounts });
+    expect(describeCircuit(shut(1))).toEqual({ tone: 'warn', label: 'Shut for 1 account' });
+    expect(describeCircuit(shut(2)).label).toBe('Shut for 2 accounts');
   });
+
+  test.each([
+    ['key', 401, 'Key refused', 'refuses the key of this gateway (401)'],
+    ['key', 403, 'Key refused', 'denies access (403)'],
+    ['key', null, 'Key refused', 'refuses the key of this gateway.'],
+    ['credit', 402, 'No credit', 'wants to be paid (402)'],
+    ['model', 410, 'Model unknown', 'does not know the model (410)'],
+  ] as const)(
+    'whose operator has to act (%s, %p) says so before anything else',
+    (kind, status, label, words) => {
+      const setback = { kind, upstream_status: status, at: later };
+      expect(describeCircuit({ ...circuit('open', later), setback })).toEqual({ tone: 'bad', label });
+      expect(explainSetback(setback)).toContain(words);
+    },
+  );
 
   test('fails a share of its attempts, where there are any', () => {
     expect(failedShare({ attempts: 0, failed: 0 })).toBeNull();

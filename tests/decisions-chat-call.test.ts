@@ -1,14 +1,15 @@
 /** A chat model asked for decisions, in every format that providers speak, on real sockets. */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { startSandbox } from '../sandbox/server.ts';
-import { askChatModel } from '../src/decisions/chat-model.ts';
+import { askChatModel, decisionsAccount } from '../src/decisions/chat-model.ts';
 import type { DecisionRequest, Question } from '../src/decisions/decider.ts';
 import { DecisionError } from '../src/decisions/errors.ts';
 import { patiently, usualPatience } from '../src/decisions/retries.ts';
 import { parseCatalog } from '../src/models/catalog.ts';
 import { candidatesByModel } from '../src/routing/candidates.ts';
 import { connectProviders } from '../src/routing/connections.ts';
-import { type Gate, Gates } from '../src/routing/gate.ts';
+import type { Gate } from '../src/routing/gate.ts';
+import { Gates } from '../src/routing/gates.ts';
 
 const sandbox = startSandbox({ keepEntries: 1000 });
 afterEach(() => {
@@ -128,7 +129,7 @@ describe('the gate of a provider', () => {
     sandbox.directives = '[[status 500]]';
     const { source, gates } = sourceOf('openai');
     for (let time = 0; time < 4; time++) await failureOf(source.ask(request, 'req_1', signal));
-    expect(gates[0]?.waitMs()).toBeGreaterThan(0);
+    expect(gates[0]?.waitMs(decisionsAccount)).toBeGreaterThan(0);
     expect((await failureOf(source.ask(request, 'req_1', signal))).upstream).toBeNull();
   });
 
@@ -150,18 +151,18 @@ describe('the gate of a provider', () => {
       const left = patiently(source).decide(request, 'req_1', client.signal);
       expect((await failureOf(left)).reason).toBe('timeout');
     }
-    expect(gates[0]?.waitMs()).toBe(0);
+    expect(gates[0]?.waitMs(decisionsAccount)).toBe(0);
     const hurried = patiently(source, { ...usualPatience, deadlineMs: 20 });
     for (let time = 0; time < 4; time++)
       expect((await failureOf(hurried.decide(request, 'req_1', signal))).reason).toBe('timeout');
-    expect(gates[0]?.waitMs()).toBeGreaterThan(0);
+    expect(gates[0]?.waitMs(decisionsAccount)).toBeGreaterThan(0);
   });
 
   test('does not hold an answer against it that was only not the one asked for', async () => {
     sandbox.directives = '[[say no]]';
     const { source, gates } = sourceOf('openai');
     for (let time = 0; time < 5; time++) await failureOf(source.ask(request, 'req_1', signal));
-    expect(gates[0]?.waitMs()).toBe(0);
+    expect(gates[0]?.waitMs(decisionsAccount)).toBe(0);
   });
 });
 

@@ -8,7 +8,7 @@ import type { LogFields } from '../src/lib/log.ts';
 import { parseCatalog } from '../src/models/catalog.ts';
 import { candidatesByModel } from '../src/routing/candidates.ts';
 import { connectProviders } from '../src/routing/connections.ts';
-import { Gates } from '../src/routing/gate.ts';
+import { Gates } from '../src/routing/gates.ts';
 import { temporaryFolder } from './support/gateway.ts';
 
 const pricing = 'pricing: { billing_type: token, input: "1", output: "2" }';

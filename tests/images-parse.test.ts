@@ -11,7 +11,7 @@ import { openaiImages } from '../src/providers/openai-images.ts';
 import { codeOfStatus } from '../src/providers/transport.ts';
 import { ProviderError } from '../src/providers/upstream.ts';
 import { connectProviders } from '../src/routing/connections.ts';
-import { Gates } from '../src/routing/gate.ts';
+import { Gates } from '../src/routing/gates.ts';
 import { type Fields, refusalOf, without } from './support/chat-bodies.ts';
 import { testProvider } from './support/provider.ts';
 

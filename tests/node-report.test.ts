@@ -12,16 +12,19 @@ import type { Catalog } from '../src/models/model.ts';
 import { ProviderError } from '../src/providers/upstream.ts';
 import type { ActiveCatalog } from '../src/routing/active-catalog.ts';
 import type { Candidate } from '../src/routing/candidates.ts';
-import { type Gate, Gates } from '../src/routing/gate.ts';
+import type { Gate } from '../src/routing/gate.ts';
+import { Gates } from '../src/routing/gates.ts';
 import { readReport, reportOf } from '../src/routing/node-report.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { temporaryFolder } from './support/gateway.ts';
 import { testProvider as provider } from './support/provider.ts';
 
-const failed = new ProviderError('provider_unavailable', 503, null);
+/** A refused connection, which counts for everyone. */
+const failed = new ProviderError('provider_unavailable', null, null, false, true);
+const nothingElse = { accountsShut: 0, setback: null };
 
-function permitOf(gate: Gate) {
-  const permit = gate.enter();
+function permitOf(gate: Gate, account = 'a') {
+  const permit = gate.enter(account);
   if (permit === null) throw new Error('The gate lets nobody through.');
   return permit;
 }
@@ -36,7 +39,7 @@ test('a gate has something to tell as soon as a call has failed, and until one s
   permitOf(gate).withdrawn();
   expect(status()).toBeNull();
   fail(gate);
-  expect(status()).toEqual({ state: 'closed', consecutiveFailures: 1, untilMs: null });
+  expect(status()).toEqual({ state: 'closed', consecutiveFailures: 1, untilMs: null, ...nothingElse });
   permitOf(gate).succeeded();
   expect(status()).toBeNull();
   fail(gate);
@@ -44,7 +47,12 @@ test('a gate has something to tell as soon as a call has failed, and until one s
   const early = permitOf(gate);
   fail(gate);
   const openUntilMs = performance.now() + 60_000;
-  expect(status()).toEqual({ state: 'open', consecutiveFailures: 3, untilMs: expect.any(Number) });
+  expect(status()).toEqual({
+    state: 'open',
+    consecutiveFailures: 3,
+    untilMs: expect.any(Number),
+    ...nothingElse,
+  });
   expect(Math.abs((status()?.untilMs ?? 0) - openUntilMs)).toBeLessThan(5_000);
   // A call from before the circuit opened says nothing of it.
   early.succeeded();
@@ -59,6 +67,7 @@ test('while a probe is under way there is nothing to wait for', () => {
     state: 'half_open',
     consecutiveFailures: 1,
     untilMs: null,
+    ...nothingElse,
   });
   probe.succeeded();
   expect(gate.status(performance.now())).toBeNull();
@@ -68,15 +77,24 @@ test('a pause is told until it is over', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
   permitOf(gate).failed(new ProviderError('provider_rate_limit', 429, 30));
   const paused = gate.status(performance.now());
-  expect(paused).toEqual({ state: 'closed', consecutiveFailures: 0, untilMs: expect.any(Number) });
-  expect(gate.status((paused?.untilMs ?? 0) + 1)).toBeNull();
+  expect(paused).toEqual({
+    state: 'closed',
+    consecutiveFailures: 0,
+    untilMs: expect.any(Number),
+    accountsShut: 1,
+    setback: null,
+  });
+  const after = gate.status((paused?.untilMs ?? 0) + 1);
+  expect(after).toMatchObject({ untilMs: null, accountsShut: 1 });
+  expect(gate.status(performance.now() + 30_001)).toBeNull();
 });
 
 test('of a pause and an open circuit the one that lasts longer is told', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
-  const [first, second] = [permitOf(gate), permitOf(gate)];
+  const [first, second, third] = [permitOf(gate), permitOf(gate), permitOf(gate, 'b')];
   first.failed(failed);
   second.failed(new ProviderError('provider_rate_limit', 429, 600));
+  third.failed(new ProviderError('provider_rate_limit', 429, 600));
   const { state, untilMs } = gate.status(performance.now()) ?? {};
   expect(state).toBe('open');
   expect((untilMs ?? 0) - performance.now()).toBeGreaterThan(500_000);
@@ -109,6 +127,8 @@ test('a report names models as customers do, and is the same a moment later', ()
     state: 'open',
     consecutive_failures: 1,
     until: '2026-11-15T00:00:30.000Z',
+    accounts_shut: 0,
+    setback: null,
   };
   expect(report.circuits).toEqual([
     { ...circuit, model: '__proto__', state: 'open' },
@@ -117,6 +137,47 @@ test('a report names models as customers do, and is the same a moment later', ()
   // Two clocks are read one after the other.
   expect(reportOf(catalog, { gateNowMs: untilMs - 27_950, nowMs: nowMs + 2_000 })).toEqual(report);
   expect(readReport(JSON.parse(JSON.stringify(report)))).toEqual(report);
+});
+
+test('what an account alone has met with is told as a number of accounts', () => {
+  const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
+  permitOf(gate).failed(new ProviderError('provider_timeout'));
+  expect(gate.status(performance.now())).toMatchObject({ state: 'closed', accountsShut: 1, untilMs: null });
+});
+
+test.each([
+  ['key', 'provider_authentication_error', 401],
+  ['key', 'provider_authentication_error', 403],
+  ['key', 'provider_authentication_error', 400],
+  ['credit', 'provider_bad_request', 402],
+  ['model', 'provider_bad_request', 404],
+  ['model', 'provider_bad_request', 410],
+] as const)('a setback (%s) by %s %i is told until a call succeeds', (kind, code, upstreamStatus) => {
+  const gate = new Gates().at(provider({ circuit: { failures: 5, openMs: 60_000 } }), 'vendor/m');
+  const told = () => reportOf(catalogWith(gate, null)).circuits[0]?.setback;
+  permitOf(gate).failed(new ProviderError(code, upstreamStatus));
+  const setback = { kind, upstream_status: upstreamStatus, at: expect.stringMatching(/Z$/) };
+  expect(told()).toEqual(setback);
+  // Other failures do not make it good.
+  permitOf(gate, 'b').failed(new ProviderError('provider_unavailable', 503));
+  permitOf(gate, 'b').withdrawn();
+  expect(told()).toEqual(setback);
+  permitOf(gate, 'b').succeeded();
+  expect(told()).toBeUndefined();
+});
+
+test('other failures are no setback', () => {
+  const gate = new Gates().at(provider({ circuit: { failures: 50, openMs: 60_000 } }), 'vendor/m');
+  for (const status of [400, 413, 422, 409])
+    permitOf(gate).failed(new ProviderError('provider_bad_request', status));
+  permitOf(gate).failed(new ProviderError('provider_unavailable', 500));
+  expect(gate.status(performance.now())?.setback).toBeNull();
+});
+
+test('a report of a version that did not tell of accounts and setbacks is still read', () => {
+  const circuit = { provider: 'p', model: 'm', state: 'open', consecutive_failures: 5, until: null };
+  const report = readReport({ circuits: [circuit], price_version: '1', catalog_error: null });
+  expect(report?.circuits).toMatchObject([{ ...circuit, accounts_shut: 0, setback: null }]);
 });
 
 test('a catalogue that is wrong throughout does not make the report long', () => {

@@ -1,5 +1,5 @@
 /** The clocks of a call to a provider, against a server that writes piece by piece. */
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
 import type { Timeouts } from '../src/providers/call.ts';
 import { Line } from '../src/providers/line.ts';
@@ -113,4 +113,47 @@ test('a whole answer of known length is under way when its length is known', asy
   pieces = [`${jsonHead}content-length: 19\r\n\r\n`, ...Array.from({ length: 12 }, () => ' '), '{"a":1}'];
   expect(await whole({ idleMs: 300 })).toBe('provider_timeout');
   expect(await whole({})).toEqual({ a: 1 });
+});
+
+describe('whether there ever was a connection', () => {
+  const failureOf = async (to: string, timeouts: Partial<Timeouts> = {}): Promise<ProviderError> => {
+    const way = { line: new Line(to, true), timeouts: { ...patient, ...timeouts } };
+    const failed = postForJson({ url: to, headers: {}, body: '{}' }, way).then(() => null);
+    const error: unknown = await failed.catch((thrown: unknown) => thrown);
+    if (error instanceof ProviderError) return error;
+    throw new Error('The call succeeded.');
+  };
+
+  test.each([
+    ['a refused connection', 'http://127.0.0.1:9/', 'provider_unavailable'],
+    ['a refused connection to a name', 'http://localhost:9/', 'provider_unavailable'],
+    ['a host that nobody knows', 'http://nobody.invalid/', 'provider_unavailable'],
+    ['a server without TLS', `https://127.0.0.1:${port}/`, 'provider_unknown_error'],
+  ] as const)('no: %s', async (_what, to, code) => {
+    pieces = ['HTTP/1.1 400 Bad Request\r\n\r\n'];
+    expect(await failureOf(to)).toMatchObject({ code, isUnreached: true });
+  });
+
+  test('no: nobody picks up in time', async () => {
+    const deaf = new Line(url, true);
+    // A line that is told at once that nobody is there, as it would be after `connectMs`.
+    deaf.watch = (_connectMs, onSilence) => {
+      const timer = setTimeout(onSilence, 10);
+      return () => clearTimeout(timer);
+    };
+    pieces = Array.from({ length: 20 }, () => '');
+    const failed = postForJson(request, { line: deaf, timeouts: patient });
+    const error: unknown = await failed.then(() => null).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'provider_timeout', isUnreached: true });
+  });
+
+  test.each([
+    ['silence', ['', '', '', '', '', '', ''], 'provider_timeout'],
+    ['a connection that breaks off', [], 'provider_unavailable'],
+    ['an answer that breaks off', [`${jsonHead}content-length: 9\r\n\r\n{`], 'provider_unavailable'],
+    ['an answer with a status', ['HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n'], 'provider_unavailable'],
+  ] as const)('yes: %s', async (_what, written, code) => {
+    pieces = written;
+    expect(await failureOf(url, { firstByteMs: 200 })).toMatchObject({ code, isUnreached: false });
+  });
 });

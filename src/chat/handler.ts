@@ -60,7 +60,7 @@ async function complete(
   const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat.call);
   const terms = chatTerms(chat.call, model, price);
   const priceListId = await active.priceList.number();
-  const turns = new Turns(inOrder(candidates, Math.random));
+  const turns = new Turns(inOrder(candidates, Math.random), key.accountId);
   const { generation, held, rate } = await services.admitter.admit({
     id,
     key,

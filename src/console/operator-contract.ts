@@ -92,6 +92,13 @@ export type Circuit = {
   consecutive_failures: number;
   /** When an open circuit lets a probe through, or a paused provider is called again. */
   until: string | null;
+  /** How many accounts it is shut for by what they alone have met with, while others are served. */
+  accounts_shut: number;
+  /**
+   * What only the operator can put right, since the last call that succeeded: the provider refuses the key, there is no
+   * credit left there, or it does not know the model.
+   */
+  setback: { kind: 'key' | 'credit' | 'model'; upstream_status: number | null; at: string } | null;
 };
 
 /** GET …/operator/catalog */

@@ -5,6 +5,7 @@ import type { Model } from '../models/model.ts';
 import type { ChatAnswer, ChatCall } from '../providers/chat.ts';
 import { codeOfStatus } from '../providers/transport.ts';
 import { type Candidate, inOrder, type Turn, Turns, upstreamOf } from '../routing/candidates.ts';
+import type { CallFailure } from '../routing/findings.ts';
 import { chatCallOf } from './chat-question.ts';
 import { readChatVerdict } from './chat-verdict.ts';
 import type { DecisionSource } from './decider.ts';
@@ -14,13 +15,16 @@ import { post } from './exchange.ts';
 /** Verdicts are short, but a model may think before it gives one. */
 const mostTokens = 16_384;
 
+/** Decisions belong to no account. To a gate all of them together are one, which cannot be the ID of any other. */
+export const decisionsAccount = 'decisions';
+
 /** Each attempt goes to the first provider whose gate is open. Only an overload is worth another attempt. */
 export function askChatModel(model: Model, candidates: readonly Candidate[]): DecisionSource {
   return {
     model: model.id,
     ask: async (request, requestId, signal) => {
       const call = chatCallOf(request);
-      const turn = new Turns(inOrder(ableToCarry(candidates, call), Math.random)).current;
+      const turn = new Turns(inOrder(ableToCarry(candidates, call), Math.random), decisionsAccount).current;
       if (turn === null)
         throw new DecisionError('provider_error', {
           message: 'Every provider of the model behind decisions is unavailable at the moment.',
@@ -80,7 +84,13 @@ const codes: Readonly<Partial<Record<DecisionErrorName, ErrorCode>>> = {
 };
 
 /** A failure in the words that a gate judges by. */
-function asFailure({ reason, upstream, retryAfterSeconds }: DecisionError) {
+function asFailure({ reason, upstream, retryAfterSeconds }: DecisionError): CallFailure {
   const code = codes[reason] ?? codeOfStatus(upstream?.status ?? 0);
-  return { code, retryAfterSeconds, isProvoked: false };
+  return {
+    code,
+    upstreamStatus: upstream?.status ?? null,
+    retryAfterSeconds,
+    isProvoked: false,
+    isUnreached: false,
+  };
 }

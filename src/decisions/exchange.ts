@@ -3,6 +3,7 @@
  * attempts share one deadline, and it ends when its client leaves, because nobody pays for what nobody reads. What a
  * provider says of its failure goes no further.
  */
+import { codeOf, machineShortage } from '../providers/machine-shortage.ts';
 import type { UpstreamRequest } from '../providers/upstream.ts';
 import { parseJson } from '../providers/wire.ts';
 import { type AnsweredCall, DecisionError, type DecisionErrorName, type UpstreamCall } from './errors.ts';
@@ -40,8 +41,8 @@ async function send(
       decompress: false,
       signal,
     });
-  } catch {
-    throw broken({ provider, status: null, requestId: null }, signal);
+  } catch (error) {
+    throw machineShortage(codeOf(error)) ?? broken({ provider, status: null, requestId: null }, signal);
   }
 }
 

@@ -49,7 +49,7 @@ async function create(
   const order = orderOf(wanted, model, makersOf(model, active));
   const priceListId = await active.priceList.number();
   const hold = costOfImages(price, order.call.count, order.tier);
-  const turns = new Turns(inOrder(order.makers, Math.random));
+  const turns = new Turns(inOrder(order.makers, Math.random), key.accountId);
   const { generation, rate } = await services.admitter.admit({
     id,
     key,

@@ -6,11 +6,12 @@ import { ApiError, type ErrorCode } from '../errors.ts';
 import type { SettlementResult } from '../ledger/operations.ts';
 import { ProviderError } from '../providers/upstream.ts';
 import type { Candidate, Turn, Turns } from '../routing/candidates.ts';
+import { refusesRequest } from '../routing/findings.ts';
 import { type Ending, failure, type OpenGeneration } from './generation.ts';
 
-/** A request that one provider refuses would be refused by the others too. Whatever else goes wrong, they may not share. */
-function isWorthAnother(code: ErrorCode): boolean {
-  return code !== 'provider_bad_request';
+/** A request that one provider finds fault with would be refused by the others too. Whatever else goes wrong, they may not share. */
+function isWorthAnother(problem: ProviderError): boolean {
+  return !refusesRequest(problem);
 }
 
 export type NoteAttempts = (generation: OpenGeneration) => Promise<void>;
@@ -35,7 +36,7 @@ export async function attemptInTurn<Result>(
       const problem = await asProviderError(generation, thrown);
       generation.attemptFailed(problem);
       // Nobody waits for another answer once the client has gone.
-      const next = isWorthAnother(problem.code) && !client.aborted ? turns.next() : null;
+      const next = isWorthAnother(problem) && !client.aborted ? turns.next() : null;
       if (next === null) throw await settleFailure(generation, problem);
       await recordNextAttempt(generation, next, noteAttempts);
       if (client.aborted) {

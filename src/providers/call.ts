@@ -12,10 +12,10 @@ export type Timeouts = Readonly<{ connectMs: number; firstByteMs: number; idleMs
 export type Link = Readonly<{ line: Line; timeouts: Timeouts }>;
 
 /**
- * Why a call was ended before its answer was whole. After `silence` the provider has failed; with `total` and `shutdown`
- * the gateway itself would not wait any longer.
+ * Why a call was ended before its answer was whole. With `silence` the provider has failed, and with `unconnected` nobody
+ * even picked up; with `total` and `shutdown` the gateway itself would not wait any longer.
  */
-export type EarlyEnd = 'silence' | 'total' | 'shutdown';
+export type EarlyEnd = 'silence' | 'unconnected' | 'total' | 'shutdown';
 
 const deadlines = new Deadlines();
 
@@ -50,7 +50,7 @@ export class Call {
     this.#deadline = deadlines.start(Math.min(firstByteMs, totalMs), () =>
       this.endEarly(this.#isLast ? 'total' : 'silence'),
     );
-    this.#stopWatching = link.line.watch(connectMs, () => this.endEarly('silence'));
+    this.#stopWatching = link.line.watch(connectMs, () => this.endEarly('unconnected'));
     underWay.add(this);
     if (isOver) this.endEarly('shutdown');
   }

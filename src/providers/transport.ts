@@ -4,7 +4,8 @@
  */
 import type { ErrorCode } from '../errors.ts';
 import { SseParser } from '../lib/sse.ts';
-import { Call, type Link } from './call.ts';
+import { Call, type EarlyEnd, type Link } from './call.ts';
+import { codeOf, machineShortage } from './machine-shortage.ts';
 import { EndedByGateway, ProviderError, type UpstreamRequest } from './upstream.ts';
 import { parseJson } from './wire.ts';
 
@@ -124,24 +125,42 @@ export function codeOfStatus(status: number): ErrorCode {
   return 'provider_unknown_error';
 }
 
+/** Nobody could be connected to. */
 const unreachable = new Set([
   'ConnectionRefused',
-  'ConnectionClosed',
-  'ECONNRESET',
   'ECONNREFUSED',
   'ENETUNREACH',
   'EHOSTUNREACH',
+  'ENETDOWN',
+  'EHOSTDOWN',
   'FailedToOpenSocket',
   'ENOTFOUND',
+  'EAI_AGAIN',
+  'EAI_FAIL',
   'DNSLookupFailed',
 ]);
 
+/** The connection broke off, possibly because of what was sent over it. */
+const broken = new Set(['ConnectionClosed', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
+
+/** TLS was refused, or its certificate was. Nothing of the request has been sent by then. */
+const isOfTls = /^(EPROTO$|ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
 function transportFailure(error: unknown, call: Call, status: number | null): ProviderError {
   if (error instanceof ProviderError) return error;
-  if (call.endedBy === 'silence') return new ProviderError('provider_timeout', status);
-  if (call.endedBy !== null) return new EndedByGateway('provider_timeout', status);
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return new ProviderError(unreachable.has(code) ? 'provider_unavailable' : 'provider_unknown_error', status);
+  if (call.endedBy !== null) return endedEarly(call.endedBy, status);
+  const code = codeOf(error);
+  const shortage = machineShortage(code);
+  if (shortage !== null) return shortage;
+  const isUnreached = unreachable.has(code) || isOfTls.test(code);
+  const isUnavailable = unreachable.has(code) || broken.has(code);
+  const failure = isUnavailable ? 'provider_unavailable' : 'provider_unknown_error';
+  return new ProviderError(failure, status, null, false, isUnreached);
+}
+
+function endedEarly(reason: EarlyEnd, status: number | null): ProviderError {
+  if (reason === 'total' || reason === 'shutdown') return new EndedByGateway('provider_timeout', status);
+  return new ProviderError('provider_timeout', status, null, false, reason === 'unconnected');
 }
 
 /** What is beyond a day, or no time at all, is no advice. */
@@ -235,9 +254,9 @@ function readEvents<Event>(
     try {
       return await reader.read();
     } catch {
+      if (call.endedBy === null) throw new ProviderError('provider_stream_error', status);
       if (call.endedBy === 'shutdown') throw new EndedByGateway('streaming_error', status);
-      if (call.endedBy === 'total') throw new EndedByGateway('provider_timeout', status);
-      throw new ProviderError(call.endedBy === null ? 'provider_stream_error' : 'provider_timeout', status);
+      throw endedEarly(call.endedBy, status);
     }
   }
 
@@ -270,6 +289,6 @@ function readEvents<Event>(
 /** An adapter does not know the status that came with what it reads. */
 export function withStatus(error: unknown, status: number): unknown {
   return error instanceof ProviderError && error.upstreamStatus === null
-    ? new ProviderError(error.code, status, error.retryAfterSeconds, error.isProvoked)
+    ? new ProviderError(error.code, status, error.retryAfterSeconds, error.isProvoked, error.isUnreached)
     : error;
 }

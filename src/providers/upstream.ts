@@ -48,12 +48,15 @@ export class ProviderError extends Error {
   readonly retryAfterSeconds: number | null;
   /** Whether what the client asked for brought it about: then it says nothing about the provider. */
   readonly isProvoked: boolean;
+  /** Whether there never was a connection: then no request can have brought it about. */
+  readonly isUnreached: boolean;
 
   constructor(
     code: ErrorCode,
     upstreamStatus: number | null = null,
     retryAfterSeconds: number | null = null,
     isProvoked = false,
+    isUnreached = false,
   ) {
     super(`The provider failed: ${code}.`);
     this.name = 'ProviderError';
@@ -61,6 +64,7 @@ export class ProviderError extends Error {
     this.upstreamStatus = upstreamStatus;
     this.retryAfterSeconds = retryAfterSeconds;
     this.isProvoked = isProvoked;
+    this.isUnreached = isUnreached;
   }
 }
 

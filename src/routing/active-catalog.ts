@@ -10,7 +10,8 @@ import type { Catalog } from '../models/model.ts';
 import { type SandboxProcess, startSandbox } from '../providers/sandbox-process.ts';
 import { type Candidate, candidatesByModel } from './candidates.ts';
 import { connectProviders, type ProviderConnection, type Surroundings } from './connections.ts';
-import { Gates } from './gate.ts';
+import type { GateEvent } from './gate.ts';
+import { Gates } from './gates.ts';
 import { StoredPriceList } from './stored-price-list.ts';
 
 export type ActiveCatalog = Readonly<{
@@ -38,11 +39,7 @@ export async function followCatalog(
   sql: SQL,
   log: Log,
 ): Promise<FollowedCatalog> {
-  const gates = new Gates((change, provider, model, pauseMs) => {
-    if (change === 'closed') log.info('provider is back', { provider, model });
-    else if (change === 'paused') log.warn('provider asks for a pause', { provider, model, pauseMs });
-    else log.warn('provider keeps failing, left alone', { provider, model, pauseMs });
-  });
+  const gates = new Gates((event) => logGateEvent(log, event));
   const sandbox = new SharedSandbox(() => log.warn('sandbox ended, starting it again'));
 
   async function activate(catalog: Catalog): Promise<ActiveCatalog> {
@@ -87,6 +84,20 @@ export async function followCatalog(
       await sandbox.stop();
     },
   };
+}
+
+function logGateEvent(log: Log, event: GateEvent): void {
+  const { provider, model, kind } = event;
+  if (kind === 'short') {
+    const fields = { provider, model, code: event.shortage };
+    log.error('provider not called, this machine is short of something', fields);
+    return;
+  }
+  const { account, pauseMs } = event;
+  const fields = { provider, model, ...(account === null ? {} : { accountId: account }) };
+  if (kind === 'closed') log.info('provider is back', fields);
+  else if (kind === 'paused') log.warn('provider asks for a pause', { ...fields, pauseMs });
+  else log.warn('provider keeps failing, left alone', { ...fields, pauseMs });
 }
 
 /** One sandbox, started when a catalogue first needs it, also when two ask at once. */

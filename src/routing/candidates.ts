@@ -2,7 +2,8 @@
 import type { Catalog } from '../models/model.ts';
 import type { Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
-import type { Gate, Gates, Permit } from './gate.ts';
+import type { Gate, Permit } from './gate.ts';
+import type { Gates } from './gates.ts';
 
 /** One way to serve a request: a provider that can be called, what it calls the model, and whether it may be called now. */
 export type Candidate = Readonly<{
@@ -76,11 +77,14 @@ export type Turn = Readonly<{ candidate: Candidate; permit: Permit }>;
 /** The candidates of one request, one after the other. Those that are to be left alone now are passed over. */
 export class Turns {
   readonly #candidates: readonly Candidate[];
+  readonly #account: string;
   #place = 0;
   #current: Turn | null;
 
-  constructor(candidates: readonly Candidate[]) {
+  /** `account` is whose request it is: gates judge each by what it has met with, and give each its share. */
+  constructor(candidates: readonly Candidate[], account: string) {
     this.#candidates = candidates;
+    this.#account = account;
     this.#current = this.next();
   }
 
@@ -95,7 +99,7 @@ export class Turns {
       const candidate = this.#candidates[this.#place];
       if (candidate === undefined) return null;
       this.#place += 1;
-      const permit = candidate.gate.enter();
+      const permit = candidate.gate.enter(this.#account);
       if (permit !== null) this.#current = { candidate, permit };
     }
     return this.#current;
@@ -103,7 +107,7 @@ export class Turns {
 
   /** When none could be called: the seconds until one may be. */
   waitSeconds(): number {
-    const waits = this.#candidates.map(({ gate }) => gate.waitMs());
+    const waits = this.#candidates.map(({ gate }) => gate.waitMs(this.#account));
     return Math.max(1, Math.ceil(Math.min(...waits) / 1000));
   }
 }

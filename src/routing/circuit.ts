@@ -1,6 +1,9 @@
 /**
  * Leaves a provider alone that keeps failing, and finds out with a single call whether it is back. Pure: every function
  * takes a state and gives the next one, and the clock is passed in.
+ *
+ * The same machine keeps what one account has met with and what is known to everyone. In the latter a failure that a
+ * request may have brought about bears the name of its account, and those of one account alone decide nothing.
  */
 import type { CircuitSettings } from '../models/model.ts';
 
@@ -14,11 +17,16 @@ export type Circuit =
       era: number;
       /** How many outcomes there were since the first failure that is still remembered. */
       count: number;
-      /** Which of them were failures, by their number, oldest first. */
-      failedAt: readonly number[];
+      /** The failures among them, oldest first. */
+      failures: readonly Failure[];
     }>
-  | Readonly<{ state: 'open'; era: number; untilMs: number; openings: number }>
-  | Readonly<{ state: 'half_open'; era: number; openings: number }>;
+  | Readonly<{ state: 'open'; era: number; untilMs: number; openings: number; doubtedBy: Witness }>
+  | Readonly<{ state: 'half_open'; era: number; openings: number; doubtedBy: Witness }>;
+
+/** The account whose request may itself be to blame for a failure; null when no request can have caused it. */
+export type Witness = string | null;
+
+type Failure = Readonly<{ number: number; by: Witness }>;
 
 /** What a call says about its provider. Nothing, when the client left or the request itself was at fault. */
 export type Verdict = 'success' | 'failure' | 'nothing';
@@ -27,17 +35,22 @@ const longestOpenMs = 300_000;
 /** With five failures in a row as the limit, the last twenty outcomes are looked at. */
 const windowPerFailure = 4;
 
-export const closedCircuit: Circuit = { state: 'closed', era: 0, count: 0, failedAt: [] };
+export const closedCircuit: Circuit = { state: 'closed', era: 0, count: 0, failures: [] };
 
-/** Whether a call may begin now, and the state once it has. */
-export function beginCall(
-  circuit: Circuit,
-  nowMs: number,
-): Readonly<{ circuit: Circuit; isAllowed: boolean }> {
-  if (circuit.state === 'closed') return { circuit, isAllowed: true };
-  if (circuit.state === 'half_open' || nowMs < circuit.untilMs) return { circuit, isAllowed: false };
-  const { era, openings } = circuit;
-  return { circuit: { state: 'half_open', era: era + 1, openings }, isAllowed: true };
+export function canBegin(circuit: Circuit, nowMs: number): boolean {
+  return circuit.state === 'closed' || (circuit.state === 'open' && nowMs >= circuit.untilMs);
+}
+
+/** The state once a call has begun that was allowed to. */
+export function beginCall(circuit: Circuit): Circuit {
+  if (circuit.state !== 'open') return circuit;
+  const { era, openings, doubtedBy } = circuit;
+  return { state: 'half_open', era: era + 1, openings, doubtedBy };
+}
+
+/** Whether the call that began in this era is the one that finds out whether the provider is back. */
+export function isProbe(circuit: Circuit, era: number): boolean {
+  return circuit.state === 'half_open' && circuit.era === era;
 }
 
 /** The state after a call that began in `era` has told something about the provider. */
@@ -45,21 +58,36 @@ export function endCall(
   circuit: Circuit,
   era: number,
   verdict: Verdict,
+  by: Witness,
   settings: CircuitSettings,
   nowMs: number,
 ): Circuit {
   if (era !== circuit.era) return circuit;
-  if (circuit.state === 'closed') return noteOutcome(circuit, verdict, settings, nowMs);
+  if (circuit.state === 'closed') return noteOutcome(circuit, verdict, by, settings, nowMs);
   if (circuit.state === 'open') return circuit;
+  const { openings, doubtedBy } = circuit;
   switch (verdict) {
     case 'success':
       return { ...closedCircuit, era: era + 1 };
     case 'failure':
-      return opened(era + 1, circuit.openings + 1, settings, nowMs);
+      // A probe that may have failed by its own request is not believed until that of another account fails too.
+      return by === null || (doubtedBy !== null && doubtedBy !== by)
+        ? opened(era + 1, openings + 1, settings, nowMs)
+        : { state: 'open', era: era + 1, untilMs: nowMs, openings, doubtedBy: by };
     case 'nothing':
       // The next call is the probe instead.
-      return { state: 'open', era: era + 1, untilMs: nowMs, openings: circuit.openings };
+      return { state: 'open', era: era + 1, untilMs: nowMs, openings, doubtedBy };
   }
+}
+
+/** Opened at once, whatever was known before. */
+export function shutCircuit(
+  { era }: Circuit,
+  openings: number,
+  settings: CircuitSettings,
+  nowMs: number,
+): Circuit {
+  return opened(era + 1, openings, settings, nowMs);
 }
 
 /** How long no call can begin; 0 when one may. A probe under way gives no time, so the next look is a moment away. */
@@ -71,29 +99,53 @@ export function waitMs(circuit: Circuit, nowMs: number): number {
 function noteOutcome(
   circuit: Extract<Circuit, { state: 'closed' }>,
   verdict: Verdict,
+  by: Witness,
   settings: CircuitSettings,
   nowMs: number,
 ): Circuit {
-  const { era, failedAt } = circuit;
+  const { era } = circuit;
   // Nearly every call: a success where nothing has failed changes nothing.
-  if (verdict === 'nothing' || (verdict === 'success' && failedAt.length === 0)) return circuit;
+  if (verdict === 'nothing' || (verdict === 'success' && circuit.failures.length === 0)) return circuit;
   const count = circuit.count + 1;
-  const remembered = failedAt.filter((number) => number > count - settings.failures * windowPerFailure);
+  const oldest = count - settings.failures * windowPerFailure;
+  const remembered = circuit.failures.filter(({ number }) => number > oldest);
   if (verdict === 'success') {
-    return remembered.length === 0 ? { ...closedCircuit, era } : { ...circuit, count, failedAt: remembered };
+    return remembered.length === 0 ? { ...closedCircuit, era } : { ...circuit, count, failures: remembered };
   }
-  const failures = [...remembered, count];
-  return isTooMany(failures, count, settings)
+  const failures = [...remembered, { number: count, by }];
+  return isTooMany(failures, settings)
     ? opened(era + 1, 1, settings, nowMs)
-    : { ...circuit, count, failedAt: failures };
+    : { ...circuit, count, failures };
 }
 
-function isTooMany(failedAt: readonly number[], count: number, { failures }: CircuitSettings): boolean {
-  const isInARow = failedAt.at(-failures) === count - failures + 1;
-  return isInARow || failedAt.length * 2 >= failures * windowPerFailure;
+/** So many in a row, or half of the window. One account makes up no more than half of either. */
+function isTooMany(failures: readonly Failure[], { failures: limit }: CircuitSettings): boolean {
+  const inWindow = (limit * windowPerFailure) / 2;
+  return weightOf(inARow(failures), limit) >= limit || weightOf(failures, inWindow) >= inWindow;
+}
+
+/** Those at the end without a success between them. */
+function inARow(failures: readonly Failure[]): readonly Failure[] {
+  const last = failures.length - 1;
+  const newest = failures[last]?.number ?? 0;
+  const before = failures.findLastIndex(({ number }, index) => number !== newest - (last - index));
+  return failures.slice(before + 1);
+}
+
+/** How many failures count towards `needed`. Those of one account count for half of it at most, and alone for nothing. */
+function weightOf(failures: readonly Failure[], needed: number): number {
+  const accounts = new Map<string, number>();
+  let certain = 0;
+  for (const { by } of failures) {
+    if (by === null) certain += 1;
+    else accounts.set(by, (accounts.get(by) ?? 0) + 1);
+  }
+  if (certain === 0 && accounts.size < 2) return 0;
+  const most = Math.ceil(needed / 2);
+  return accounts.values().reduce((weight, count) => weight + Math.min(count, most), certain);
 }
 
 function opened(era: number, openings: number, { openMs }: CircuitSettings, nowMs: number): Circuit {
   const durationMs = Math.min(openMs * 2 ** (openings - 1), Math.max(openMs, longestOpenMs));
-  return { state: 'open', era, untilMs: nowMs + durationMs, openings };
+  return { state: 'open', era, untilMs: nowMs + durationMs, openings, doubtedBy: null };
 }

@@ -1,27 +1,53 @@
 /**
- * What stands between the gateway and one model of one provider: the circuit, the pause that the provider asked for,
- * and how many calls it takes at once. Its memory is this process's own and outlives a change of the catalogue.
+ * What stands between the gateway and one model of one provider: the circuits, of everyone and of each account, the pause
+ * that the provider asked for, and how many calls it takes at once. Its memory is this process's own and outlives a change
+ * of the catalogue.
  */
-import type { ErrorCode } from '../errors.ts';
 import type { Provider } from '../models/model.ts';
-import type { ProviderError } from '../providers/upstream.ts';
-import { beginCall, type Circuit, closedCircuit, endCall, type Verdict, waitMs } from './circuit.ts';
+import { MachineShortage } from '../providers/machine-shortage.ts';
+import { AccountRecords } from './account-records.ts';
+import {
+  beginCall,
+  type Circuit,
+  canBegin,
+  closedCircuit,
+  endCall,
+  isProbe,
+  shutCircuit,
+  type Verdict,
+  waitMs,
+} from './circuit.ts';
+import {
+  type CallFailure,
+  type Finding,
+  findingOf,
+  pauseSecondsOf,
+  refusesRequest,
+  type SetbackKind,
+  setbackOf,
+} from './findings.ts';
+import { noPause, type Pause, pausedFor } from './pause.ts';
+import type { Places, Share } from './places.ts';
 
 /** A provider that asks for more is asked again after this long, in case it was mistaken. */
 const longestPauseMs = 3_600_000;
 /** When a call may end is not known; this is when to look again. */
 const nextLookMs = 1_000;
 
-/** The calls to one provider that are under way, for all its models. */
-type Load = { calls: number };
+/**
+ * A provider begins to be left alone with a model, for so long, or is back; for one account, or for everyone when that is
+ * null. Or it could not be called because this machine is short of something.
+ */
+export type GateEvent = Readonly<{ provider: string; model: string }> &
+  (
+    | Readonly<{ kind: 'opened' | 'paused' | 'closed'; pauseMs: number; account: string | null }>
+    | Readonly<{ kind: 'short'; shortage: string }>
+  );
 
-/** Told when a provider begins to be left alone with a model, for how long and why, and when it is back. */
-export type GateObserver = (
-  change: 'opened' | 'paused' | 'closed',
-  provider: string,
-  model: string,
-  pauseMs: number,
-) => void;
+export type GateObserver = (event: GateEvent) => void;
+
+/** A failure that only the operator can put right, the last one since a call succeeded. */
+export type Setback = Readonly<{ kind: SetbackKind; upstreamStatus: number | null; at: Date }>;
 
 /** Why a gate is not simply open. Times are of `performance.now()`. */
 export type GateStatus = Readonly<{
@@ -29,21 +55,26 @@ export type GateStatus = Readonly<{
   consecutiveFailures: number;
   /** When an open circuit lets a probe through, or a pause is over; null when neither is waited for. */
   untilMs: number | null;
+  /** How many accounts it is shut for by what they alone have met with. */
+  accountsShut: number;
+  setback: Setback | null;
 }>;
 
 export class Gate {
   readonly #model: string;
-  readonly #load: Load;
+  readonly #places: Places;
   readonly #observer: GateObserver;
+  readonly #records = new AccountRecords();
   #provider: Provider;
   #circuit: Circuit = closedCircuit;
-  #pausedUntilMs = 0;
+  #pause: Pause = noPause;
   #consecutiveFailures = 0;
+  #setback: Setback | null = null;
 
-  constructor(provider: Provider, model: string, load: Load, observer: GateObserver) {
+  constructor(provider: Provider, model: string, places: Places, observer: GateObserver) {
     this.#provider = provider;
     this.#model = model;
-    this.#load = load;
+    this.#places = places;
     this.#observer = observer;
   }
 
@@ -52,57 +83,142 @@ export class Gate {
     this.#provider = provider;
   }
 
-  /** Lets a call through, or null when the provider is to be left alone. Who gets a permit must end it. */
-  enter(): Permit | null {
+  /** Lets a call of an account through, or null when the provider is to be left alone. Who gets a permit must end it. */
+  enter(account: string): Permit | null {
     const nowMs = performance.now();
-    if (nowMs < this.#pausedUntilMs || this.#isFull()) return null;
-    const { circuit, isAllowed } = beginCall(this.#circuit, nowMs);
-    this.#circuit = circuit;
-    if (!isAllowed) return null;
-    this.#load.calls += 1;
-    return new Permit(this, circuit.era);
+    if (nowMs < this.#pause.untilMs || !canBegin(this.#circuit, nowMs)) return null;
+    const record = this.#records.find(account);
+    if (record !== undefined && (nowMs < record.pausedUntilMs || !canBegin(record.circuit, nowMs)))
+      return null;
+    const place = this.#places.take(account, this.#provider.maxConcurrency, nowMs);
+    if (place === null) return null;
+    this.#circuit = beginCall(this.#circuit);
+    if (record !== undefined) record.circuit = beginCall(record.circuit);
+    const { era } = record?.circuit ?? closedCircuit;
+    return new Permit(this, account, place, this.#circuit.era, era);
   }
 
-  /** How long until another look is worthwhile. */
-  waitMs(): number {
+  /** How long until another look of this account is worthwhile. */
+  waitMs(account: string): number {
     const nowMs = performance.now();
-    const pauseMs = Math.max(0, this.#pausedUntilMs - nowMs);
-    return Math.max(pauseMs, waitMs(this.#circuit, nowMs), this.#isFull() ? nextLookMs : 0);
+    const record = this.#records.find(account);
+    const hasPlace = this.#places.hasPlaceFor(account, this.#provider.maxConcurrency, nowMs);
+    return Math.max(
+      this.#pause.untilMs - nowMs,
+      waitMs(this.#circuit, nowMs),
+      (record?.pausedUntilMs ?? 0) - nowMs,
+      waitMs(record?.circuit ?? closedCircuit, nowMs),
+      hasPlace ? 0 : nextLookMs,
+    );
   }
 
   /** Null when nothing is known against the provider. */
   status(nowMs: number): GateStatus | null {
     const { state } = this.#circuit;
     const consecutiveFailures = this.#consecutiveFailures;
-    const isPaused = nowMs < this.#pausedUntilMs;
-    if (state === 'closed' && !isPaused && consecutiveFailures === 0) return null;
+    const isPaused = nowMs < this.#pause.untilMs;
+    const accountsShut = this.#records.countShut(nowMs);
+    const setback = this.#setback;
+    const isWell = state === 'closed' && !isPaused && consecutiveFailures === 0;
+    if (isWell && accountsShut === 0 && setback === null) return null;
     const openUntilMs = this.#circuit.state === 'open' ? this.#circuit.untilMs : 0;
-    const untilMs = Math.max(openUntilMs, isPaused ? this.#pausedUntilMs : 0);
-    return { state, consecutiveFailures, untilMs: untilMs === 0 ? null : untilMs };
+    const untilMs = Math.max(openUntilMs, isPaused ? this.#pause.untilMs : 0);
+    return {
+      state,
+      consecutiveFailures,
+      untilMs: untilMs === 0 ? null : untilMs,
+      accountsShut,
+      setback,
+    };
   }
 
-  /** What a call has told so far; the era in which it goes on. */
-  note(era: number, verdict: Verdict): number {
+  noteAnswer(call: Permit): void {
+    const nowMs = performance.now();
+    if (isProbe(this.#circuit, call.era)) this.#noteForEveryone(call, 'success', null, nowMs);
+    if (this.#isOwnProbe(call)) this.#noteForAccount(call, 'success', nowMs);
+  }
+
+  noteSuccess(call: Permit): void {
+    const nowMs = performance.now();
+    this.#setback = null;
+    this.#noteForEveryone(call, 'success', null, nowMs);
+    this.#noteForAccount(call, 'success', nowMs);
+  }
+
+  noteNothing(call: Permit): void {
+    const nowMs = performance.now();
+    this.#noteForEveryone(call, 'nothing', null, nowMs);
+    this.#noteForAccount(call, 'nothing', nowMs);
+  }
+
+  /** It was not the provider that could not be called, but this machine that could not call. */
+  noteShortage(call: Permit, shortage: string): void {
+    this.noteNothing(call);
+    this.#observer({ provider: this.#provider.name, model: this.#model, kind: 'short', shortage });
+  }
+
+  noteFailure(call: Permit, failure: CallFailure): void {
+    const nowMs = performance.now();
+    if (refusesRequest(failure)) this.noteAnswer(call);
+    const pauseMs = Math.min(pauseSecondsOf(failure) * 1000, longestPauseMs);
+    if (pauseMs > 0) this.#notePause(call, pauseMs, nowMs);
+    const kind = setbackOf(failure);
+    if (kind !== null) this.#setback = { kind, upstreamStatus: failure.upstreamStatus, at: new Date() };
+    this.#noteFinding(call, findingOf(failure), nowMs);
+  }
+
+  leave({ place }: Permit): void {
+    this.#places.leave(place);
+  }
+
+  #noteFinding(call: Permit, finding: Finding, nowMs: number): void {
+    const { account, era } = call;
     const before = this.#circuit;
-    if (era === before.era) this.#count(verdict);
-    this.#circuit = endCall(before, era, verdict, this.#provider.circuit, performance.now());
-    this.#tellOfChange(before.state);
-    return era === before.era ? this.#circuit.era : era;
+    const by = finding === 'account' ? account : null;
+    this.#noteForEveryone(call, finding === 'nobody' ? 'nothing' : 'failure', by, nowMs);
+    const wasProbe = before.state === 'half_open' && before.era === era;
+    if (wasProbe && finding === 'account' && !this.#isOwnProbe(call))
+      this.#shutFor(account, before.openings + 1, nowMs);
+    else this.#noteForAccount(call, finding === 'account' ? 'failure' : 'nothing', nowMs);
   }
 
-  /** Whether the call that began in this era is the one that finds out whether the provider is back. */
-  isProbe(era: number): boolean {
-    return this.#circuit.state === 'half_open' && this.#circuit.era === era;
+  #isOwnProbe({ account, accountEra }: Permit): boolean {
+    const record = this.#records.find(account);
+    return record !== undefined && isProbe(record.circuit, accountEra);
   }
 
-  pause(seconds: number): void {
-    const untilMs = performance.now() + Math.min(seconds * 1000, longestPauseMs);
-    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, untilMs);
-    this.#observer('paused', this.#provider.name, this.#model, seconds * 1000);
+  #noteForEveryone(call: Permit, verdict: Verdict, by: string | null, nowMs: number): void {
+    const before = this.#circuit;
+    if (call.era !== before.era) return;
+    this.#count(verdict);
+    this.#circuit = endCall(before, call.era, verdict, by, this.#provider.circuit, nowMs);
+    call.era = this.#circuit.era;
+    this.#tellOfChange(before, this.#circuit, null, nowMs);
   }
 
-  leave(): void {
-    this.#load.calls -= 1;
+  #noteForAccount(call: Permit, verdict: Verdict, nowMs: number): void {
+    const { account } = call;
+    const record = verdict === 'failure' ? this.#records.findOrAdd(account) : this.#records.find(account);
+    if (record === undefined) return;
+    const before = record.circuit;
+    record.circuit = endCall(before, call.accountEra, verdict, null, this.#provider.circuit, nowMs);
+    if (call.accountEra === before.era) call.accountEra = record.circuit.era;
+    this.#tellOfChange(before, record.circuit, account, nowMs);
+  }
+
+  /** For an account whose call has failed as the probe of everyone: it must not be the next one too. */
+  #shutFor(account: string, openings: number, nowMs: number): void {
+    const record = this.#records.findOrAdd(account);
+    const before = record.circuit;
+    record.circuit = shutCircuit(before, openings, this.#provider.circuit, nowMs);
+    this.#tellOfChange(before, record.circuit, account, nowMs);
+  }
+
+  #notePause({ account }: Permit, pauseMs: number, nowMs: number): void {
+    this.#pause = pausedFor(this.#pause, account, pauseMs, nowMs);
+    const record = this.#records.findOrAdd(account);
+    record.pausedUntilMs = Math.max(record.pausedUntilMs, nowMs + pauseMs);
+    this.#tell('paused', pauseMs, account);
   }
 
   #count(verdict: Verdict): void {
@@ -110,97 +226,62 @@ export class Gate {
     else if (verdict === 'failure') this.#consecutiveFailures += 1;
   }
 
-  #tellOfChange(before: Circuit['state']): void {
-    const { state } = this.#circuit;
-    if (before === state) return;
-    const pauseMs = Math.round(waitMs(this.#circuit, performance.now()));
+  #tellOfChange(before: Circuit, after: Circuit, account: string | null, nowMs: number): void {
+    if (before.state === after.state) return;
+    const pauseMs = Math.round(waitMs(after, nowMs));
     // A probe that found out nothing makes way for the next at once: nothing has changed.
-    if (state === 'closed' || pauseMs > 0)
-      this.#observer(state === 'open' ? 'opened' : 'closed', this.#provider.name, this.#model, pauseMs);
+    if (after.state !== 'closed' && pauseMs === 0) return;
+    this.#tell(after.state === 'open' ? 'opened' : 'closed', pauseMs, account);
   }
 
-  #isFull(): boolean {
-    return this.#load.calls >= this.#provider.maxConcurrency;
+  #tell(kind: 'opened' | 'paused' | 'closed', pauseMs: number, account: string | null): void {
+    this.#observer({ provider: this.#provider.name, model: this.#model, kind, pauseMs, account });
   }
 }
 
-type CallFailure = Pick<ProviderError, 'code' | 'retryAfterSeconds' | 'isProvoked'>;
-
-/** Only these say something about the calls after them. */
-const asksForPause: ReadonlySet<ErrorCode> = new Set(['provider_rate_limit', 'provider_unavailable']);
-
-/** What a request can bring about by itself must not shut a provider for everyone else. */
-const provokedByClients: ReadonlySet<ErrorCode> = new Set([
-  'provider_bad_request',
-  'repeated_streaming_chunk_limit',
-]);
-
-/** One call that was let through. */
+/** One call that was let through. Only its gate uses what it knows of the call. */
 export class Permit {
+  readonly account: string;
+  readonly place: Share;
+  /** In which eras of the circuits, everyone's and the account's own, the call began or goes on. */
+  era: number;
+  accountEra: number;
   readonly #gate: Gate;
-  #era: number;
   #isEnded = false;
 
-  constructor(gate: Gate, era: number) {
+  constructor(gate: Gate, account: string, place: Share, era: number, accountEra: number) {
     this.#gate = gate;
-    this.#era = era;
+    this.account = account;
+    this.place = place;
+    this.era = era;
+    this.accountEra = accountEra;
   }
 
   /** The provider has begun to answer. That is all a probe is to find out: a long answer must not keep others waiting. */
   answered(): void {
-    if (this.#gate.isProbe(this.#era)) this.#era = this.#gate.note(this.#era, 'success');
+    this.#gate.noteAnswer(this);
   }
 
   succeeded(): void {
-    this.#end('success');
+    this.#end();
+    this.#gate.noteSuccess(this);
   }
 
   /** The client left, or the call never began. */
   withdrawn(): void {
-    this.#end('nothing');
+    this.#end();
+    this.#gate.noteNothing(this);
   }
 
-  failed({ code, retryAfterSeconds, isProvoked }: Readonly<CallFailure>): void {
-    // A provider that refuses a request works.
-    if (code === 'provider_bad_request') this.answered();
-    const pauseSeconds = asksForPause.has(code) ? (retryAfterSeconds ?? 0) : 0;
-    if (pauseSeconds > 0) this.#gate.pause(pauseSeconds);
-    // One that says how long to wait is paused and not broken.
-    const isPaused = code === 'provider_rate_limit' && pauseSeconds > 0;
-    this.#end(isPaused || isProvoked || provokedByClients.has(code) ? 'nothing' : 'failure');
+  failed(failure: CallFailure): void {
+    this.#end();
+    if (failure instanceof MachineShortage) this.#gate.noteShortage(this, failure.shortage);
+    else this.#gate.noteFailure(this, failure);
   }
 
-  #end(verdict: Verdict): void {
+  #end(): void {
     if (this.#isEnded) throw new Error('The call has ended already.');
     this.#isEnded = true;
-    this.#gate.note(this.#era, verdict);
-    this.#gate.leave();
-  }
-}
-
-/** One gate for each provider and model, the same one for as long as the process lives. */
-export class Gates {
-  readonly #gates = new Map<string, Gate>();
-  readonly #loads = new Map<string, Load>();
-  readonly #observer: GateObserver;
-
-  constructor(observer: GateObserver = () => undefined) {
-    this.#observer = observer;
-  }
-
-  /** With another address or another key it is another provider, of which nothing is known yet. */
-  at(provider: Provider, model: string, apiKey: string | null = null): Gate {
-    const name = JSON.stringify([provider.id, provider.baseUrl, `${Bun.hash(apiKey ?? '')}`, model]);
-    const gate =
-      this.#gates.get(name) ?? new Gate(provider, model, this.#loadOf(provider.id), this.#observer);
-    this.#gates.set(name, gate);
-    gate.configure(provider);
-    return gate;
-  }
-
-  #loadOf(providerId: string): Load {
-    const load = this.#loads.get(providerId) ?? { calls: 0 };
-    this.#loads.set(providerId, load);
-    return load;
+    this.#gate.leave(this);
   }
 }

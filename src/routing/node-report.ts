@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { FollowedCatalog } from './active-catalog.ts';
+import { setbackKinds } from './findings.ts';
 import type { GateStatus } from './gate.ts';
 
 const reportSchema = z.object({
@@ -15,6 +16,12 @@ const reportSchema = z.object({
       state: z.enum(['closed', 'open', 'half_open']),
       consecutive_failures: z.number(),
       until: z.string().nullable(),
+      // Versions before did not tell these.
+      accounts_shut: z.number().default(0),
+      setback: z
+        .object({ kind: z.enum(setbackKinds), upstream_status: z.number().nullable(), at: z.string() })
+        .nullable()
+        .default(null),
     }),
   ),
   price_version: z.string(),
@@ -57,7 +64,7 @@ export function readReport(stored: unknown): NodeReport | null {
 function circuitOf(
   provider: string,
   model: string,
-  { state, consecutiveFailures, untilMs }: GateStatus,
+  { state, consecutiveFailures, untilMs, accountsShut, setback }: GateStatus,
   { gateNowMs, nowMs }: Clocks,
 ): NodeReport['circuits'][number] {
   return {
@@ -70,6 +77,12 @@ function circuitOf(
       untilMs === null
         ? null
         : new Date(Math.round((nowMs + untilMs - gateNowMs) / 1000) * 1000).toISOString(),
+    accounts_shut: accountsShut,
+    setback: setback && {
+      kind: setback.kind,
+      upstream_status: setback.upstreamStatus,
+      at: setback.at.toISOString(),
+    },
   };
 }
 

@@ -14,7 +14,7 @@ import { createLog } from '../../src/lib/log.ts';
 import { Line } from '../../src/providers/line.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { Turns } from '../../src/routing/candidates.ts';
-import { Gates } from '../../src/routing/gate.ts';
+import { Gates } from '../../src/routing/gates.ts';
 import { eventsOf } from '../support/chat-fixture.ts';
 import { emptyCall, testProvider } from '../support/provider.ts';
 
@@ -60,7 +60,7 @@ function serveStream(
   const link = { line: new Line(baseUrl, true), timeouts: provider.timeouts };
   const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader }, images: null };
   const gate = new Gates().at(provider, 'm');
-  const turns = new Turns([{ connection, upstreamModel: 'm', weight: null, gate }]);
+  const turns = new Turns([{ connection, upstreamModel: 'm', weight: null, gate }], 'account');
   const first = turns.current;
   if (first === null) throw new Error('The gate is open.');
   const server = Bun.serve({

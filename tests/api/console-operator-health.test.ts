@@ -74,6 +74,9 @@ function providerIn({ data }: Providers, id: string): Providers['data'][number] 
   return provider;
 }
 
+const openAt = (providers: Providers, id: string) =>
+  providerIn(providers, id).circuits.filter(({ state }) => state === 'open');
+
 test('providers are those of the catalogue, with their attempts and the newest failures', async () => {
   const before = await ask<Providers>('GET', '/providers');
   expect(before.data.map(({ id, name, is_configured: isConfigured }) => [id, name, isConfigured])).toEqual([
@@ -155,27 +158,29 @@ test('circuits and pauses are seen, also those of another node', async () => {
   await chat('full', '[[status 503]]');
   await chat('plain', '[[status 429]] [[retry-after 100]]');
   await chat('limited', '[[status 503]]');
-  const isTold = (providers: Providers) => providerIn(providers, 'main').circuits.length === 3;
+  await chat('gone', 'hello');
+  await chat('gone', 'hello');
+  const isTold = (providers: Providers) =>
+    providerIn(providers, 'main').circuits.length === 3 && openAt(providers, 'gone').length === 1;
   const providers = await askUntil<Providers>('/providers', isTold);
   const node = (await ask<Nodes>('GET', '/nodes')).data[0]?.name ?? '';
   const { circuits } = providerIn(providers, 'main');
+  const closed = { node, state: 'closed', setback: null } as const;
   expect(circuits.toSorted((a, b) => (a.model < b.model ? -1 : 1))).toEqual([
-    { node, model: 'full', state: 'open', consecutive_failures: 2, until: expect.any(String) },
-    { node, model: 'limited', state: 'closed', consecutive_failures: 1, until: null },
-    { node, model: 'plain', state: 'closed', consecutive_failures: 0, until: expect.any(String) },
+    // One account alone has met with this: it is left alone by that one, and by nobody else.
+    { ...closed, model: 'full', consecutive_failures: 2, until: null, accounts_shut: 1 },
+    { ...closed, model: 'limited', consecutive_failures: 1, until: null, accounts_shut: 0 },
+    { ...closed, model: 'plain', consecutive_failures: 0, until: expect.any(String), accounts_shut: 1 },
   ]);
-  const secondsLeft = circuits.map(({ until }) =>
-    until === null ? 0 : (Date.parse(until) - Date.now()) / 1000,
-  );
-  expect(secondsLeft[0]).toBeWithin(30, 61);
-  expect(secondsLeft.some((seconds) => seconds > 61 && seconds < 101)).toBe(true);
+  const open = openAt(providers, 'gone');
+  expect(open).toMatchObject([{ node, model: 'gone', consecutive_failures: 2, accounts_shut: 0 }]);
+  const secondsLeft = (Date.parse(open[0]?.until ?? '') - Date.now()) / 1000;
+  expect(secondsLeft).toBeWithin(30, 61);
 
   const second = await startGateway(fixture.environment);
   try {
     const elsewhere = visitor(second.origin, operator.cookie);
-    expect(providerIn(await ask<Providers>('GET', '/providers', elsewhere), 'main').circuits).toEqual(
-      circuits,
-    );
+    expect(openAt(await ask<Providers>('GET', '/providers', elsewhere), 'gone')).toEqual(open);
     const here = await ask<Nodes>('GET', '/nodes');
     const there = await ask<Nodes>('GET', '/nodes', elsewhere);
     expect(here.data.map(({ id, state }) => [id, state])).toEqual(
@@ -202,6 +207,26 @@ test('circuits and pauses are seen, also those of another node', async () => {
     ['alive', true],
     ['stopped', false],
   ]);
+});
+
+test('a provider that refuses the key, has no credit or does not know the model is told of until it works', async () => {
+  const setbacks = (providers: Providers) =>
+    [...providerIn(providers, 'main').circuits, ...providerIn(providers, 'locked').circuits].flatMap(
+      ({ model, setback }) => (setback === null ? [] : [{ model, ...setback }]),
+    );
+  await chat('locked', 'hello');
+  await chat('tiered', '[[status 402]]');
+  await chat('renamed', '[[status 404]]');
+  const told = await askUntil<Providers>('/providers', (providers) => setbacks(providers).length === 3);
+  const at = expect.stringMatching(/Z$/);
+  expect(setbacks(told).toSorted((a, b) => (a.model < b.model ? -1 : 1))).toEqual([
+    { model: 'locked', kind: 'key', upstream_status: 401, at },
+    { model: 'renamed', kind: 'model', upstream_status: 404, at },
+    { model: 'tiered', kind: 'credit', upstream_status: 402, at },
+  ]);
+  await chat('tiered', 'hello');
+  await chat('renamed', 'hello');
+  await askUntil<Providers>('/providers', (providers) => setbacks(providers).length === 1);
 });
 
 test('nodes tell what they have open, and the dead ones are called lost', async () => {

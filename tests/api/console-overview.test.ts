@@ -369,6 +369,8 @@ describe('attention', () => {
     state: 'open',
     consecutive_failures: 5,
     until: '2026-01-01T00:00:00.000Z',
+    accounts_shut: 0,
+    setback: null,
   };
 
   test('a circuit that is open on several nodes is one, until the last of them asks again', () => {

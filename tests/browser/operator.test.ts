@@ -17,6 +17,17 @@ async function ask<Answer>(method: 'GET' | 'POST', path: string): Promise<Answer
   return (await response.json()) as Answer;
 }
 
+/** The ID of the request, once it is answered. */
+async function chat(model: string, content: string): Promise<string> {
+  const response = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${fixture.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
+  });
+  await response.text();
+  return response.headers.get('x-service-request-id') ?? '';
+}
+
 /** Asks again and again, for as long as the test may take. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await Bun.sleep(50);
@@ -32,13 +43,7 @@ async function choose(page: Page, subject: string, item: string): Promise<void> 
 beforeAll(async () => {
   fixture = await openDashboardFixture();
   await fixture.database.sql`update accounts set name = 'Northwind' where id = ${fixture.account}`;
-  const response = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${fixture.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'plain', messages: [{ role: 'user', content: '[[status 503]]' }] }),
-  });
-  await response.text();
-  failedId = response.headers.get('x-service-request-id') ?? '';
+  failedId = await chat('plain', '[[status 503]]');
   await until(async () => {
     const { failures } = await ask<Providers>('GET', '/api/console/operator/providers');
     return failures.some(({ request_id: id }) => id === failedId);
@@ -359,6 +364,23 @@ test.each([
   await page.goto(typeof path === 'string' ? path : path());
   await page.getByText(words).first().waitFor();
   await checkLooks(page, `operator-${name}`);
+});
+
+test('a provider that the operator has to see to says so in plain words, until it works again', async () => {
+  const { page } = operator;
+  await page.goto('/operator/providers');
+  await chat('locked', 'hello');
+  await chat('tiered', '[[status 402]]');
+  await chat('renamed', '[[status 404]]');
+  await page.getByText('refuses the key of this gateway (401)').waitFor();
+  const unpaid = page.getByText('wants to be paid (402). Add credit to your account there.');
+  await unpaid.waitFor();
+  await page.getByText('does not know the model (404). It was retired').waitFor();
+  await page.getByText('Last seen').first().waitFor();
+  await checkLooks(page, 'operator-setbacks');
+  await chat('tiered', 'hello');
+  await unpaid.waitFor({ state: 'detached' });
+  expect(await page.getByText('does not know the model (404)').count()).toBe(1);
 });
 
 test('nobody else has these pages', async () => {

@@ -32,9 +32,13 @@ export type Row = Readonly<{
 
 const completed: Outcome = { kind: 'completed' };
 
+/** The operator's credit there is used up, or the model is retired: nothing of that is true of other providers. */
+const concernsOperator = (status: number | null) => status === 402 || status === 404 || status === 410;
+
 /** The request itself is to blame for a bad request; everything else is worth another try elsewhere. */
 function refused(code: ErrorCode, upstreamStatus: number | null): Outcome {
-  return { kind: 'refused', code, upstreamStatus, isAvoidable: code !== 'provider_bad_request' };
+  const isAvoidable = code !== 'provider_bad_request' || concernsOperator(upstreamStatus);
+  return { kind: 'refused', code, upstreamStatus, isAvoidable };
 }
 
 /** The provider has done its work, and it cannot be billed. */
@@ -87,6 +91,7 @@ const statuses: readonly Row[] = [
   status(405, 'provider_bad_request'),
   status(408, 'provider_timeout'),
   status(409, 'provider_bad_request'),
+  status(410, 'provider_bad_request'),
   status(413, 'provider_bad_request'),
   status(415, 'provider_bad_request'),
   status(422, 'provider_bad_request'),

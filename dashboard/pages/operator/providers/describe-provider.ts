@@ -12,11 +12,43 @@ export function describeProvider({ circuits }: Pick<Provider, 'circuits'>): Desc
   return states.find(({ tone }) => tone === worst) ?? { tone: 'good', label: 'Configured' };
 }
 
-/** A closed circuit with a time is one whose provider asked to be left alone for a while. */
-export function describeCircuit({ state, until }: Pick<Circuit, 'state' | 'until'>): Described {
+type Setback = NonNullable<Circuit['setback']>;
+
+/** What only the operator can put right comes first. A closed circuit with a time is one whose provider asked for a pause. */
+export function describeCircuit({
+  state,
+  until,
+  accounts_shut: shut,
+  setback,
+}: Omit<Circuit, 'node' | 'model' | 'consecutive_failures'>): Described {
+  if (setback !== null) return { tone: 'bad', label: setbackLabels[setback.kind] };
   if (state === 'open') return { tone: 'bad', label: 'Circuit open' };
   if (state === 'half_open') return { tone: 'warn', label: 'Being tried' };
-  return until === null ? { tone: 'plain', label: 'Circuit closed' } : { tone: 'warn', label: 'Paused' };
+  if (until !== null) return { tone: 'warn', label: 'Paused' };
+  return shut > 0
+    ? { tone: 'warn', label: shut === 1 ? 'Shut for 1 account' : `Shut for ${shut} accounts` }
+    : { tone: 'plain', label: 'Circuit closed' };
+}
+
+const setbackLabels: Readonly<Record<Setback['kind'], string>> = {
+  key: 'Key refused',
+  credit: 'No credit',
+  model: 'Model unknown',
+};
+
+/** What is wrong and what to do about it, in plain words. */
+export function explainSetback({ kind, upstream_status: status }: Setback): string {
+  const said = status === null ? '' : ` (${status})`;
+  switch (kind) {
+    case 'key':
+      return status === 403
+        ? `The provider denies access${said}. Check what its key may be used for; some providers also deny what a request says.`
+        : `The provider refuses the key of this gateway${said}. Check the key, or make a new one there.`;
+    case 'credit':
+      return `The provider wants to be paid${said}. Add credit to your account there.`;
+    case 'model':
+      return `The provider does not know the model${said}. It was retired, or its name in the catalogue is wrong.`;
+  }
 }
 
 /** From 0 to 1; null without attempts. */

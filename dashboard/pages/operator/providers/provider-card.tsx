@@ -5,7 +5,7 @@ import { classNames } from '../../../kit/class-names.ts';
 import { Fact, Facts } from '../../../kit/facts.tsx';
 import { formatCount, formatShare } from '../../../kit/format-figures.ts';
 import { Time } from '../../../kit/time.tsx';
-import { describeCircuit, describeProvider, failedShare } from './describe-provider.ts';
+import { describeCircuit, describeProvider, explainSetback, failedShare } from './describe-provider.ts';
 
 type Provider = Providers['data'][number];
 
@@ -57,7 +57,7 @@ function Circuits({ circuits }: Readonly<{ circuits: readonly Circuit[] }>) {
 }
 
 function CircuitLine({ circuit }: Readonly<{ circuit: Circuit }>) {
-  const { node, model, state, consecutive_failures: failures, until } = circuit;
+  const { node, model, state, consecutive_failures: failures, until, setback } = circuit;
   const { tone, label } = describeCircuit(circuit);
   return (
     <>
@@ -65,6 +65,11 @@ function CircuitLine({ circuit }: Readonly<{ circuit: Circuit }>) {
         <code className="min-w-0 font-mono text-[0.8125rem] wrap-anywhere">{model}</code>
         <Badge tone={tone}>{label}</Badge>
       </p>
+      {setback !== null && (
+        <p className="mt-1 text-[0.8125rem] text-ink">
+          {explainSetback(setback)} Last seen <Time at={setback.at} style="distance" />.
+        </p>
+      )}
       <p className="mt-0.5 text-xs text-ink-faint wrap-anywhere">
         On {node}, {failures === 1 ? '1 failure' : `${formatCount(failures)} failures`} in a row
         {until !== null && (

@@ -1,0 +1,59 @@
+/** What this machine itself ran out of when a call could not be made. It is nobody's failure but our own. */
+import { closeSync, openSync } from 'node:fs';
+import { devNull } from 'node:os';
+import { ProviderError } from './upstream.ts';
+
+/** No descriptors, memory or ports left. */
+const shortages = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EADDRNOTAVAIL']);
+
+/** What fetch says instead when a provider goes by a name: it tries several addresses and forgets why each failed. */
+const disguises = new Set([
+  'ConnectionRefused',
+  'ECONNREFUSED',
+  'FailedToOpenSocket',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EAI_FAIL',
+  'DNSLookupFailed',
+]);
+
+/** As many as looking a name up and connecting may take. */
+const descriptorsOfACall = 4;
+
+/** Another provider may still be reached, over a connection that is there already. */
+export class MachineShortage extends ProviderError {
+  /** The system's name for what is missing. */
+  readonly shortage: string;
+
+  constructor(shortage: string) {
+    super('internal_error');
+    this.name = 'MachineShortage';
+    this.message = `This machine is short of something: ${shortage}.`;
+    this.shortage = shortage;
+  }
+}
+
+/** Null when the failure of a fetch, by its code, is none of this machine's. */
+export function machineShortage(code: string): MachineShortage | null {
+  if (shortages.has(code)) return new MachineShortage(code);
+  const found = disguises.has(code) ? shortOfDescriptors() : null;
+  return found === null ? null : new MachineShortage(found);
+}
+
+/** Tries it out. The code of the shortage, or null when there are enough. */
+function shortOfDescriptors(): string | null {
+  const opened: number[] = [];
+  try {
+    while (opened.length < descriptorsOfACall) opened.push(openSync(devNull, 'r'));
+    return null;
+  } catch (error) {
+    return codeOf(error);
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
+  }
+}
+
+/** What the system or fetch calls an error; empty when it has no name. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}

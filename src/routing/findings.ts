@@ -1,0 +1,92 @@
+/**
+ * What the failure of a call says about its provider. A request can bring about many failures by itself, and what one
+ * customer can bring about must not shut a provider for the others.
+ */
+import type { ProviderError } from '../providers/upstream.ts';
+
+/** Against whom a failure counts: the provider for everyone, the provider for the account that asked, or nobody. */
+export type Finding = 'everyone' | 'account' | 'nobody';
+
+export type CallFailure = Pick<
+  ProviderError,
+  'code' | 'upstreamStatus' | 'retryAfterSeconds' | 'isProvoked' | 'isUnreached'
+>;
+
+type Row = Readonly<{
+  /** As docs/catalog.md has it. */
+  failure: string;
+  finding: Finding;
+  isIt: (failure: CallFailure) => boolean;
+}>;
+
+/** The first row that fits decides, and the last one fits always. */
+export const findings: readonly Row[] = [
+  {
+    failure: 'no connection: refused, unknown host, no route, TLS, or not within `connect_ms`',
+    finding: 'everyone',
+    isIt: ({ isUnreached }) => isUnreached,
+  },
+  {
+    failure:
+      'what the adapter puts down to the request, such as a tool call that Gemini made a mistake in, or no image at all',
+    finding: 'nobody',
+    isIt: ({ isProvoked }) => isProvoked,
+  },
+  {
+    failure: 'an answer that repeats itself without end',
+    finding: 'nobody',
+    isIt: ({ code }) => code === 'repeated_streaming_chunk_limit',
+  },
+  {
+    failure: '400, 413, 422 and every other 4xx that is not named here',
+    finding: 'nobody',
+    isIt: refusesRequest,
+  },
+  {
+    failure: '429 with `Retry-After`, which is a pause',
+    finding: 'nobody',
+    isIt: (failure) => failure.code === 'provider_rate_limit' && pauseSecondsOf(failure) > 0,
+  },
+  {
+    failure: '401, or another status with the word that the key is invalid',
+    finding: 'everyone',
+    // Firewalls and moderation answer 403 to what a request says.
+    isIt: ({ code, upstreamStatus }) => code === 'provider_authentication_error' && upstreamStatus !== 403,
+  },
+  {
+    failure:
+      'anything else: 402, 403, 404, 408, 410, 429 without a time, 5xx, silence, a connection or stream that breaks off, an answer that cannot be read',
+    finding: 'account',
+    isIt: () => true,
+  },
+];
+
+export function findingOf(failure: CallFailure): Finding {
+  return findings.find(({ isIt }) => isIt(failure))?.finding ?? 'account';
+}
+
+/** The operator's credit is used up (402), or the model is retired or named wrongly (404, 410): others may serve it. */
+const operatorStatuses: ReadonlySet<number | null> = new Set([402, 404, 410]);
+
+/** Whether the provider found fault with the request itself, as the others would too. It is at work, then. */
+export function refusesRequest({
+  code,
+  upstreamStatus,
+}: Pick<CallFailure, 'code' | 'upstreamStatus'>): boolean {
+  return code === 'provider_bad_request' && !operatorStatuses.has(upstreamStatus);
+}
+
+/** For how long the provider asks to be left alone; 0 when it does not, or when it concerns this call only. */
+export function pauseSecondsOf({ code, retryAfterSeconds }: CallFailure): number {
+  return code === 'provider_rate_limit' || code === 'provider_unavailable' ? (retryAfterSeconds ?? 0) : 0;
+}
+
+/** What only the operator can put right: the key at the provider, the credit there, or the name of the model. */
+export const setbackKinds = ['key', 'credit', 'model'] as const;
+export type SetbackKind = (typeof setbackKinds)[number];
+
+export function setbackOf({ code, upstreamStatus }: CallFailure): SetbackKind | null {
+  if (code === 'provider_authentication_error') return 'key';
+  if (code !== 'provider_bad_request' || !operatorStatuses.has(upstreamStatus)) return null;
+  return upstreamStatus === 402 ? 'credit' : 'model';
+}

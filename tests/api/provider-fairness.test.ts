@@ -1,0 +1,131 @@
+/** What one account meets with at a provider shuts nobody else out, and no account takes all of a provider's places. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
+
+const model = (id: string, provider: string) =>
+  `  ${id}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [${provider}] }`;
+
+/** A circuit belongs to a provider and a model: each test has a model of its own. */
+const catalog = (url: string) => `
+price_version: "2026-11"
+providers:
+  brittle: { name: Brittle, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY,
+             circuit: { failures: 5, open_ms: 60000 }, timeouts: { first_byte_ms: 150 } }
+  quick:   { name: Quick, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 2, open_ms: 1 } }
+  closed:  { name: Closed, adapter: openai, base_url: http://127.0.0.1:9/v1, api_key_env: MAIN_KEY, circuit: { failures: 2, open_ms: 60000 } }
+  locked:  { name: Locked, adapter: openai, base_url: ${url}/v1, api_key_env: BAD_KEY, circuit: { failures: 2, open_ms: 60000 } }
+  narrow:  { name: Narrow, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, max_concurrency: 4 }
+models:
+${model('hangs', 'brittle')}
+${model('fails', 'brittle')}
+${model('fails-for-two', 'brittle')}
+${model('recovers', 'quick')}
+${model('limits', 'brittle')}
+${model('closed', 'closed')}
+${model('locked', 'locked')}
+${model('narrow', 'narrow')}
+`;
+
+let fixture: ChatFixture;
+let keys: readonly string[];
+
+beforeAll(async () => {
+  fixture = await openChatFixture(catalog);
+  const customers = [1, 2, 3].map(() => fixture.customer('100', '--rpm', '100000'));
+  keys = (await Promise.all(customers)).map(({ key }) => key);
+}, 60_000);
+
+afterAll(() => fixture.close());
+
+/** As the customer with this number. */
+function chat(customer: number, name: string, content: string, more = {}): Promise<Response> {
+  return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${keys[customer]}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: name, messages: [{ role: 'user', content }], ...more }),
+  });
+}
+
+async function codeOf(response: Response): Promise<string> {
+  const body = (await response.json()) as Partial<ErrorBody>;
+  return body.error?.code ?? 'completed';
+}
+
+const codeOfChat = async (customer: number, name: string, content: string) =>
+  codeOf(await chat(customer, name, content));
+
+async function codesOf(count: number, customer: number, name: string, content: string): Promise<string[]> {
+  const codes: string[] = [];
+  while (codes.length < count) codes.push(await codeOfChat(customer, name, content));
+  return codes;
+}
+
+const callsOf = (name: string) => fixture.sandbox.entries.filter((entry) => entry.model === name).length;
+
+test('five timeouts of one account shut the provider for that account, and for nobody else', async () => {
+  expect(await codesOf(5, 0, 'hangs', '[[hang]]')).toEqual(Array(5).fill('provider_timeout'));
+  expect(await codeOfChat(0, 'hangs', 'hello')).toBe('all_providers_unavailable');
+  expect(await codesOf(3, 1, 'hangs', 'hello')).toEqual(Array(3).fill('completed'));
+  // Nothing that others do opens it again for the first.
+  expect(await codeOfChat(0, 'hangs', 'hello')).toBe('all_providers_unavailable');
+});
+
+test('an account that fails all the time never shuts out the others', async () => {
+  for (let round = 0; round < 10; round += 1) {
+    await codesOf(5, 0, 'recovers', '[[status 500]]');
+    expect(await codeOfChat(1, 'recovers', 'hello')).toBe('completed');
+  }
+});
+
+test('failures of two accounts shut it for everyone', async () => {
+  await codesOf(3, 0, 'fails-for-two', '[[status 503]]');
+  await codesOf(2, 1, 'fails-for-two', '[[status 500]]');
+  const calls = callsOf('fails-for-two');
+  expect(await codesOf(2, 2, 'fails-for-two', 'hello')).toEqual(Array(2).fill('all_providers_unavailable'));
+  expect(callsOf('fails-for-two')).toBe(calls);
+});
+
+test('a refused connection, which no request can cause, shuts it for everyone on the word of one account', async () => {
+  expect(await codesOf(2, 0, 'closed', 'hello')).toEqual(Array(2).fill('provider_unavailable'));
+  expect(await codeOfChat(1, 'closed', 'hello')).toBe('all_providers_unavailable');
+});
+
+test('so does a key that the provider does not know', async () => {
+  expect(await codesOf(2, 0, 'locked', 'hello')).toEqual(Array(2).fill('provider_authentication_error'));
+  expect(await codeOfChat(1, 'locked', 'hello')).toBe('all_providers_unavailable');
+});
+
+test('a pause that one account was told of lasts ten seconds for the others, and in full for itself', async () => {
+  const limited = await chat(0, 'limits', '[[status 429]] [[retry-after 600]]');
+  expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '600']);
+  await limited.text();
+  const wait = async (customer: number) => {
+    const response = await chat(customer, 'limits', 'hello');
+    expect(await codeOf(response)).toBe('all_providers_unavailable');
+    return Number(response.headers.get('retry-after'));
+  };
+  expect(await wait(0)).toBeWithin(500, 601);
+  expect(await wait(1)).toBeWithin(1, 11);
+});
+
+test('one account that has all places makes room for another as soon as one of its calls ends', async () => {
+  const streamOf = (customer: number, pieces: number) =>
+    chat(customer, 'narrow', `[[long ${pieces}]] [[chunk-delay 25]]`, { stream: true });
+  const [short, ...long] = await Promise.all([20, 120, 120, 120].map((pieces) => streamOf(0, pieces)));
+  expect([short, ...long].map((response) => response?.status)).toEqual([200, 200, 200, 200]);
+  const refused = await chat(1, 'narrow', 'hello');
+  expect([await codeOf(refused), refused.headers.get('retry-after')]).toEqual([
+    'all_providers_unavailable',
+    '1',
+  ]);
+  await short?.text();
+  // One place is free now. Who has three already leaves it to the other.
+  expect(await codeOfChat(0, 'narrow', 'hello')).toBe('all_providers_unavailable');
+  const newcomer = await streamOf(1, 20);
+  expect(newcomer.status).toBe(200);
+  expect(await codeOfChat(0, 'narrow', 'hello')).toBe('all_providers_unavailable');
+  await newcomer.text();
+  // Nobody else asks any more.
+  expect(await codeOfChat(0, 'narrow', 'hello')).toBe('completed');
+  await Promise.all(long.map((response) => response.text()));
+});

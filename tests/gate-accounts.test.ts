@@ -1,0 +1,279 @@
+/** The gate of a provider when several accounts ask: what one meets with, and what that means for the others. */
+import { describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import type { ErrorCode } from '../src/errors.ts';
+import { MachineShortage } from '../src/providers/machine-shortage.ts';
+import { ProviderError } from '../src/providers/upstream.ts';
+import { findingOf, findings } from '../src/routing/findings.ts';
+import type { Gate, GateEvent, Permit } from '../src/routing/gate.ts';
+import { Gates } from '../src/routing/gates.ts';
+import { noPause, pausedFor } from '../src/routing/pause.ts';
+import { testProvider as provider } from './support/provider.ts';
+
+const timeout = new ProviderError('provider_timeout');
+const refusedConnection = new ProviderError('provider_unavailable', null, null, false, true);
+
+function gateWith(failures: number, openMs: number, maxConcurrency = 1000): Gate {
+  return new Gates().at(provider({ circuit: { failures, openMs }, maxConcurrency }), 'm');
+}
+
+function permitOf(gate: Gate, account: string): Permit {
+  const permit = gate.enter(account);
+  if (permit === null) throw new Error('The gate lets nobody through.');
+  return permit;
+}
+
+const failTimes = (gate: Gate, account: string, times: number) => {
+  for (let count = 0; count < times; count += 1) permitOf(gate, account).failed(timeout);
+};
+
+function isOpenFor(gate: Gate, account: string): boolean {
+  const permit = gate.enter(account);
+  permit?.withdrawn();
+  return permit !== null;
+}
+
+describe('circuits', () => {
+  test('one account that fails a thousand times shuts nobody else out', () => {
+    const gate = gateWith(5, 0);
+    failTimes(gate, 'a', 1000);
+    expect(isOpenFor(gate, 'b')).toBe(true);
+    expect(gate.status(performance.now())?.state).toBe('closed');
+  });
+
+  const outcomes = [
+    'success',
+    'answered',
+    'nothing',
+    'timeout',
+    'server error',
+    'unfunded',
+    'refused',
+  ] as const;
+  const step = fc.record({
+    kind: fc.constantFrom('begin', 'end'),
+    account: fc.constantFrom('a', 'b', 'c'),
+    which: fc.nat(10),
+    outcome: fc.constantFrom(...outcomes),
+  });
+
+  function end(permit: Permit, outcome: (typeof outcomes)[number]): void {
+    if (outcome === 'success') permit.succeeded();
+    else if (outcome === 'nothing') permit.withdrawn();
+    else if (outcome === 'timeout') permit.failed(timeout);
+    else if (outcome === 'server error') permit.failed(new ProviderError('provider_unavailable', 500));
+    else if (outcome === 'unfunded') permit.failed(new ProviderError('provider_bad_request', 402));
+    else if (outcome === 'refused') permit.failed(new ProviderError('provider_bad_request', 400));
+    else {
+      permit.answered();
+      permit.failed(timeout);
+    }
+  }
+
+  test('whatever becomes of the calls of one account, the others may do what they could', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(0, 60_000),
+        fc.integer({ min: 1, max: 4 }),
+        fc.array(step, { maxLength: 150 }),
+        (openMs, failures, steps) => {
+          const gate = gateWith(failures, openMs);
+          const underWay: Permit[] = [];
+          for (const { kind, which, outcome } of steps) {
+            const permit = kind === 'begin' ? gate.enter('a') : null;
+            if (permit !== null) underWay.push(permit);
+            const [ended] = kind === 'end' ? underWay.splice(which % (underWay.length || 1), 1) : [];
+            if (ended !== undefined) end(ended, outcome);
+            expect(isOpenFor(gate, 'b')).toBe(true);
+          }
+        },
+      ),
+    );
+  });
+
+  test('for any mix of accounts there is at most one probe at a time, in each circuit', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 200 }), (failures, steps) => {
+        // Open for no time at all: whenever a circuit is not closed, the next call is its probe.
+        const gate = gateWith(failures, 0);
+        const underWay: Permit[] = [];
+        for (const { kind, account, which, outcome } of steps) {
+          if (kind === 'begin') {
+            const isProbed = gate.waitMs(account) > 0;
+            const permit = gate.enter(account);
+            expect(permit === null).toBe(isProbed);
+            if (permit !== null) underWay.push(permit);
+          } else if (underWay.length > 0) {
+            const [ended] = underWay.splice(which % underWay.length, 1);
+            if (ended !== undefined) end(ended, outcome);
+          }
+        }
+        for (const permit of underWay) permit.withdrawn();
+        // Nothing is left that would keep anyone out for good.
+        for (const account of ['a', 'b', 'c']) permitOf(gate, account).succeeded();
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('who has shut it for itself is let in by its own probe, and by nothing that others do', () => {
+    const gate = gateWith(2, 60_000);
+    failTimes(gate, 'a', 2);
+    for (let count = 0; count < 50; count += 1) permitOf(gate, 'b').succeeded();
+    expect(isOpenFor(gate, 'a')).toBe(false);
+    expect(gate.waitMs('a')).toBeGreaterThan(50_000);
+    expect(gate.waitMs('b')).toBe(0);
+  });
+
+  test('failures of two accounts in turn shut it for everyone, a third one included', () => {
+    const gate = gateWith(5, 60_000);
+    for (const account of ['a', 'b', 'a', 'b', 'a']) permitOf(gate, account).failed(timeout);
+    for (const account of ['a', 'b', 'c']) expect(isOpenFor(gate, account)).toBe(false);
+  });
+
+  test('what no request can cause shuts it for everyone, and is not held against the account that met with it', () => {
+    const gate = gateWith(2, 0);
+    permitOf(gate, 'a').failed(refusedConnection);
+    permitOf(gate, 'a').failed(refusedConnection);
+    expect(gate.status(performance.now())).toMatchObject({ state: 'open', accountsShut: 0 });
+    const probe = permitOf(gate, 'b');
+    expect(isOpenFor(gate, 'a')).toBe(false);
+    probe.succeeded();
+    expect(isOpenFor(gate, 'a')).toBe(true);
+  });
+
+  test('an account whose probe fails makes way for that of another, and cannot take its place', () => {
+    const openMs = 200;
+    const gate = gateWith(1, openMs);
+    permitOf(gate, 'z').failed(refusedConnection);
+    while (gate.waitMs('a') > 0) Bun.sleepSync(1);
+    permitOf(gate, 'a').failed(timeout);
+    // Doubled, for the one that failed only.
+    expect(gate.waitMs('a')).toBeGreaterThan(openMs);
+    expect(isOpenFor(gate, 'a')).toBe(false);
+    permitOf(gate, 'b').failed(timeout);
+    // Two accounts now: shut for everyone again.
+    expect(gate.waitMs('c')).toBeGreaterThan(openMs);
+    expect(isOpenFor(gate, 'c')).toBe(false);
+  });
+
+  test('what is remembered of accounts is bounded', () => {
+    const gate = gateWith(1, 60_000);
+    const permits = Array.from({ length: 502 }, (_, number) => permitOf(gate, `${number}`));
+    const [first, second, ...others] = permits;
+    for (const permit of [second, first, ...others]) permit?.failed(timeout);
+    expect(gate.status(performance.now())?.accountsShut).toBe(500);
+  });
+});
+
+test('what this machine is short of is told by name, and held against nobody', () => {
+  const events: GateEvent[] = [];
+  const gates = new Gates((event) => events.push(event));
+  const gate = gates.at(provider({ name: 'Name', circuit: { failures: 1, openMs: 0 } }), 'm');
+  permitOf(gate, 'a').failed(new MachineShortage('EMFILE'));
+  expect(gate.status(performance.now())).toBeNull();
+  expect(events).toEqual([{ provider: 'Name', model: 'm', kind: 'short', shortage: 'EMFILE' }]);
+  // Nor does it use up a probe.
+  permitOf(gate, 'a').failed(refusedConnection);
+  permitOf(gate, 'b').failed(new MachineShortage('EADDRNOTAVAIL'));
+  expect(gate.status(performance.now())?.state).toBe('open');
+  permitOf(gate, 'b').succeeded();
+  expect(gate.status(performance.now())).toBeNull();
+});
+
+describe('a pause', () => {
+  test('is kept to by the account that was told of it, also when it concerns nobody else', () => {
+    const gate = gateWith(5, 60_000);
+    const [first, second] = [permitOf(gate, 'a'), permitOf(gate, 'a')];
+    first.failed(new ProviderError('provider_rate_limit', 429, 0.001));
+    second.failed(new ProviderError('provider_rate_limit', 429, 600));
+    while (gate.waitMs('b') > 0) Bun.sleepSync(1);
+    expect(isOpenFor(gate, 'b')).toBe(true);
+    expect(isOpenFor(gate, 'a')).toBe(false);
+  });
+
+  const minuteMs = 60_000;
+
+  test('is short for everyone on the word of one account, which itself waits in full', () => {
+    const gate = gateWith(5, 60_000);
+    permitOf(gate, 'a').failed(new ProviderError('provider_rate_limit', 429, 600));
+    expect(gate.waitMs('a')).toBeGreaterThan(599_000);
+    expect(gate.waitMs('b')).toBeWithin(9_000, 10_001);
+  });
+
+  test('lasts as long as it was asked for once a second account is told the same', () => {
+    const one = pausedFor(noPause, 'a', 10 * minuteMs, 0);
+    expect(one.untilMs).toBe(10_000);
+    expect(pausedFor(one, 'b', 10 * minuteMs, 10_000).untilMs).toBe(10_000 + 10 * minuteMs);
+  });
+
+  test('what was told long ago confirms nothing', () => {
+    const one = pausedFor(noPause, 'a', 5_000, 0);
+    expect(pausedFor(one, 'b', 10 * minuteMs, 5_000).untilMs).toBe(15_000);
+  });
+
+  test('one account keeps the others waiting for ten seconds in a minute at most', () => {
+    const answers = fc.array(
+      fc.record({ waitMs: fc.nat(10_000), askedMs: fc.integer({ min: 1, max: 3_600_000 }) }),
+      { maxLength: 200 },
+    );
+    fc.assert(
+      fc.property(answers, (told) => {
+        let pause = noPause;
+        let nowMs = 0;
+        let pausedMs = 0;
+        for (const { waitMs, askedMs } of told) {
+          nowMs += waitMs;
+          const before = Math.max(pause.untilMs, nowMs);
+          pause = pausedFor(pause, 'a', askedMs, nowMs);
+          pausedMs += Math.max(0, pause.untilMs - before);
+        }
+        expect(pausedMs).toBeLessThanOrEqual(10_000 * (1 + Math.floor(nowMs / minuteMs)));
+      }),
+    );
+  });
+});
+
+describe('what a failure says', () => {
+  const cases: readonly [ErrorCode, number | null, string][] = [
+    ['provider_bad_request', 400, 'nobody'],
+    ['provider_bad_request', 413, 'nobody'],
+    ['provider_bad_request', 422, 'nobody'],
+    ['provider_bad_request', 402, 'account'],
+    ['provider_bad_request', 404, 'account'],
+    ['provider_bad_request', 410, 'account'],
+    ['provider_authentication_error', 401, 'everyone'],
+    ['provider_authentication_error', 400, 'everyone'],
+    ['provider_authentication_error', 403, 'account'],
+    ['provider_timeout', null, 'account'],
+    ['provider_timeout', 408, 'account'],
+    ['provider_unavailable', 503, 'account'],
+    ['provider_unavailable', null, 'account'],
+    ['provider_stream_error', 200, 'account'],
+    ['provider_rate_limit', 429, 'account'],
+    ['repeated_streaming_chunk_limit', 200, 'nobody'],
+  ];
+
+  test.each(cases)('%s with status %p counts against %s', (code, status, finding) => {
+    expect(findingOf(new ProviderError(code, status))).toBe(finding as 'nobody');
+  });
+
+  test('a connection that was never made counts for everyone, whatever it is called', () => {
+    for (const code of [
+      'provider_unavailable',
+      'provider_timeout',
+      'provider_unknown_error',
+      'provider_error',
+    ] as const)
+      expect(findingOf(new ProviderError(code, null, null, false, true))).toBe('everyone');
+  });
+
+  test('the table in the documentation is the one in the code', () => {
+    const text = readFileSync(join(import.meta.dir, '../docs/catalog.md'), 'utf8');
+    const words = { everyone: 'everyone', account: 'the account that asked', nobody: 'nobody' };
+    const rows = findings.map(({ failure, finding }) => `| ${failure} | ${words[finding]} |`);
+    expect(text).toContain(rows.join('\n'));
+  });
+});
