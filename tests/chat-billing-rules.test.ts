@@ -56,7 +56,9 @@ const price: fc.Arbitrary<TokenPrice> = fc.oneof(
 const request = fc.record({
   text: fc.string({ maxLength: 2_000 }),
   maxTokens: fc.option(fc.integer({ min: 1, max: 200_000 })),
-  contextWindow: fc.option(fc.integer({ min: 1, max: 1_000_000 })),
+  contextWindow: fc.option(
+    fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 1_000_000 })),
+  ),
   maxOutputTokens: fc.option(fc.integer({ min: 1, max: 200_000 })),
   price,
 });
@@ -74,7 +76,7 @@ const meter: MeterState = {
   isExpired: false,
 };
 const funds = fc.record({
-  balance: fc.bigInt({ min: 0n, max: 10n ** 15n }),
+  balance: fc.oneof(fc.bigInt({ min: 0n, max: 10n ** 12n }), fc.bigInt({ min: 0n, max: 10n ** 15n })),
   monthlyLimit: fc.option(fc.bigInt({ min: 0n, max: 10n ** 15n })),
 });
 
@@ -218,6 +220,40 @@ describe('a charge', () => {
           reported.inputTokens > inputTokens + toleranceOf(inputTokens) ||
           reported.outputTokens > outputTokens + toleranceOf(outputTokens);
         expect(isTold).toBe(isCapped || reported.outputTokens === 0);
+      }),
+    );
+  });
+
+  test('is at no dearer tier than was held for, though a few tokens more are tolerated', () => {
+    fc.assert(
+      fc.property(request, rates, rates, at, (asked, first, second, finishedAt) => {
+        const rich = { balance: 10n ** 18n, monthlyLimit: null };
+        const flat = { billingType: 'token', form: 'flat', rates: first, ...remarks } as const;
+        const inputTokens = admit({ ...asked, price: flat }, rich).terms.input.tokens;
+        const tiers = [
+          { ...first, maxInputTokens: inputTokens },
+          { ...second, maxInputTokens: inputTokens + 1_000 },
+        ] as const;
+        const tiered = {
+          billingType: 'token',
+          form: 'tiers',
+          headline: null,
+          inputTokenTiers: tiers,
+          ...remarks,
+        };
+        const whole = admit({ ...asked, price: tiered as TokenPrice }, rich);
+        if (whole.admitted === null) throw new Error('There is enough.');
+        const reported = { inputTokens: inputTokens + 16, outputTokens: 1 };
+        const { bill, amount } = whole.admitted;
+        const ending = billed(
+          bill,
+          { usage: reported, finishedAt, hasText: true },
+          'completed',
+          'withhold',
+          null,
+        );
+        expect(ending.cost).toEqual(costAtRates(first, reported));
+        expect(ending.cost?.total).toBeLessThanOrEqual(amount + toleranceIn(whole));
       }),
     );
   });

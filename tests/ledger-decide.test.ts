@@ -87,6 +87,46 @@ describe('a hold', () => {
   });
 });
 
+describe('a hold that may be smaller or larger', () => {
+  const grantedOf = (balance: bigint, monthlyLimit: bigint | null, least: bigint, most: bigint) => {
+    const range = { least, most };
+    const { result } = decideHold(
+      { ...account, balance, held: 20n },
+      { ...meter, monthlyLimit },
+      range,
+      nowMs,
+    );
+    return result.outcome === 'held' ? result.amount : result.code;
+  };
+
+  test.each([
+    ['is a quarter of what is free', 420n, null, 10n, 1_000n, 100n],
+    ['is no less than the least', 60n, null, 30n, 1_000n, 30n],
+    ['is no more than the most', 4_020n, null, 10n, 50n, 50n],
+    ['is a quarter of what is left of the month, if that is less', 420n, 40n, 5n, 1_000n, 10n],
+    ['is refused when even the least does not fit', 40n, null, 21n, 1_000n, 'insufficient_balance'],
+    [
+      'is refused when the month has no room for the least',
+      420n,
+      4n,
+      5n,
+      1_000n,
+      'monthly_spend_limit_exceeded',
+    ],
+  ] as const)('%s', (_name, balance, monthlyLimit, least, most, granted) => {
+    expect(grantedOf(balance, monthlyLimit, least, most)).toBe(granted);
+  });
+
+  test('says what is needed and what there is', () => {
+    const { result } = decideHold(account, meter, { least: 101n, most: 500n }, nowMs);
+    expect(result).toMatchObject({ shortage: { needed: 101n, available: 100n } });
+    const limited = { ...meter, monthlyLimit: 30n, monthSpent: 40n };
+    expect(decideHold(account, limited, { least: 1n, most: 1n }, nowMs).result).toMatchObject({
+      shortage: { needed: 1n, available: 0n },
+    });
+  });
+});
+
 describe('the request limit', () => {
   test('lets through exactly the limit at once, and at most the limit plus what time has earned', () => {
     fc.assert(
