@@ -54,7 +54,7 @@ const price: fc.Arbitrary<TokenPrice> = fc.oneof(
 );
 
 const request = fc.record({
-  text: fc.string({ maxLength: 2_000 }),
+  text: fc.oneof(fc.string({ maxLength: 200 }), fc.string({ minLength: 1_500, maxLength: 2_000 })),
   maxTokens: fc.option(fc.integer({ min: 1, max: 200_000 })),
   contextWindow: fc.option(
     fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 1_000_000 })),
