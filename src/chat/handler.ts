@@ -22,7 +22,8 @@ export async function createChatCompletion(request: Request, context: RequestCon
     authenticate(request.headers.get('authorization'), context.services.keys),
   );
   readQuery(request.url, []);
-  return await answerChat(request, context, key, await readJsonBody(request));
+  const payer = { budget: context.services.bodies, accountId: key.accountId };
+  return await answerChat(request, context, key, await readJsonBody(request, { payer }));
 }
 
 /** All that follows once it is known which key pays, however that was found out. */

@@ -21,7 +21,8 @@ export async function createImages(request: Request, context: RequestContext): P
     authenticate(request.headers.get('authorization'), services.keys),
   );
   readQuery(request.url, []);
-  const body = await readJsonBody(request);
+  const payer = { budget: services.bodies, accountId: key.accountId };
+  const body = await readJsonBody(request, { payer });
   const wanted = parseImages(body);
   services.admitter.refuseWhoMustWait(key);
   context.waitPatiently();
