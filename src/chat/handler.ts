@@ -19,7 +19,7 @@ import { answerWhole } from './whole.ts';
 
 export async function createChatCompletion(request: Request, context: RequestContext): Promise<Response> {
   const key = await lookUp('api_keys_lookup_failed', () =>
-    authenticate(request.headers.get('authorization'), context.services.keys),
+    authenticate(request.headers.get('authorization'), context.services.keys, context.clientAddress),
   );
   readQuery(request.url, []);
   const payer = { budget: context.services.bodies, accountId: key.accountId };
