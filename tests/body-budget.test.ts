@@ -3,9 +3,9 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import { ApiError, errorTable, presentError } from '../src/errors.ts';
 import { BodyBudget } from '../src/http/body-budget.ts';
-import { allowedMs, type Pace, usualPace } from '../src/http/body-bytes.ts';
 import { errorResponse } from '../src/http/error-response.ts';
 import { readJsonBody } from '../src/http/json-body.ts';
+import { allowedMs, type Pace, usualPace } from '../src/lib/read-paced.ts';
 
 const megabyte = 1024 * 1024;
 const newRequest = () => new Request('http://gateway/');

@@ -2,7 +2,8 @@
 import { ApiError } from '../errors.ts';
 import { createQueue } from '../lib/bounded-queue.ts';
 import { measureJson } from '../lib/json-scan.ts';
-import { type BodyLimits, readBodyBytes, usualPace } from './body-bytes.ts';
+import { usualPace } from '../lib/read-paced.ts';
+import { type BodyLimits, readBodyBytes } from './body-bytes.ts';
 import { countKeys, findDuplicateKey } from './json-keys.ts';
 import { formatPath, type JsonPath } from './json-path.ts';
 import { JsonLimitError, parseInSteps, type SteppedJson } from './json-steps.ts';
