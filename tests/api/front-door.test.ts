@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { residentBytes } from '../../bench/cpu.ts';
 import { generateKey } from '../../src/keys/key-format.ts';
 import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
+import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
 import { openRawClient, type RawClient, writeAll } from '../support/raw-socket.ts';
 
 const megabyte = 1024 * 1024;
@@ -117,6 +118,65 @@ describe('503 server_overloaded', () => {
       client.socket.destroy();
     }
     expect(peak).toBeLessThan(500);
+  });
+});
+
+describe('a large body', () => {
+  let small: Gateway;
+
+  beforeAll(async () => {
+    // A quarter of it is room for one body of 11 MB.
+    small = await startGateway({
+      ...fixture.environment,
+      TOLLGATE_DATA: temporaryFolder(),
+      BODY_BUDGET_MB: '80',
+    });
+  });
+  afterAll(() => small.stop());
+
+  const image = `data:image/png;base64,${'A'.repeat(11 * megabyte)}`;
+  const send = (stream: boolean, text = '', signal?: AbortSignal) =>
+    fetch(`${small.origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'full',
+        stream,
+        max_tokens: 100,
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: `x ${text}` },
+              { type: 'image_url', image_url: { url: image } },
+            ],
+          },
+        ],
+      }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+
+  test('takes its room until a whole answer is there, and until a stream has ended', async () => {
+    for (let round = 0; round < 3; round++) expect((await send(false)).status).toBe(200);
+    const open = await send(true, '[[chunk-delay 100]] [[long 40]]');
+    expect(open.status).toBe(200);
+    const refused = await send(false);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('2');
+    expect(await codeOf(refused)).toBe('server_overloaded');
+    await open.body?.cancel();
+    let next = await send(false);
+    while (next.status === 503) next = await send(false);
+    expect(next.status).toBe(200);
+  });
+
+  test.each([
+    ['Transfer-Encoding: chunked\r\n', '5\r\nhello\r\n'],
+    [`Content-Length: ${100 * megabyte}\r\n`, 'hello'],
+  ])('is not waited for when it is refused unread: %s', async (header, start) => {
+    const client = openRawClient(small.origin);
+    client.socket.write(head(`Authorization: Bearer ${generateKey()}\r\n${header}`) + start);
+    expect(await client.ended).toStartWith('HTTP/1.1 401');
   });
 });
 
