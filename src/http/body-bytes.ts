@@ -35,22 +35,30 @@ export async function readBodyBytes(
   }
 }
 
-/** In one go, because nearly every body is small and has come with its head. */
-async function readSmall(
+/**
+ * In one go, because nearly every body is small and has come with its head. A promise of its own, because every request
+ * comes by here and a race of two takes four times as long.
+ */
+function readSmall(
   request: Request,
   announcedBytes: number,
   { mostBytes, pace }: BodyLimits,
 ): Promise<ArrayBuffer> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const deadline = bodyDeadlines.start(allowedMs(announcedBytes, pace), () => reject(tooSlow()));
-  try {
-    const bytes = await Promise.race([request.arrayBuffer(), late]);
-    // The server holds a client to the length it announced; this holds the server to it.
-    if (bytes.byteLength > mostBytes) throw tooLarge(mostBytes);
-    return bytes;
-  } finally {
-    deadline.clear();
-  }
+  return new Promise((resolve, reject) => {
+    const deadline = bodyDeadlines.start(allowedMs(announcedBytes, pace), () => reject(tooSlow()));
+    request.arrayBuffer().then(
+      (bytes) => {
+        deadline.clear();
+        // The server holds a client to the length it announced; this holds the server to it.
+        if (bytes.byteLength > mostBytes) reject(tooLarge(mostBytes));
+        else resolve(bytes);
+      },
+      (error: unknown) => {
+        deadline.clear();
+        reject(error);
+      },
+    );
+  });
 }
 
 /** With room for it: by the length that it announces before any of it is read, or while it comes. */
