@@ -37,6 +37,8 @@ export type Config = Readonly<{
   trustedProxies: readonly IpNetwork[];
   /** How long Generations are kept; null means forever. */
   generationRetentionDays: number | null;
+  /** How many bytes of request bodies are taken in at a time; a quarter of it from one account. */
+  bodyBudgetBytes: number;
   /** Who answers the questions of POST /api/decisions/run. Null stands for what is not set. */
   decisions: Readonly<{
     baseUrl: string | null;
@@ -69,6 +71,7 @@ export function readConfig(environment: Environment = process.env): Config {
     mail: readMail(environment),
     trustedProxies: readNetworks(environment, 'TRUSTED_PROXIES'),
     generationRetentionDays: readRetention(environment),
+    bodyBudgetBytes: readInteger(environment, 'BODY_BUDGET_MB', 256, 80, 65_536) * 1024 * 1024,
     decisions: readDecisions(environment),
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),
     isProxied: proxyVariables.some((name) => environment[name]),

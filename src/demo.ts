@@ -10,7 +10,7 @@ import type { SQL, TransactionSQL } from 'bun';
 import { z } from 'zod';
 import { insertAccount } from './accounts/account-store.ts';
 import { hashKey } from './keys/key-format.ts';
-import { createKey, defaultRequestsPerMinute, findKeyByHash } from './keys/key-store.ts';
+import { createKey, defaultRequestsPerMinute, findKeysByHash } from './keys/key-store.ts';
 import { parseMoney } from './lib/money.ts';
 import { hashPassword, ownClaim } from './users/password.ts';
 import { insertMembership, insertUser } from './users/user-store.ts';
@@ -38,8 +38,8 @@ export async function prepareDemo(sql: SQL, dataFolder: string): Promise<Demo | 
   return await sql.begin(async (transaction) => {
     await transaction`select pg_advisory_xact_lock(${demoLock})`;
     const remembered = readDemo(file);
-    const key = remembered && (await findKeyByHash(transaction, hashKey(remembered.key)));
-    if (key)
+    const [key] = remembered ? await findKeysByHash(transaction, [hashKey(remembered.key)]) : [];
+    if (remembered && key)
       return {
         key: key.revokedAt === null ? remembered.key : null,
         signIn: await prepareSignIn(transaction, key.accountId),

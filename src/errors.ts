@@ -99,6 +99,7 @@ export const errorTable = {
   provider_error: http(502, 'provider_error', 'conditional', 'The provider could not be reached or did not answer properly.'),
   provider_stream_error: both(502, 'provider_error', 'conditional', 'The stream from the provider failed.'),
   provider_not_configured: http(503, 'provider_error', 'no', 'No provider of this model is configured.'),
+  server_overloaded: http(503, 'internal_error', 'yes', 'The gateway has too much to do at the moment. Try again later.'),
   all_providers_unavailable: http(503, 'provider_error', 'yes', 'Every provider of this model is unavailable at the moment.'),
   provider_timeout: both(504, 'provider_error', 'yes', 'The provider did not answer in time.'),
   empty_provider_stream: stream('provider_error', 'conditional', 'The provider opened a stream and sent nothing usable.'),
@@ -139,6 +140,8 @@ type ErrorDetails = Readonly<{
   message?: string;
   retryAfterSeconds?: number;
   rate?: RateLimit | null;
+  /** Whether the connection is of no more use, because the rest of the request was not read from it. */
+  endsConnection?: boolean;
   cause?: unknown;
 }>;
 
@@ -151,6 +154,7 @@ export class ApiError extends Error {
   readonly param: string | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly rate: RateLimit | null;
+  readonly endsConnection: boolean;
 
   constructor(code: ErrorCode, details: ErrorDetails = {}) {
     super(details.message ?? errorTable[code].message, { cause: details.cause });
@@ -159,6 +163,7 @@ export class ApiError extends Error {
     this.param = details.param;
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.rate = details.rate ?? null;
+    this.endsConnection = details.endsConnection ?? false;
   }
 }
 

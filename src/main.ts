@@ -7,6 +7,7 @@ import { keepPartitionsAhead } from './database/partitions.ts';
 import { keepRetention } from './database/retention.ts';
 import { openDecisions } from './decisions/open.ts';
 import { prepareDemo } from './demo.ts';
+import { BodyBudget } from './http/body-budget.ts';
 import { errorResponse } from './http/error-response.ts';
 import { openIdempotency } from './idempotency/once.ts';
 import { AbandonedStreams } from './inference/abandoned-streams.ts';
@@ -94,6 +95,7 @@ async function start(
     log,
     sql: database.sql,
     keys,
+    bodies: new BodyBudget(config.bodyBudgetBytes),
     catalog: catalog.current,
     catalogFile: catalog.file,
     catalogStatus: catalog.status,

@@ -7,8 +7,10 @@ import { dashboardPages } from './dashboard/serve.ts';
 import { runDecision } from './decisions/handler.ts';
 import { ApiError, errorTable } from './errors.ts';
 import { getGeneration, listGenerations } from './generations/handler.ts';
+import { endOf } from './http/client-stream.ts';
 import type { Handler, Services } from './http/context.ts';
 import { errorResponse } from './http/error-response.ts';
+import { maxBodyBytes } from './http/json-body.ts';
 import { createImages } from './images/handler.ts';
 import { newId, requestIdFromUuid } from './lib/ids.ts';
 import { listModels } from './models/handler.ts';
@@ -112,10 +114,13 @@ async function answer(
   };
   let response: Response;
   try {
+    refuseTwoHosts(request);
     response = await handler(request, { id, requestId, services, clientAddress, waitPatiently });
   } catch (thrown) {
     response = refuse(thrown, requestId, route, services);
   }
+  releaseBody(request, response, services);
+  if (response.status >= 400 && hasEndlessBody(request)) response.headers.set('connection', 'close');
   // After it the connection waits for a next request, and that must not be for ever. A stream is still under way.
   if (isPatient && isWhole(response)) host.timeout(request, usualIdleSeconds);
   // What one person is told must not be kept for the next one at the same browser.
@@ -137,6 +142,29 @@ async function answer(
     latencyMs,
   });
   return response;
+}
+
+/** They arrive as one, joined by a comma. Whoever is in front of the gateway may have gone by the other one. */
+function refuseTwoHosts({ headers }: Request): void {
+  if (headers.get('host')?.includes(',') === true)
+    throw new ApiError('invalid_request', { message: 'The request has more than one Host header.' });
+}
+
+/** A request may be needed until its answer is complete, and so may its body. */
+function releaseBody(request: Request, response: Response, { bodies }: Services): void {
+  const release = bodies.releaseOf(request);
+  if (release === null) return;
+  const end = endOf(response);
+  if (end === null) release();
+  else end.then(release, release);
+}
+
+/**
+ * What is left of a refused body is read and dropped, so that the client gets to see its answer. Of one that is too large,
+ * or may be, the connection is closed instead.
+ */
+function hasEndlessBody({ headers }: Request): boolean {
+  return headers.has('transfer-encoding') || Number(headers.get('content-length')) > maxBodyBytes;
 }
 
 function isWhole({ headers }: Response): boolean {

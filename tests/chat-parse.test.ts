@@ -174,6 +174,8 @@ describe('invalid_parameter: messages', () => {
     ['messages[0].content[0].image_url.url', image({ url: 'https://user:secret@example.com/' })],
     ['messages[0].content[0].image_url.url', image({ url: 'https://user@example.com/' })],
     ['messages[0].content[0].image_url.url', image({ url: 'https://[::1/' })],
+    ['messages[0].content[0].image_url.url', image({ url: `https://example.com/${'c'.repeat(8_192)}` })],
+    ['messages[0].content[0].image_url.url', image({ url: `https://${'é.'.repeat(100_000)}com/` })],
     ['messages[0].content[0].image_url.url', image({ url: 'data:text/html;base64,QQ==' })],
     ['messages[0].content[0].image_url.url', image({ url: 'data:image/png,QQ==' })],
     ['messages[0].content[0].image_url.url', image({ url: 'data:image/png;base64,' })],

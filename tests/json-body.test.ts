@@ -304,7 +304,39 @@ describe('what JSON allows and no request needs', () => {
     const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
     const path = `a${'[0]'.repeat(33)}…`;
     expect(await codeOf(readJsonBody(post(`{"a":${deep}}`)))).toBe(`invalid_parameter ${path}`);
-    expect(await codeOf(readJsonBody(post(`{"a":${deep},"a":1}`)))).toBe('invalid_parameter');
+    expect(await codeOf(readJsonBody(post(`{"a":${deep},"a":1}`)))).toBe(`invalid_parameter ${path}`);
+    const medium = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+    expect(await codeOf(readJsonBody(post(`{"a":${medium},"a":1}`)))).toBe('invalid_parameter');
+  });
+
+  test.each([100_000, 1_000_000])(
+    'too many values are refused in a body of %d bytes and more',
+    async (size) => {
+      const padding = ' '.repeat(size);
+      const listOf = (count: number) => `{"a":${padding}[${'0,'.repeat(count)}0]}`;
+      // The braces, the colon and the bracket count too.
+      expect(await readJsonBody(post(listOf(99_997)))).toBeObject();
+      expect((await refusalOf(readJsonBody(post(listOf(99_998))))).message).toContain(
+        'more than 100000 values',
+      );
+      const lists = `{"a":${padding}[${'[],'.repeat(50_000)}0]}`;
+      expect((await refusalOf(readJsonBody(post(lists)))).message).toContain('more than 100000 values');
+    },
+  );
+
+  test('a large body is refused for the same reasons as a small one', async () => {
+    const padding = ' '.repeat(600_000);
+    for (const [body, param] of rows)
+      expect(await codeOf(readJsonBody(post(padding + body)))).toBe(`invalid_parameter ${param}`);
+    expect(await codeOf(readJsonBody(post(`${padding}{"a":1`)))).toBe('invalid_json');
+    expect(await codeOf(readJsonBody(post(`${padding}[]`)))).toBe('invalid_request');
+    expect(await codeOf(readJsonBody(post(bytes(padding, 0x80))))).toBe('invalid_json');
+    expect(await codeOf(readJsonBody(post(`${padding}{"a":0.${'1'.repeat(2_000)}}`)))).toBe(
+      'invalid_parameter a',
+    );
+    // A character of four bytes on the border between two pieces.
+    const split = bytes('{"a":"', 'x'.repeat(1_048_574 - 6), '😀"}');
+    expect(Object(await readJsonBody(post(split))).a).toEndWith('x😀');
   });
 
   test('__proto__ is a key like any other', async () => {

@@ -1,9 +1,11 @@
 /** The cache of keys on a real database whose questions are counted and can be made slow. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { createAccount } from '../src/accounts/account-store.ts';
+import { ApiError } from '../src/errors.ts';
 import { type KeyCache, openKeyCache } from '../src/keys/key-cache.ts';
-import { hashKey } from '../src/keys/key-format.ts';
-import { createKey, defaultRequestsPerMinute } from '../src/keys/key-store.ts';
+import { generateKey, hashKey } from '../src/keys/key-format.ts';
+import { type ApiKey, createKey, defaultRequestsPerMinute } from '../src/keys/key-store.ts';
+import { LookupPlaces } from '../src/keys/lookup-places.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 
 let database: TestDatabase;
@@ -25,7 +27,7 @@ beforeAll(async () => {
     return hashKey(created?.key ?? '');
   };
   hashes = [await createHash(), await createHash(), await createHash()];
-  // A question sees the table as it was when it began, however long it takes.
+  // A question sees the table as it was when it began, however long it takes. It counts once, whatever it finds.
   await database.sql.unsafe(`
     alter table api_keys rename to stored_keys;
     create table pace (seconds float8);
@@ -33,12 +35,12 @@ beforeAll(async () => {
     create sequence questions;
     create function take_time() returns boolean language plpgsql as
       $$ begin perform nextval('questions'), pg_sleep(seconds) from pace; return true; end $$;
-    create view api_keys as select * from stored_keys where take_time()`);
+    create view api_keys as select * from stored_keys where (select take_time())`);
 });
 
 beforeEach(async () => {
   await database.sql`update pace set seconds = 0`;
-  cache = await openKeyCache(database.sql, Date.now, 2);
+  cache = await openKeyCache(database.sql, Date.now, { mostKnown: 2, mostUnknown: 2 });
 });
 
 afterAll(() => database.close());
@@ -81,5 +83,88 @@ test('a lookup that fails is not remembered', async () => {
   expect(async () => await cache.find(hashes[0])).toThrow('api_keys');
   await database.sql`alter view api_keys_away rename to api_keys`;
   expect(await cache.find(hashes[0])).not.toBeNull();
+  await cache.close();
+});
+
+const invented = () => hashKey(generateKey());
+
+test('invented keys push out no real one, and are remembered for a while themselves', async () => {
+  await cache.find(hashes[1]);
+  const last = invented();
+  for (const hash of [...Array.from({ length: 10 }, invented), last])
+    expect(await cache.find(hash)).toBeNull();
+  expect(await questions(() => cache.find(hashes[1]))).toBe(0);
+  expect(await questions(() => cache.find(last))).toBe(0);
+  expect(await questions(() => cache.find(invented()))).toBe(1);
+  await cache.close();
+});
+
+test('a key that is made after it was asked for is known at once', async () => {
+  const hash = invented();
+  expect(await cache.find(hash)).toBeNull();
+  await database.sql`update stored_keys set hash = ${hash} where hash = ${hashes[2]}`;
+  while ((await cache.find(hash)) === null) await Bun.sleep(5);
+  await database.sql`update stored_keys set hash = ${hashes[2]} where hash = ${hash}`;
+  await cache.close();
+});
+
+test('keys that are asked for during a question are asked for together, and each gets its own answer', async () => {
+  await database.sql`update pace set seconds = 0.2`;
+  const first = cache.find(invented());
+  while ((await database.sql`select 1 from pg_stat_activity where wait_event = 'PgSleep'`).length === 0)
+    await Bun.sleep(5);
+  await database.sql`update pace set seconds = 0`;
+  const asked = Array.from({ length: 50 }, invented);
+  let found: (ApiKey | null)[] = [];
+  const askAll = async () => {
+    found = await Promise.all([...asked, hashes[1], hashes[2]].map((hash) => cache.find(hash)));
+  };
+  expect(await questions(askAll)).toBe(1);
+  expect(found.slice(0, 50)).toEqual(asked.map(() => null));
+  const ids = await database.sql`select id from stored_keys where hash = ${hashes[1]} or hash = ${hashes[2]}`;
+  expect(new Set(found.slice(50).map((key) => key?.id))).toEqual(
+    new Set(ids.map(({ id }: { id: string }) => id)),
+  );
+  expect(await first).toBeNull();
+  await cache.close();
+});
+
+test('a known key does not wait for keys that may be invented', async () => {
+  let nowMs = 0;
+  await cache.close();
+  cache = await openKeyCache(database.sql, () => nowMs);
+  await cache.find(hashes[1]);
+  await database.sql`update pace set seconds = 1`;
+  const slow = cache.find(invented());
+  while ((await database.sql`select 1 from pg_stat_activity where wait_event = 'PgSleep'`).length === 0)
+    await Bun.sleep(5);
+  await database.sql`update pace set seconds = 0`;
+  nowMs = 10_000;
+  const order: string[] = [];
+  await Promise.all([
+    cache.find(hashes[1]).then((key) => order.push(key === null ? 'nobody' : 'known')),
+    slow.then(() => order.push('invented')),
+  ]);
+  expect(order).toEqual(['known', 'invented']);
+  await cache.close();
+});
+
+test('so many wait in all, so many from one network, and the rest is told to come back', async () => {
+  await cache.close();
+  cache = await openKeyCache(database.sql, Date.now, { places: new LookupPlaces(3, 2) });
+  const statusOf = (address: string | null): Promise<unknown> =>
+    cache
+      .find(invented(), () => address)
+      .catch((thrown: unknown) => {
+        if (thrown instanceof ApiError) return [thrown.code, thrown.retryAfterSeconds];
+        throw thrown;
+      });
+  const refused = ['server_overloaded', 1];
+  const addresses = ['2001:db8::1', '2001:db8::2', '2001:db8::3', '192.0.2.1', '192.0.2.2'];
+  expect(await Promise.all(addresses.map(statusOf))).toEqual([null, null, refused, null, refused]);
+  // Whoever has been answered leaves the place to others.
+  expect(await Promise.all([null, null, null].map(statusOf))).toEqual([null, null, refused]);
+  // A key of the dashboard is not invented, and one that is known waits for nothing.
+  expect(await cache.find(hashes[1])).not.toBeNull();
   await cache.close();
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { ApiError } from '../src/errors.ts';
+import { BodyBudget } from '../src/http/body-budget.ts';
 import type { Services } from '../src/http/context.ts';
 import { generateKey, hashKey } from '../src/keys/key-format.ts';
 import type { ApiKey } from '../src/keys/key-store.ts';
@@ -56,6 +57,7 @@ function routesFor(isSignedIn: boolean) {
         isSignedIn ? { userId: headers.get('cookie') ?? userId, isOperator: true } : null,
     },
     keys: { find: async () => found },
+    bodies: new BodyBudget(80 * 1024 * 1024),
     admitter: { refuseWhoMustWait: () => {} },
     idempotency: { once: () => answerLate() },
   };

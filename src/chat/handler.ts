@@ -18,10 +18,11 @@ import { answerWhole } from './whole.ts';
 
 export async function createChatCompletion(request: Request, context: RequestContext): Promise<Response> {
   const key = await lookUp('api_keys_lookup_failed', () =>
-    authenticate(request.headers.get('authorization'), context.services.keys),
+    authenticate(request.headers.get('authorization'), context.services.keys, context.clientAddress),
   );
   readQuery(request.url, []);
-  return await answerChat(request, context, key, await readJsonBody(request));
+  const payer = { budget: context.services.bodies, accountId: key.accountId };
+  return await answerChat(request, context, key, await readJsonBody(request, { payer }));
 }
 
 /** All that follows once it is known which key pays, however that was found out. */

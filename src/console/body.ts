@@ -4,5 +4,5 @@ import { readJsonBody } from '../http/json-body.ts';
 const mostBytes = 64 * 1024;
 
 export function readSmallBody(request: Request): Promise<unknown> {
-  return readJsonBody(request, mostBytes);
+  return readJsonBody(request, { mostBytes });
 }

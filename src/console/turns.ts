@@ -1,37 +1,21 @@
-/** How much of the gateway one person can occupy: so many calls run at a time, some more wait, and the rest is refused. */
+/** How much of the gateway one person can occupy with the dashboard. */
 import { ApiError } from '../errors.ts';
+import { OverloadError } from '../lib/bounded-queue.ts';
+import * as turns from '../lib/turns.ts';
 
 export type InTurn = <Result>(run: () => Promise<Result>) => Promise<Result>;
 
 const retryAfterSeconds = 1;
 
 export function createTurns(mostRunning: number, mostWaiting: number) {
-  /** Those with something under way; whoever has nothing left is forgotten. */
-  const people = new Map<string, { running: number; waiting: (() => void)[] }>();
-
-  async function inTurnOf<Result>(userId: string, run: () => Promise<Result>): Promise<Result> {
-    const person = people.get(userId) ?? { running: 0, waiting: [] };
-    people.set(userId, person);
-    if (person.running >= mostRunning) {
-      if (person.waiting.length >= mostWaiting) throw tooMany();
-      const { promise, resolve } = Promise.withResolvers<void>();
-      person.waiting.push(resolve);
-      await promise;
-    } else {
-      person.running += 1;
-    }
-    try {
-      return await run();
-    } finally {
-      // Whoever is next takes over the place, so that nobody who comes now can slip in between.
-      const next = person.waiting.shift();
-      if (next) next();
-      else person.running -= 1;
-      if (person.running === 0) people.delete(userId);
-    }
-  }
-
-  return { inTurnOf, countPeople: () => people.size };
+  const { inTurnOf, countPeople } = turns.createTurns(mostRunning, mostWaiting);
+  return {
+    inTurnOf: <Result>(userId: string, run: () => Promise<Result>): Promise<Result> =>
+      inTurnOf(userId, run).catch((thrown: unknown) => {
+        throw thrown instanceof OverloadError ? tooMany() : thrown;
+      }),
+    countPeople,
+  };
 }
 
 function tooMany(): ApiError {

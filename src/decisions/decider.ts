@@ -55,10 +55,11 @@ export type DecisionSource = Readonly<{
 /** A source with the patience of the contract. */
 export type Decider = Readonly<{
   model: string;
-  /** `client` is aborted when nobody waits for the answer any more. */
+  /** `client` is aborted when nobody waits for the answer any more. `waitedMs` is gone from the deadline already. */
   decide: (
     request: DecisionRequest,
     requestId: string,
     client: AbortSignal,
+    waitedMs?: number,
   ) => Promise<Decision & Readonly<{ latencyMs: number }>>;
 }>;

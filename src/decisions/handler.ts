@@ -8,17 +8,22 @@ import { parseJsonBody } from '../http/json-body.ts';
 import { formatPath } from '../http/json-path.ts';
 import { isSameOrigin } from '../http/origin.ts';
 import { readQuery } from '../http/query.ts';
+import { LateError } from '../lib/within.ts';
+import type { SignedIn } from '../sessions/sessions.ts';
 import type { DecisionRequest } from './decider.ts';
 import { DecisionError, decisionErrorTable } from './errors.ts';
 import { DecisionFault, parseDecision } from './parse.ts';
 import { presentDecision, presentDecisionError } from './present.ts';
 import { readBody } from './read-body.ts';
+import { createDecisionTurns } from './turns.ts';
 
 type DecisionContext = Readonly<{
   requestId: string;
   services: Pick<Services, 'decisions' | 'publicUrl' | 'log'> &
     Readonly<{ sessions: Pick<Services['sessions'], 'find'> }>;
 }>;
+
+const inTurnOf = createDecisionTurns();
 
 export async function runDecision(request: Request, context: DecisionContext): Promise<Response> {
   const response = await decide(request, context).catch((thrown: unknown) =>
@@ -31,22 +36,29 @@ export async function runDecision(request: Request, context: DecisionContext): P
 
 async function decide(request: Request, { services, requestId }: DecisionContext): Promise<Response> {
   if (!isSameOrigin(request, services.publicUrl)) throw new DecisionError('invalid_origin');
-  await requireSession(request, services);
+  const { userId } = await requireSession(request, services);
   const decision = await readRequest(request);
   const decider = services.decisions();
   if (decider === null) throw new DecisionError('not_configured');
   if (decision.model !== decider.model)
     throw invalid(`model must be ${JSON.stringify(decider.model)}, the decision model of this gateway.`);
-  const decided = await decider.decide(decision, requestId, request.signal);
+  const { signal } = request;
+  const decided = await inTurnOf(userId, signal, (waitedMs) =>
+    decider.decide(decision, requestId, signal, waitedMs),
+  );
   return Response.json(presentDecision(decided, requestId));
 }
 
 /** Only a session counts here: an API key is for programs, and this is for people. */
-async function requireSession(request: Request, { sessions }: DecisionContext['services']): Promise<void> {
+async function requireSession(
+  request: Request,
+  { sessions }: DecisionContext['services'],
+): Promise<SignedIn> {
   const signedIn = await sessions.find(request.headers).catch((cause: unknown) => {
     throw new DecisionError('authentication_unavailable', { cause });
   });
   if (signedIn === null) throw new DecisionError('authentication_error');
+  return signedIn;
 }
 
 async function readRequest(request: Request): Promise<DecisionRequest> {
@@ -99,6 +111,9 @@ function refuse(thrown: unknown, request: Request, { services, requestId }: Deci
       ...(upstream?.status == null ? {} : { upstreamStatus: upstream.status }),
       ...(cause === undefined ? {} : { error: cause }),
     });
-  const headers = retryAfterSeconds === null ? {} : { 'retry-after': `${retryAfterSeconds}` };
+  const headers = new Headers();
+  if (retryAfterSeconds !== null) headers.set('retry-after', `${retryAfterSeconds}`);
+  // The rest of a body that comes too slowly is not waited for.
+  if (cause instanceof LateError) headers.set('connection', 'close');
   return Response.json(presentDecisionError(error, requestId), { status, headers });
 }

@@ -5,7 +5,7 @@ import { DecisionError } from './errors.ts';
 
 const retryDelaysMs = [500, 1_500];
 const mostJitterMs = 100;
-const deadlineMs = 60_000;
+export const deadlineMs = 60_000;
 
 /** The clock and chance, which a test has its own of. */
 type Time = Readonly<{
@@ -56,11 +56,12 @@ function isOverload(thrown: unknown): thrown is DecisionError {
 export function patiently(source: DecisionSource, patience: Patience = usualPatience): Decider {
   return {
     model: source.model,
-    decide: async (request, requestId, client) => {
+    decide: async (request, requestId, client, waitedMs = 0) => {
       const startedAtMs = patience.time.nowMs();
       const ask = (leftMs: number): Promise<Decision> =>
         endingWithin(leftMs, client, (signal) => source.ask(request, requestId, signal));
-      const decision = await askPatiently(ask, client, patience);
+      const left = { ...patience, deadlineMs: patience.deadlineMs - waitedMs };
+      const decision = await askPatiently(ask, client, left);
       return { ...decision, latencyMs: Math.round(patience.time.nowMs() - startedAtMs) };
     },
   };

@@ -1,6 +1,6 @@
 /** GET /v1/generations and GET /v1/generations/{request_id} */
 import { ApiError } from '../errors.ts';
-import type { Handler, RequestContext, Services } from '../http/context.ts';
+import type { Handler, RequestContext } from '../http/context.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { readQuery } from '../http/query.ts';
@@ -14,8 +14,9 @@ import { presentGeneration, presentSummary } from './present.ts';
 
 const failure = 'generation_lookup_failed';
 
-export async function getGeneration(request: Request, { services }: RequestContext): Promise<Response> {
-  const key = await keyOf(request, services);
+export async function getGeneration(request: Request, context: RequestContext): Promise<Response> {
+  const { services } = context;
+  const key = await keyOf(request, context);
   readQuery(request.url, []);
   const id = uuidFromRequestId(lastSegment(request.url));
   const record = id === null ? null : await lookUp(failure, () => findGeneration(services.sql, id, key.id));
@@ -25,8 +26,9 @@ export async function getGeneration(request: Request, { services }: RequestConte
 
 /** `cursorKey` signs the cursors. */
 export function listGenerations(cursorKey: Uint8Array): Handler {
-  return async (request, { services }) => {
-    const key = await keyOf(request, services);
+  return async (request, context) => {
+    const { services } = context;
+    const key = await keyOf(request, context);
     const { limit, cursor, filter } = parseListQuery(readQuery(request.url, listParameters));
     const scope = [key.id, filter.status, filter.model] as const;
     const position = cursor === null ? newestPosition : decodeCursor(cursor, scope, cursorKey, Date.now());
@@ -38,8 +40,10 @@ export function listGenerations(cursorKey: Uint8Array): Handler {
   };
 }
 
-function keyOf(request: Request, { keys }: Services): Promise<ApiKey> {
-  return lookUp(failure, () => authenticate(request.headers.get('authorization'), keys));
+function keyOf(request: Request, { services, clientAddress }: RequestContext): Promise<ApiKey> {
+  return lookUp(failure, () =>
+    authenticate(request.headers.get('authorization'), services.keys, clientAddress),
+  );
 }
 
 function lastSegment(url: string): string {

@@ -85,11 +85,13 @@ export function streamResponse(
   produce: (client: ClientStream) => Promise<void>,
 ): Response {
   let client: ClientStream | null = null;
+  const { promise: end, resolve: finish } = Promise.withResolvers<void>();
 
   async function start(controller: ReadableStreamDirectController | null): Promise<void> {
     if (client !== null) return;
     client = new ClientStream(controller);
     await produce(client);
+    finish();
     // A body that fails resets the connection; that it fails without a reason keeps it out of the log.
     if (client.isStalled) return Promise.reject();
     controller?.close();
@@ -103,5 +105,14 @@ export function streamResponse(
   signal.addEventListener('abort', leave);
   if (signal.aborted) leave();
   const body = new ReadableStream({ type: 'direct', pull: start, cancel: leave });
-  return new Response(body, { headers });
+  const response = new Response(body, { headers });
+  ends.set(response, end);
+  return response;
+}
+
+const ends = new WeakMap<Response, Promise<void>>();
+
+/** Resolves when all of a response has been produced; null for one that was whole from the beginning. */
+export function endOf(response: Response): Promise<void> | null {
+  return ends.get(response) ?? null;
 }

@@ -12,12 +12,15 @@ import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.t
 import type { Attempts } from '../sessions/attempts.ts';
 import type { ResetMail } from '../sessions/reset-mail.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import type { BodyBudget } from './body-budget.ts';
 
 /** What main.ts puts together and every handler may use. */
 export type Services = Readonly<{
   log: Log;
   sql: SQL;
   keys: KeyCache;
+  /** How much of request bodies this node takes in at a time. */
+  bodies: BodyBudget;
   catalog: () => ActiveCatalog;
   catalogFile: string;
   catalogStatus: FollowedCatalog['status'];

@@ -1,8 +1,12 @@
 /** The JSON body of a request, read within bounds and free of what two readers could understand differently. */
 import { ApiError } from '../errors.ts';
-import { readCounted } from '../lib/read-counted.ts';
+import { createQueue } from '../lib/bounded-queue.ts';
+import { measureJson } from '../lib/json-scan.ts';
+import { usualPace } from '../lib/read-paced.ts';
+import { type BodyLimits, readBodyBytes } from './body-bytes.ts';
 import { countKeys, findDuplicateKey } from './json-keys.ts';
 import { formatPath, type JsonPath } from './json-path.ts';
+import { JsonLimitError, parseInSteps, type SteppedJson } from './json-steps.ts';
 import { inspectTree, maxDepth } from './json-tree.ts';
 
 export const maxBodyBytes = 20 * 1024 * 1024;
@@ -10,60 +14,108 @@ export const maxBodyBytes = 20 * 1024 * 1024;
 /** Millions of tiny values in one body would keep every other request waiting for seconds. */
 const mostValues = 100_000;
 /** A body of this size cannot hold enough of them to matter. */
-const smallBodyBytes = 131_072;
+const smallBodyBytes = 65_536;
+/** From this size on, a body is read in steps. Below it that would take longer than it keeps others waiting. */
+const largeBodyBytes = 524_288;
+const decodedAtOnceBytes = 1_048_576;
+
+const limits = { depth: maxDepth, values: mostValues };
 
 /** Stateless between whole texts, so one serves every request. A byte order mark is dropped. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Always an object. Throws only ApiErrors, all of status 400. */
-export async function readJsonBody(request: Request, mostBytes = maxBodyBytes): Promise<unknown> {
+/**
+ * One large body at a time, because the steps of several would come together. Who may wait is a matter of the budget of
+ * bytes; this is far above it.
+ */
+const inTurn = createQueue(1, 10_000);
+
+/** Always an object. Throws only ApiErrors: of status 400, and 503 server_overloaded. */
+export async function readJsonBody(
+  request: Request,
+  { mostBytes = maxBodyBytes, payer = null, pace = usualPace }: Partial<BodyLimits> = {},
+): Promise<unknown> {
   checkContentType(request.headers.get('content-type'));
   if (request.headers.get('content-encoding') !== null)
     throw new ApiError('invalid_request', { message: 'The body must not be compressed.' });
-  return parseJsonBody(await readBytes(request, mostBytes));
+  const bytes = await readBodyBytes(request, { mostBytes, payer, pace });
+  return bytes.byteLength < largeBodyBytes
+    ? parseJsonBody(bytes)
+    : await inTurn(() => parseLargeJsonBody(bytes));
 }
 
+/** For a body that is not large. */
 export function parseJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): unknown {
-  if (bytes.byteLength > smallBodyBytes) refuseTooManyValues(new Uint8Array(bytes));
   const text = decode(bytes);
-  const body = parse(text);
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw new ApiError('invalid_request', { message: 'The request body must be a JSON object.' });
+  if (bytes.byteLength > smallBodyBytes) checkExtent(text);
+  const body = requireObject(parse(text));
   const { keys, fault } = inspectTree(body, text.includes('\\u'));
   if (fault !== null) throw refusal(fault.path, fault.message);
   if (keys !== countKeys(text)) throw duplicateRefusal(text);
   return body;
 }
 
-/** Counts what separates values, outside of strings, before anything is made of them. */
-function refuseTooManyValues(bytes: Uint8Array): void {
-  let separators = 0;
-  for (let place = 0; place < bytes.length; place++) {
-    const byte = bytes[place];
-    if (byte === quote) place = endOfString(bytes, place);
-    else if ((byte === comma || byte === colon) && ++separators > mostValues)
-      throw new ApiError('invalid_parameter', { message: `The body holds more than ${mostValues} values.` });
-  }
+/** The same in steps, with a chance for other requests after each. */
+export async function parseLargeJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): Promise<unknown> {
+  const text = await decodeInSteps(new Uint8Array(bytes));
+  const { value, fault, duplicate } = await parseInSteps(text, limits, othersTurn).catch(inWordsOfApi);
+  const body = requireObject(value);
+  if (fault !== null) throw refusal(fault.path, fault.message);
+  if (duplicate !== null) throw refusal(duplicate, twice);
+  return body;
 }
 
-/** Hops from quote to quote, because a string may be an image of many megabytes. */
-function endOfString(bytes: Uint8Array, start: number): number {
-  for (let end = bytes.indexOf(quote, start + 1); end >= 0; end = bytes.indexOf(quote, end + 1)) {
-    let backslashes = 0;
-    while (bytes[end - 1 - backslashes] === backslash) backslashes += 1;
-    if (backslashes % 2 === 0) return end;
-  }
-  return bytes.length;
+function othersTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
-const [quote = 0, backslash, comma, colon] = Buffer.from('"\\,:');
+/** Before anything is made of it. */
+function checkExtent(text: string): void {
+  const { depth, values } = measureJson(text, limits);
+  if (depth > maxDepth) throw new ApiError('invalid_parameter', { message: tooDeep });
+  if (values > mostValues) throw new ApiError('invalid_parameter', { message: tooMany });
+}
+
+const tooDeep = `The body is nested deeper than ${maxDepth} levels.`;
+const tooMany = `The body holds more than ${mostValues} values.`;
+const twice = 'This key appears more than once in its object.';
+
+function inWordsOfApi(thrown: unknown): SteppedJson {
+  if (thrown instanceof SyntaxError) throw new ApiError('invalid_json');
+  if (!(thrown instanceof JsonLimitError)) throw thrown;
+  if (thrown.limit === 'values') throw new ApiError('invalid_parameter', { message: tooMany });
+  throw refusal(thrown.path, thrown.limit === 'depth' ? tooDeep : 'This number has too many digits.');
+}
+
+function requireObject(value: unknown): object {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new ApiError('invalid_request', { message: 'The request body must be a JSON object.' });
+}
 
 function decode(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): string {
   try {
     return decoder.decode(bytes);
   } catch {
-    throw new ApiError('invalid_json', { message: 'The request body is not valid UTF-8.' });
+    throw new ApiError('invalid_json', { message: notUtf8 });
   }
+}
+
+const notUtf8 = 'The request body is not valid UTF-8.';
+
+async function decodeInSteps(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  // It keeps the beginning of a character that the next piece ends.
+  const ownDecoder = new TextDecoder('utf-8', { fatal: true });
+  const pieces: string[] = [];
+  try {
+    for (let at = 0; at < bytes.byteLength; at += decodedAtOnceBytes) {
+      pieces.push(ownDecoder.decode(bytes.subarray(at, at + decodedAtOnceBytes), { stream: true }));
+      await othersTurn();
+    }
+    pieces.push(ownDecoder.decode());
+  } catch {
+    throw new ApiError('invalid_json', { message: notUtf8 });
+  }
+  return pieces.join('');
 }
 
 function parse(text: string): unknown {
@@ -76,14 +128,15 @@ function parse(text: string): unknown {
 }
 
 function refusal(path: JsonPath, message: string): ApiError {
-  return new ApiError('invalid_parameter', { param: formatPath(path), message });
+  return new ApiError('invalid_parameter', {
+    message,
+    ...(path.length === 0 ? {} : { param: formatPath(path) }),
+  });
 }
 
 function duplicateRefusal(text: string): ApiError {
   const path = findDuplicateKey(text, maxDepth);
-  return path === null
-    ? new ApiError('invalid_parameter', { message: `The body is nested deeper than ${maxDepth} levels.` })
-    : refusal(path, 'This key appears more than once in its object.');
+  return path === null ? new ApiError('invalid_parameter', { message: tooDeep }) : refusal(path, twice);
 }
 
 /** Parameters other than the charset have no meaning for JSON and do no harm. */
@@ -95,32 +148,4 @@ function checkContentType(header: string | null): void {
   const charsets = parameters.filter((parameter) => parameter.startsWith('charset='));
   if (!charsets.every((charset) => /^charset=("?)utf-?8\1$/.test(charset)))
     throw new ApiError('invalid_request', { message: 'The charset of the body must be UTF-8.' });
-}
-
-async function readBytes(
-  request: Request,
-  mostBytes: number,
-): Promise<Uint8Array<ArrayBuffer> | ArrayBuffer> {
-  const announced = request.headers.get('content-length');
-  const tooLarge = () => tooLargeFor(mostBytes);
-  if (announced !== null && Number(announced) > mostBytes) throw tooLarge();
-  try {
-    // The server holds a client to the length it announced; without one the bytes are counted as they come.
-    if (announced === null && request.body !== null)
-      return await readCounted(request.body, mostBytes, tooLarge);
-    const bytes = await request.arrayBuffer();
-    if (bytes.byteLength > mostBytes) throw tooLarge();
-    return bytes;
-  } catch (thrown) {
-    if (thrown instanceof ApiError) throw thrown;
-    throw new ApiError('invalid_request', {
-      message: 'The request body could not be read to its end.',
-      cause: thrown,
-    });
-  }
-}
-
-function tooLargeFor(mostBytes: number): ApiError {
-  const size = mostBytes < 1024 * 1024 ? `${mostBytes / 1024} KB` : `${mostBytes / 1024 / 1024} MB`;
-  return new ApiError('invalid_request', { message: `The request body is larger than ${size}.` });
 }

@@ -3,9 +3,8 @@
  * request than the one that was checked and priced. They are found by counting: a text that has more keys than
  * the tree made of it has duplicates. Both functions need text that JSON.parse has accepted.
  */
+import { endOfString } from '../lib/json-scan.ts';
 import type { JsonPath } from './json-path.ts';
-
-const backslash = 92;
 
 /** Hops from quote to quote, which costs little even for megabytes inside one string. */
 export function countKeys(text: string): number {
@@ -17,21 +16,6 @@ export function countKeys(text: string): number {
     open = text.indexOf('"', next);
   }
   return keys;
-}
-
-/** The quote that closes the string opened at `open`. */
-function endOfString(text: string, open: number): number {
-  let close = text.indexOf('"', open + 1);
-  while (isEscaped(text, close)) close = text.indexOf('"', close + 1);
-  // Valid JSON closes its strings. This keeps a broken promise of the caller from becoming an endless loop.
-  return close < 0 ? text.length : close;
-}
-
-/** A quote is escaped when an odd number of backslashes stands before it. */
-function isEscaped(text: string, quote: number): boolean {
-  let before = quote - 1;
-  while (text.charCodeAt(before) === backslash) before--;
-  return (quote - before) % 2 === 0;
 }
 
 function afterSpace(text: string, start: number): number {

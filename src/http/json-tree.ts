@@ -7,6 +7,12 @@ export const maxDepth = 64;
 export type TreeFault = Readonly<{ path: JsonPath; message: string }>;
 export type TreeReport = Readonly<{ keys: number; fault: TreeFault | null }>;
 
+/** What a string may not hold, in words; null for all others. */
+export function textFault(text: string): string | null {
+  if (text.includes('\0')) return 'A string here contains the character U+0000.';
+  return text.isWellFormed() ? null : 'A string here contains half of a surrogate pair.';
+}
+
 /** `checksText` may be false only for a text without `\u`: bad characters can come from such escapes alone. */
 export function inspectTree(root: unknown, checksText: boolean): TreeReport {
   const inspection = new Inspection(checksText);
@@ -60,8 +66,8 @@ class Inspection {
   }
 
   private isSoundText(text: string): boolean {
-    if (text.includes('\0')) return this.fail('A string here contains the character U+0000.');
-    return text.isWellFormed() || this.fail('A string here contains half of a surrogate pair.');
+    const fault = textFault(text);
+    return fault === null || this.fail(fault);
   }
 
   private fail(problem: string): false {

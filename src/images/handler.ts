@@ -19,10 +19,11 @@ import { type ImageRequest, parseImages } from './parse.ts';
 export async function createImages(request: Request, context: RequestContext): Promise<Response> {
   const { services, id } = context;
   const key = await lookUp('api_keys_lookup_failed', () =>
-    authenticate(request.headers.get('authorization'), services.keys),
+    authenticate(request.headers.get('authorization'), services.keys, context.clientAddress),
   );
   readQuery(request.url, []);
-  const body = await readJsonBody(request);
+  const payer = { budget: services.bodies, accountId: key.accountId };
+  const body = await readJsonBody(request, { payer });
   const wanted = parseImages(body);
   services.admitter.refuseWhoMustWait(key);
   context.waitPatiently();

@@ -3,16 +3,16 @@ import type { KeyCache } from './key-cache.ts';
 import { hashKey, isWellFormedKey } from './key-format.ts';
 import type { ApiKey } from './key-store.ts';
 
-/** The key a request came with, or a refusal: 401 invalid_api_key or expired_api_key. */
+/** The key a request came with, or a refusal: 401 invalid_api_key or expired_api_key, 503 server_overloaded. */
 export async function authenticate(
   authorization: string | null,
   cache: KeyCache,
-  now: Date = new Date(),
+  clientAddress: () => string | null,
 ): Promise<ApiKey> {
   const text = bearerToken(authorization);
   if (text === null || !isWellFormedKey(text)) throw new ApiError('invalid_api_key');
-  const key = await cache.find(hashKey(text));
-  return checkKey(key, now);
+  const key = await cache.find(hashKey(text), clientAddress);
+  return checkKey(key, new Date());
 }
 
 /** Two Authorization headers arrive joined by a comma, which no key contains, and so are refused. */

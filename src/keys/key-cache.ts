@@ -1,79 +1,126 @@
 /**
- * Keeps keys in memory for a few seconds, the unknown ones too. The database announces every change, so a revoked key
- * is refused on all nodes at once; the short life covers a lost announcement. While the database is away, a key that was
- * known goes on being known for a while: whatever costs money checks it again in its own transaction.
+ * Keeps keys in memory for a few seconds, and apart from them which ones do not exist: invented keys cannot push out real
+ * ones. The database announces every change, so a revoked key is refused on all nodes at once; the short life covers a
+ * lost announcement. While the database is away, a key that was known goes on being known for a while: whatever costs
+ * money checks it again in its own transaction.
  */
 import type { SQL } from 'bun';
-import { type ApiKey, findKeyByHash } from './key-store.ts';
+import { GroupCommit } from '../lib/group-commit.ts';
+import { type ApiKey, findKeysByHash } from './key-store.ts';
+import { LookupPlaces } from './lookup-places.ts';
 
-type Entry = Readonly<{ key: ApiKey | null; staleAtMs: number }>;
+type Known = Readonly<{ key: ApiKey; staleAtMs: number }>;
 
 export type KeyCache = Readonly<{
-  find: (hash: Buffer) => Promise<ApiKey | null>;
+  /** `clientAddress` is asked for only when the key has not been seen yet; without it nobody is kept from asking. */
+  find: (hash: Buffer, clientAddress?: () => string | null) => Promise<ApiKey | null>;
   close: () => Promise<void>;
 }>;
 
+type CacheSize = Readonly<{ mostKnown: number; mostUnknown: number; places: LookupPlaces }>;
+
 const lifeMs = 5_000;
 const graceMs = 60_000;
+const usualSize = { mostKnown: 50_000, mostUnknown: 50_000 };
 
 export async function openKeyCache(
   sql: SQL,
   nowMs: () => number = Date.now,
-  mostEntries = 50_000,
+  size: Partial<CacheSize> = {},
 ): Promise<KeyCache> {
-  const entries = new Map<string, Entry>();
+  const { mostKnown, mostUnknown, places = new LookupPlaces() } = { ...usualSize, ...size };
+  const known = new Map<string, Known>();
+  /** Until when each of them need not be asked for again. */
+  const unknown = new Map<string, number>();
   /** The questions under way, shared by everyone who asks the same. */
   const lookups = new Map<string, Promise<ApiKey | null>>();
-  // Whatever was announced while the connection was away is unknown, so each new connection starts empty.
+  // Two connections at most, and customers never wait behind keys that may be invented.
+  const ask = (hashes: readonly Buffer[]) => findKeysByHash(sql, hashes);
+  const refreshes = new GroupCommit(ask);
+  const firstLookups = new GroupCommit(ask);
+  // Whatever was announced while the connection was away is unknown, so each new connection starts anew.
   const subscription = await sql.listen('tollgate_keys', forget, forgetAll);
 
   /** A lookup under way is forgotten too: it may have read the row before the change. */
   function forget(announced: string): void {
     if (announced === '*') forgetAll();
-    entries.delete(announced);
+    outdate(announced);
+    unknown.delete(announced);
     lookups.delete(announced);
   }
 
   function forgetAll(): void {
-    entries.clear();
+    for (const name of known.keys()) outdate(name);
+    unknown.clear();
     lookups.clear();
   }
 
-  async function find(hash: Buffer): Promise<ApiKey | null> {
+  /** It is asked for again before it is believed, but among the keys that exist. */
+  function outdate(name: string): void {
+    const entry = known.get(name);
+    if (entry) known.set(name, { key: entry.key, staleAtMs: Number.NEGATIVE_INFINITY });
+  }
+
+  async function find(hash: Buffer, clientAddress?: () => string | null): Promise<ApiKey | null> {
     const name = hash.toString('hex');
-    const known = entries.get(name);
-    if (known && known.staleAtMs > nowMs()) return known.key;
+    const entry = known.get(name);
+    if (entry === undefined) return await findFirst(name, hash, clientAddress);
+    if (entry.staleAtMs > nowMs()) return entry.key;
     try {
-      return await (lookups.get(name) ?? ask(name, hash));
+      return await (lookups.get(name) ?? lookUp(name, hash, refreshes));
     } catch (error) {
-      if (known && known.staleAtMs + graceMs > nowMs()) return known.key;
+      if (entry.staleAtMs + graceMs > nowMs()) return entry.key;
       throw error;
     }
   }
 
-  async function ask(name: string, hash: Buffer): Promise<ApiKey | null> {
+  async function findFirst(
+    name: string,
+    hash: Buffer,
+    clientAddress: (() => string | null) | undefined,
+  ): Promise<ApiKey | null> {
+    if ((unknown.get(name) ?? 0) > nowMs()) return null;
+    const asked = () => lookups.get(name) ?? lookUp(name, hash, firstLookups);
+    return await (clientAddress === undefined ? asked() : places.within(clientAddress(), asked));
+  }
+
+  async function lookUp(
+    name: string,
+    hash: Buffer,
+    lane: GroupCommit<Buffer, ApiKey | null>,
+  ): Promise<ApiKey | null> {
     // The life is counted from before the question, so a change during it is not hidden for longer than the limit.
     const staleAtMs = nowMs() + lifeMs;
-    const lookup = findKeyByHash(sql, hash);
+    const lookup = lane.submit(hash);
     lookups.set(name, lookup);
     const isStillGood = () => lookups.get(name) === lookup;
     try {
       const key = await lookup;
-      if (isStillGood()) keep(name, { key, staleAtMs });
+      if (isStillGood()) remember(name, key, staleAtMs);
       return key;
     } finally {
       if (isStillGood()) lookups.delete(name);
     }
   }
 
-  function keep(name: string, entry: Entry): void {
-    // Removed first, so that the map stays in the order of the lookups and its first entry is the oldest.
-    entries.delete(name);
-    entries.set(name, entry);
-    if (entries.size <= mostEntries) return;
-    const [oldest = ''] = entries.keys();
-    entries.delete(oldest);
+  function remember(name: string, key: ApiKey | null, staleAtMs: number): void {
+    // Removed first, so that the maps stay in the order of the lookups and the first entry is the oldest.
+    known.delete(name);
+    unknown.delete(name);
+    if (key === null) {
+      unknown.set(name, staleAtMs);
+      removeOldest(unknown, mostUnknown);
+    } else {
+      known.set(name, { key, staleAtMs });
+      removeOldest(known, mostKnown);
+    }
   }
 
   return { find, close: () => subscription.unlisten() };
+}
+
+function removeOldest(map: Map<string, unknown>, most: number): void {
+  if (map.size <= most) return;
+  const [oldest = ''] = map.keys();
+  map.delete(oldest);
 }

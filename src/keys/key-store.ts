@@ -96,6 +96,7 @@ export async function listKeys(sql: SQL, accountId: string): Promise<KeySummary[
 }
 
 type ApiKeyRow = {
+  hash: Uint8Array;
   id: string;
   account_id: string;
   allowed_models: string[] | null;
@@ -104,12 +105,19 @@ type ApiKeyRow = {
   is_suspended: boolean;
 };
 
-export async function findKeyByHash(sql: SQL, hash: Buffer): Promise<ApiKey | null> {
-  const [row] = await sql<ApiKeyRow[]>`
-    select api_keys.id, account_id, allowed_models, expires_at, revoked_at, suspended_at is not null as is_suspended
-    from api_keys join accounts on accounts.id = account_id
-    where hash = ${hash}`;
-  if (!row) return null;
+/** In the order of the hashes; null for those that no key has. */
+export async function findKeysByHash(sql: SQL, hashes: readonly Buffer[]): Promise<(ApiKey | null)[]> {
+  const names = hashes.map((hash) => hash.toString('hex'));
+  const rows = await sql<ApiKeyRow[]>`
+    select hash, api_keys.id, account_id, allowed_models, expires_at, revoked_at, suspended_at is not null as is_suspended
+    from unnest(${sql.array(names, 'text')}::text[]) as asked (name)
+      join api_keys on hash = decode(asked.name, 'hex')
+      join accounts on accounts.id = account_id`;
+  const found = new Map(rows.map((row) => [Buffer.from(row.hash).toString('hex'), apiKeyOf(row)]));
+  return names.map((name) => found.get(name) ?? null);
+}
+
+function apiKeyOf(row: ApiKeyRow): ApiKey {
   return {
     id: row.id,
     accountId: row.account_id,

@@ -6,9 +6,10 @@ import { callableModels } from './access.ts';
 import { presentModel } from './present.ts';
 
 /** GET /v1/models */
-export async function listModels(request: Request, { services }: RequestContext): Promise<Response> {
+export async function listModels(request: Request, context: RequestContext): Promise<Response> {
+  const { services } = context;
   const key = await lookUp('model_list_failed', () =>
-    authenticate(request.headers.get('authorization'), services.keys),
+    authenticate(request.headers.get('authorization'), services.keys, context.clientAddress),
   );
   readQuery(request.url, []);
   const { catalog, connections } = services.catalog();

@@ -58,13 +58,13 @@ const rates: readonly HeaderName[] = [
 ];
 /** Refusals that the limits of a key were looked at for. */
 const ratedStatuses: readonly number[] = [200, 402, 403, 429];
-const pausedStatuses: readonly number[] = [429, 502, 503];
+const pausedStatuses: readonly number[] = [429, 502];
 
 function headersOf({ isInference }: Endpoint, status: number): OpenApiResponse['headers'] {
   const names: HeaderName[] = [
     ...ids,
     ...(isInference && ratedStatuses.includes(status) ? rates : []),
-    ...(isInference && pausedStatuses.includes(status) ? ['retry-after' as const] : []),
+    ...(status === 503 || (isInference && pausedStatuses.includes(status)) ? ['retry-after' as const] : []),
     ...(status >= 500 ? ['x-should-retry' as const] : []),
     ...(isInference ? ['idempotent-replayed' as const] : []),
   ];

@@ -4,7 +4,7 @@
  */
 import { isBlank, sentMediaType } from './anthropic-request.ts';
 import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
-import { areReadable, deepestArguments, readArguments, tooManyValues } from './tool-arguments.ts';
+import { areReadable, deepestArguments, readArguments, tooMuchToRead } from './tool-arguments.ts';
 import type { Refusal } from './upstream.ts';
 import { arrayAt, type Fields, isObject } from './wire.ts';
 
@@ -35,7 +35,7 @@ function firstProblem<Item>(items: Iterable<Item>, problemOf: (item: Item) => st
 }
 
 function messagesProblem(messages: readonly ChatMessage[]): string | null {
-  if (!areReadable(messages)) return tooManyValues;
+  if (!areReadable(messages)) return tooMuchToRead;
   const turns = messages.filter(({ role }) => role !== 'system');
   return firstProblem(messages, messageProblem) ?? answersProblem(turns) ?? endProblem(turns.at(-1));
 }
@@ -147,6 +147,8 @@ function formatProblem(format: ResponseFormat | null): string | null {
 }
 
 const longestChain = 500;
+/** What a schema refers to beyond this is left to the provider too. */
+const mostReferenceCharacters = 100_000;
 
 /** The subset of JSON Schema is documented at platform.claude.com/docs/en/build-with-claude/structured-outputs. */
 function schemaProblem(root: Fields): string | null {
@@ -154,6 +156,7 @@ function schemaProblem(root: Fields): string | null {
   const seen = new Set<object>();
   /** The schemas on the way from the root to the one that is looked at. */
   const open = new Set<object>();
+  let referenceCharacters = 0;
 
   function problemIn(schema: unknown): string | null {
     if (!isObject(schema)) return null;
@@ -163,9 +166,7 @@ function schemaProblem(root: Fields): string | null {
     seen.add(schema);
     open.add(schema);
     const problem =
-      keywordProblem(schema) ??
-      referenceProblem(schema.$ref) ??
-      firstProblem(innerSchemas(schema), problemIn);
+      keywordProblem(schema) ?? referenceProblem(schema.$ref) ?? firstInnerProblem(schema, problemIn);
     open.delete(schema);
     return problem;
   }
@@ -173,13 +174,14 @@ function schemaProblem(root: Fields): string | null {
   function referenceProblem(reference: unknown): string | null {
     if (typeof reference !== 'string') return null;
     if (!reference.startsWith('#')) return 'This model takes no schema that refers to another document.';
-    return problemIn(schemaAt(root, reference));
+    referenceCharacters += reference.length;
+    return referenceCharacters > mostReferenceCharacters ? null : problemIn(schemaAt(root, reference));
   }
 
   return problemIn(root);
 }
 
-const unsupportedKeywords: readonly string[] = [
+const unsupportedKeywords: ReadonlySet<string> = new Set([
   'minimum',
   'maximum',
   'exclusiveMinimum',
@@ -189,15 +191,15 @@ const unsupportedKeywords: readonly string[] = [
   'maxLength',
   'maxItems',
   'uniqueItems',
-];
+]);
 
 function keywordProblem(schema: Fields): string | null {
-  const keyword = unsupportedKeywords.find((name) => Object.hasOwn(schema, name));
-  if (keyword !== undefined) return `This model takes no ${keyword} in a schema: leave it out.`;
+  for (const name in schema)
+    if (unsupportedKeywords.has(name)) return `This model takes no ${name} in a schema: leave it out.`;
   const { minItems } = schema;
   if (minItems !== undefined && minItems !== 0 && minItems !== 1)
     return 'This model takes only 0 and 1 as minItems in a schema.';
-  if ([schema.type].flat().includes('object') && schema.additionalProperties !== false)
+  if (mayBeObject(schema.type) && schema.additionalProperties !== false)
     return 'This model needs "additionalProperties": false in every object of a schema.';
   if (arrayAt(schema, 'enum').some((value) => typeof value === 'object' && value !== null))
     return 'This model takes only plain values in an enum of a schema.';
@@ -206,15 +208,24 @@ function keywordProblem(schema: Fields): string | null {
   return null;
 }
 
-/** What stands under names of the client's is a schema; what stands in enum, const or default is not. */
-function* innerSchemas(schema: Fields): Iterable<unknown> {
-  yield schema.items;
-  for (const name of ['anyOf', 'allOf', 'oneOf', 'prefixItems']) yield* arrayAt(schema, name);
-  for (const name of ['properties', '$defs', 'definitions']) {
-    const named = schema[name];
-    if (isObject(named)) yield* Object.values(named);
-  }
+function mayBeObject(type: unknown): boolean {
+  return Array.isArray(type) ? type.includes('object') : type === 'object';
 }
+
+/** What stands under names of the client's is a schema; what stands in enum, const or default is not. */
+function firstInnerProblem(schema: Fields, problemIn: (inner: unknown) => string | null): string | null {
+  let problem = problemIn(schema.items);
+  for (const name of listsOfSchemas)
+    if (problem === null) problem = firstProblem(arrayAt(schema, name), problemIn);
+  for (const name of namedSchemas) {
+    const named = schema[name];
+    if (problem === null && isObject(named)) problem = firstProblem(Object.values(named), problemIn);
+  }
+  return problem;
+}
+
+const listsOfSchemas = ['anyOf', 'allOf', 'oneOf', 'prefixItems'];
+const namedSchemas = ['properties', '$defs', 'definitions'];
 
 /** Where a reference within the document leads; undefined when it is none that this gateway follows. */
 function schemaAt(root: Fields, reference: string): unknown {

@@ -4,7 +4,7 @@
  */
 import type { ChatCall, ChatMessage, ImagePart, ToolCall } from './chat.ts';
 import { dataUrlHead, type MessageOf, type Turn, turnsOf } from './google-request.ts';
-import { areReadable, deepestArguments, readArguments, tooManyValues } from './tool-arguments.ts';
+import { areReadable, deepestArguments, readArguments, tooMuchToRead } from './tool-arguments.ts';
 import type { Refusal } from './upstream.ts';
 
 /** In the order of the contract's table of parameters. */
@@ -21,7 +21,7 @@ export function refusal(call: ChatCall): Refusal | null {
 }
 
 function messagesProblem(messages: readonly ChatMessage[]): string | null {
-  if (!areReadable(messages)) return tooManyValues;
+  if (!areReadable(messages)) return tooMuchToRead;
   if (!messages.some(({ role }) => role === 'user')) return 'This model needs at least one user message.';
   for (const message of messages) {
     const problem = messageProblem(message);

@@ -13,7 +13,7 @@ import type {
   ToolCall,
   ToolChoice,
 } from './chat.ts';
-import { readArguments, readResult } from './tool-arguments.ts';
+import { ResultReader, readArguments } from './tool-arguments.ts';
 import { requestHeaders, type Told, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { arrayAt, isObject, objectAt } from './wire.ts';
 
@@ -49,9 +49,10 @@ function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): obje
   const system = call.messages.flatMap((message) =>
     message.role === 'system' ? [{ text: message.content }] : [],
   );
+  const reader = new ResultReader();
   return {
     systemInstruction: system.length === 0 ? undefined : { parts: system },
-    contents: turnsOf(call.messages).map((turn) => wireTurn(turn, model)),
+    contents: turnsOf(call.messages).map((turn) => wireTurn(turn, model, reader)),
     tools: call.tools === null ? undefined : [{ functionDeclarations: call.tools.map(wireTool) }],
     toolConfig:
       call.toolChoice === null ? undefined : { functionCallingConfig: wireToolChoice(call.toolChoice) },
@@ -101,7 +102,7 @@ export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
   return turns;
 }
 
-function wireTurn(turn: Turn, model: string): object {
+function wireTurn(turn: Turn, model: string, reader: ResultReader): object {
   switch (turn.kind) {
     case 'user': {
       const { content } = turn.message;
@@ -113,7 +114,7 @@ function wireTurn(turn: Turn, model: string): object {
     case 'model':
       return { role: 'model', parts: modelParts(turn.messages, model) };
     case 'results':
-      return { role: 'user', parts: resultParts(turn.messages, turn.calls) };
+      return { role: 'user', parts: resultParts(turn.messages, turn.calls, reader) };
   }
 }
 
@@ -147,22 +148,28 @@ function modelParts(messages: readonly MessageOf<'assistant'>[], model: string):
 }
 
 /** In the order of the calls: where these have no ID of the vendor's, only the order tells which result is whose. */
-function resultParts(results: readonly MessageOf<'tool'>[], calls: readonly ToolCall[]): object[] {
+function resultParts(
+  results: readonly MessageOf<'tool'>[],
+  calls: readonly ToolCall[],
+  reader: ResultReader,
+): object[] {
+  // From the last to the first, so that the first of several with one ID stays.
+  const positions = new Map(calls.map(({ id }, index) => [id, index] as const).toReversed());
   return results
-    .map((result) => ({ result, position: calls.findIndex(({ id }) => id === result.toolCallId) }))
+    .map((result) => ({ result, position: positions.get(result.toolCallId) ?? -1 }))
     .toSorted((a, b) => a.position - b.position)
     .map(({ result: { toolCallId, name, content }, position }) => ({
       functionResponse: {
         id: readCallId(toolCallId).upstreamId ?? undefined,
         name: calls[position]?.name ?? name ?? '',
-        response: resultIn(content),
+        response: resultIn(content, reader),
       },
     }));
 }
 
 /** A result that is an object is passed on as one; whatever else it is stands under a name. */
-function resultIn(content: string): JsonObject {
-  return readResult(content) ?? { result: content };
+function resultIn(content: string, reader: ResultReader): JsonObject {
+  return reader.read(content) ?? { result: content };
 }
 
 /** `parametersJsonSchema` takes JSON Schema as it is; `parameters` would be another dialect of it. */

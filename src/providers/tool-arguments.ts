@@ -1,4 +1,5 @@
 /** The arguments of a tool call: a text of JSON for clients and for OpenAI, an object for other formats. */
+import { measureJson } from '../lib/json-scan.ts';
 import type { ChatMessage, JsonObject } from './chat.ts';
 import { isObject, parseJson, parseObject } from './wire.ts';
 
@@ -7,55 +8,64 @@ export const deepestArguments = 64;
 
 /** As many as a whole body may hold: texts are read here that the body's own limit did not look into. */
 const mostValues = 100_000;
+/** More than models write in a whole conversation. Reading as much as a body may have would keep others waiting. */
+const mostCharacters = 2_000_000;
 
-export const tooManyValues = `The arguments of the tool calls hold more than ${mostValues} values together.`;
+export const tooMuchToRead = `The tool calls of a conversation may hold ${mostValues} values and ${mostCharacters} characters together.`;
 
-/** Whether all the arguments of a conversation together are few enough to be read. */
+/** Whether all the tool calls of a conversation together are few enough to be read. */
 export function areReadable(messages: readonly ChatMessage[]): boolean {
+  let characters = 0;
   let values = 0;
   for (const message of messages) {
+    if (message.role === 'tool') characters += message.toolCallId.length;
     if (message.role !== 'assistant') continue;
-    for (const call of message.toolCalls) values += countValues(call.arguments);
+    for (const call of message.toolCalls) characters += call.id.length + call.arguments.length;
+  }
+  if (characters > mostCharacters) return false;
+  for (const message of messages) {
+    if (message.role !== 'assistant') continue;
+    for (const call of message.toolCalls) values += countValues(call.arguments, mostValues);
   }
   return values <= mostValues;
 }
 
-/** Counts what separates values, outside of strings, without making anything of them. */
-function countValues(text: string): number {
-  let count = 0;
-  for (let place = 0; place < text.length; place += 1) {
-    const code = text.charCodeAt(place);
-    if (code === quote) place = endOfString(text, place);
-    else if (code === comma || code === colon || code === bracket) count += 1;
-  }
-  return count;
-}
-
-/** Hops from quote to quote, because a string may be a file of many megabytes. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === backslash) backslashes += 1;
-    if (backslashes % 2 === 0) return end;
-  }
-  return text.length;
-}
-
-const [quote, backslash, comma, colon, bracket] = Buffer.from('"\\,:[');
-
-/** The object that a text holds; null when it holds another kind of value, or one too deep or too large. */
-export function readResult(text: string): JsonObject | null {
-  return text.trim() === '' || countValues(text) > mostResultValues ? null : readArguments(text);
+/** Up to `most` and one more. */
+function countValues(text: string, most: number): number {
+  return measureJson(text, { values: most, depth: Number.POSITIVE_INFINITY }).values;
 }
 
 /** A result that is larger is passed on as the text that it is. */
 const mostResultValues = 1_000;
+const mostResultCharacters = 65_536;
+
+/** Reads the results of a conversation, one after the other, until it has been enough. */
+export class ResultReader {
+  #charactersLeft = mostCharacters;
+
+  /** The object that a text holds; null when it holds another kind of value, or one too deep or too large. */
+  read(text: string): JsonObject | null {
+    if (text.length > mostResultCharacters || text.length > this.#charactersLeft) return null;
+    this.#charactersLeft -= text.length;
+    return readResult(text);
+  }
+}
+
+export function readResult(text: string): JsonObject | null {
+  return text.trim() === '' || countValues(text, mostResultValues) > mostResultValues
+    ? null
+    : readArguments(text);
+}
 
 /** Null when the text is no JSON object, or one too deep. Models that call a tool without arguments may write nothing. */
 export function readArguments(text: string): JsonObject | null {
-  if (text.trim() === '') return {};
-  const value = parseObject(text, parseJson);
-  return value !== null && isShallow(value, deepestArguments) ? value : null;
+  const trimmed = text.trim();
+  if (trimmed === '') return {};
+  // A parser that fails costs more than one that succeeds.
+  if (!trimmed.startsWith('{')) return null;
+  const most = { values: Number.POSITIVE_INFINITY, depth: deepestArguments };
+  // Judged before anything is made of it.
+  return measureJson(text, most).depth > deepestArguments ? null : parseObject(text, parseJson);
 }
 
 /** Null when the value is no object, or one too deep. */

@@ -58,7 +58,7 @@ export async function readNothing(request: Request): Promise<void> {
 }
 
 async function read<Shape extends z.ZodType>(request: Request, schema: Shape): Promise<z.output<Shape>> {
-  const body = await readJsonBody(request, mostBytes);
+  const body = await readJsonBody(request, { mostBytes });
   return parseBody(schema, body, withoutSecrets(body));
 }
 

@@ -8,10 +8,10 @@ import { presentUsage } from './present.ts';
 import { findRecentUsage, withCharges } from './usage-store.ts';
 
 /** The records say what was used, the ledger what was debited for it. Each can fail by itself, and is said by itself. */
-export async function listUsage(request: Request, { services }: RequestContext): Promise<Response> {
-  const { sql, keys } = services;
+export async function listUsage(request: Request, context: RequestContext): Promise<Response> {
+  const { sql, keys } = context.services;
   const { accountId } = await lookUp('usage_lookup_failed', () =>
-    authenticate(request.headers.get('authorization'), keys),
+    authenticate(request.headers.get('authorization'), keys, context.clientAddress),
   );
   const limit = parseLimit(readQuery(request.url, ['limit']).get('limit'));
   const records = await lookUp('usage_lookup_failed', () => findRecentUsage(sql, accountId, limit));

@@ -6,6 +6,7 @@ import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { usualDialect } from '../../src/providers/dialect.ts';
 import {
   areReadable,
+  ResultReader,
   readArguments,
   readResult,
   writeArguments,
@@ -86,4 +87,29 @@ test('values are counted over all calls together, and what stands in strings is 
   expect(areReadable(calling(`{"a":[${'0,'.repeat(100_010)}0]}`))).toBe(false);
   expect(areReadable(calling(...new Array<string>(20).fill(`[${'[],'.repeat(5_000)}0]`)))).toBe(false);
   expect(areReadable(calling(JSON.stringify({ file: ',:[\\"'.repeat(200_000) })))).toBe(true);
+  expect(areReadable(calling(...new Array<string>(40).fill(`${'{"a":'.repeat(1_300)}`)))).toBe(false);
+});
+
+test('characters are counted over all calls together, with their IDs', () => {
+  const million = 'x'.repeat(1_000_000);
+  expect(areReadable(calling(`"${million}"`))).toBe(true);
+  expect(areReadable(calling(`"${million}"`, `"${million}"`))).toBe(false);
+  const answered = (id: string): ChatMessage => ({ role: 'tool', toolCallId: id, content: 'x', name: null });
+  expect(areReadable([answered(million)])).toBe(true);
+  expect(areReadable([answered(million), answered(million), answered('1')])).toBe(false);
+});
+
+test('depth is judged before anything is made of a text', () => {
+  expect(readArguments(`{"a":${'['.repeat(63)}${']'.repeat(63)}}`)).not.toBeNull();
+  expect(readArguments(`{"a":${'['.repeat(64)}${']'.repeat(64)}}`)).toBeNull();
+  expect(readArguments(`{"a":${'['.repeat(5_000_000)}`)).toBeNull();
+});
+
+test('results are read until it has been enough, and are text from then on', () => {
+  const reader = new ResultReader();
+  const result = JSON.stringify({ text: 'x'.repeat(60_000) });
+  expect(reader.read(JSON.stringify({ text: 'x'.repeat(70_000) }))).toBeNull();
+  for (let read = 0; read < Math.floor(2_000_000 / result.length); read++)
+    expect(reader.read(result)).not.toBeNull();
+  expect(reader.read(result)).toBeNull();
 });

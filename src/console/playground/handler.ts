@@ -31,7 +31,10 @@ async function readCall(
 ): Promise<Readonly<{ key: ApiKey; chat: unknown }>> {
   // A chat may be large, and is taken in only from those who belong here.
   await lookUp('api_keys_lookup_failed', () => requireMembership(services.sql, caller));
-  const { keyId, chat } = await readPlaygroundCall(request);
+  const { keyId, chat } = await readPlaygroundCall(request, {
+    budget: services.bodies,
+    accountId: caller.accountId,
+  });
   const key = await lookUp('api_keys_lookup_failed', () => keyOf(caller, keyId, services));
   return { key, chat };
 }

@@ -1,6 +1,7 @@
 /** What the playground sends: a key of the account, and a body of POST /v1/chat/completions. */
 import { z } from 'zod';
 import { ApiError } from '../../errors.ts';
+import type { Payer } from '../../http/body-bytes.ts';
 import { readJsonBody } from '../../http/json-body.ts';
 import { parseBody } from '../../http/problem.ts';
 
@@ -19,8 +20,8 @@ const schema = z.strictObject(
   'a JSON object',
 );
 
-export async function readPlaygroundCall(request: Request): Promise<PlaygroundCall> {
-  const body = await readJsonBody(request).catch((thrown: unknown) => {
+export async function readPlaygroundCall(request: Request, payer: Payer): Promise<PlaygroundCall> {
+  const body = await readJsonBody(request, { payer }).catch((thrown: unknown) => {
     throw thrown instanceof ApiError ? inWordsOfChat(thrown) : thrown;
   });
   const { key_id: keyId, request: chat } = parseBody(schema, body);

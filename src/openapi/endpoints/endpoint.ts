@@ -34,19 +34,20 @@ export type Endpoint = Readonly<{
   errors: readonly ErrorCode[];
 }>;
 
-/** What can be wrong with any request: its key, its query, the gateway. */
+/** What can be wrong with any request: its Host header, its key, its query, the gateway. */
 export const commonErrors = [
+  'invalid_request',
   'unsupported_parameter',
   'invalid_api_key',
   'expired_api_key',
   'internal_error',
+  'server_overloaded',
 ] as const satisfies readonly ErrorCode[];
 
 /** What can be wrong with a request that is to be carried out and paid for. */
 export const inferenceErrors = [
   ...commonErrors,
   'invalid_json',
-  'invalid_request',
   'missing_required_parameter',
   'invalid_parameter',
   'invalid_model',

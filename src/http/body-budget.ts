@@ -1,0 +1,86 @@
+/**
+ * How many bytes of request bodies this node takes in at a time, in all and from one account. Room is taken before a
+ * body is read, by the length that it announces, and given back when its answer is complete.
+ */
+import { ApiError } from '../errors.ts';
+
+/** A body of this size costs no more than the connection that brings it, so no account is kept of it. */
+export const freeBodyBytes = 65_536;
+
+/** What one account gets of the whole. */
+const accountShare = 1 / 4;
+const retryAfterSeconds = 2;
+
+export class BodyBudget {
+  readonly #mostBytes: number;
+  readonly #mostOfAccountBytes: number;
+  #takenBytes = 0;
+  /** Those that have taken something; whoever has given all of it back is forgotten. */
+  readonly #accounts = new Map<string, number>();
+  readonly #rooms = new WeakMap<Request, BodyRoom>();
+
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes;
+    this.#mostOfAccountBytes = mostBytes * accountShare;
+  }
+
+  get takenBytes(): number {
+    return this.#takenBytes;
+  }
+
+  /** The room of one request, which is empty at first. It is given back with `release`. */
+  roomFor(request: Request, accountId: string): BodyRoom {
+    const room = new BodyRoom((bytes) => this.#take(accountId, bytes));
+    this.#rooms.set(request, room);
+    return room;
+  }
+
+  /** Gives back what was taken for a request, once. Null when nothing was. */
+  releaseOf(request: Request): (() => void) | null {
+    const room = this.#rooms.get(request);
+    if (room === undefined) return null;
+    this.#rooms.delete(request);
+    return () => room.close();
+  }
+
+  #take(accountId: string, bytes: number): void {
+    const ofAccountBytes = (this.#accounts.get(accountId) ?? 0) + bytes;
+    if (bytes > 0 && ofAccountBytes > this.#mostOfAccountBytes)
+      throw overloaded(
+        'Your account has too many large requests under way. Wait until some have been answered.',
+      );
+    if (bytes > 0 && this.#takenBytes + bytes > this.#mostBytes)
+      throw overloaded('The gateway has too many large requests under way. Try again in a moment.');
+    this.#takenBytes += bytes;
+    if (ofAccountBytes > 0) this.#accounts.set(accountId, ofAccountBytes);
+    else this.#accounts.delete(accountId);
+  }
+}
+
+/** What has been taken for one body. */
+export class BodyRoom {
+  readonly #take: (bytes: number) => void;
+  #bytes = 0;
+  #isClosed = false;
+
+  constructor(take: (bytes: number) => void) {
+    this.#take = take;
+  }
+
+  /** Makes it so large, or throws 503 server_overloaded. It never shrinks. */
+  growTo(bytes: number): void {
+    if (this.#isClosed || bytes <= this.#bytes) return;
+    this.#take(bytes - this.#bytes);
+    this.#bytes = bytes;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#take(-this.#bytes);
+    this.#bytes = 0;
+  }
+}
+
+function overloaded(message: string): ApiError {
+  return new ApiError('server_overloaded', { message, retryAfterSeconds });
+}

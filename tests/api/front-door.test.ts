@@ -1,0 +1,205 @@
+/** What reaches the gateway before anything is known of it: bodies, keys and headers of those who mean no good. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { residentBytes } from '../../bench/cpu.ts';
+import { generateKey } from '../../src/keys/key-format.ts';
+import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
+import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
+import { openRawClient, type RawClient, writeAll } from '../support/raw-socket.ts';
+
+const megabyte = 1024 * 1024;
+
+let fixture: ChatFixture;
+let key: string;
+
+beforeAll(async () => {
+  fixture = await openChatFixture();
+  ({ key } = await fixture.customer('10'));
+});
+
+afterAll(() => fixture.close());
+
+const post = (body: Blob | string, apiKey = key) =>
+  fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body,
+  });
+
+const codeOf = async (response: Response) => ((await response.json()) as ErrorBody).error.code;
+
+const askUsage = (apiKey: string) =>
+  fetch(`${fixture.gateway.origin}/v1/usage`, { headers: { authorization: `Bearer ${apiKey}` } });
+
+/** The most memory that the gateway has while something runs, and what that resolves to. */
+async function peakMegabytes<Result>(run: () => Promise<Result>): Promise<readonly [number, Result]> {
+  let peak = 0;
+  const look = () => {
+    peak = Math.max(peak, residentBytes(fixture.gateway.process.pid) / megabyte);
+  };
+  const timer = setInterval(look, 20);
+  try {
+    const result = await run();
+    look();
+    return [peak, result];
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+const head = (headers: string) =>
+  `POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\n${headers}\r\n`;
+
+describe('400', () => {
+  test('20 MB of brackets are refused for their depth, and nothing is made of them', async () => {
+    const [peak, response] = await peakMegabytes(() => post('['.repeat(20 * megabyte)));
+    expect(response.status).toBe(400);
+    expect(await codeOf(response)).toBe('invalid_parameter');
+    expect(peak).toBeLessThan(500);
+  });
+
+  test.each([
+    ['one after the other', 'Host: gateway\r\nHost: elsewhere\r\n'],
+    ['the same twice', 'Host: gateway\r\nAccept: */*\r\nhost: gateway\r\n'],
+    ['an empty one first', 'Host:\r\nHost: gateway\r\n'],
+  ])('two Host headers, %s', async (_, hosts) => {
+    for (const path of ['/v1/models', '/healthz', '/nowhere']) {
+      const client = openRawClient(fixture.gateway.origin);
+      client.socket.write(`GET ${path} HTTP/1.1\r\n${hosts}Authorization: Bearer ${key}\r\n\r\n`);
+      const answer = await client.until((text) => /\r\n\r\n.+/s.test(text));
+      client.socket.destroy();
+      expect(answer).toStartWith('HTTP/1.1 400');
+      expect(answer).toContain('"code":"invalid_request"');
+    }
+  });
+});
+
+describe('503 server_overloaded', () => {
+  const lines = (authorization: string) =>
+    head(`Authorization: ${authorization}\r\nContent-Length: ${20 * megabyte}\r\n`);
+  const chunk = Buffer.alloc(megabyte, 'x');
+
+  /** As many clients as this announce 20 MB each, send nearly all of it, and then wait. */
+  async function sendUnfinished(count: number, authorization: string): Promise<RawClient[]> {
+    const clients = Array.from({ length: count }, () => openRawClient(fixture.gateway.origin));
+    await Promise.all(
+      clients.map(async (client) => {
+        client.socket.write(lines(authorization));
+        await Promise.race([writeAll(client.socket, chunk, 19), client.until((text) => text !== '')]);
+      }),
+    );
+    return clients;
+  }
+
+  test('150 unfinished bodies of a key without a balance take no more than its share of memory', async () => {
+    const poor = await fixture.customer('0');
+    const [peak, clients] = await peakMegabytes(() => sendUnfinished(150, `Bearer ${poor.key}`));
+    const refused = clients.filter((client) => client.received().startsWith('HTTP/1.1 503'));
+    expect(peak).toBeLessThan(600);
+    // A quarter of 256 MB is room for three of them.
+    expect(refused).toHaveLength(147);
+    expect(refused[0]?.received()).toContain('"code":"server_overloaded"');
+    expect(refused[0]?.received()).toMatch(/\r\nRetry-After: \d+\r\n/i);
+    // Others are not concerned.
+    const large = JSON.stringify({
+      model: 'full',
+      messages: [{ role: 'user', content: 'x'.repeat(megabyte) }],
+    });
+    expect((await post(large)).status).not.toBe(503);
+    expect((await post('{}', poor.key)).status).toBe(400);
+    for (const { socket } of clients) socket.destroy();
+    // Whoever leaves gives back what was set aside for the body.
+    while ((await post(large, poor.key)).status === 503) await Bun.sleep(20);
+  });
+
+  test('of requests without a valid key nothing is kept', async () => {
+    const [peak, clients] = await peakMegabytes(() => sendUnfinished(100, `Bearer ${generateKey()}`));
+    for (const client of clients) {
+      expect(client.received()).toStartWith('HTTP/1.1 401');
+      client.socket.destroy();
+    }
+    expect(peak).toBeLessThan(500);
+  });
+});
+
+describe('a large body', () => {
+  let small: Gateway;
+
+  beforeAll(async () => {
+    // A quarter of it is room for one body of 11 MB.
+    small = await startGateway({
+      ...fixture.environment,
+      TOLLGATE_DATA: temporaryFolder(),
+      BODY_BUDGET_MB: '80',
+    });
+  });
+  afterAll(() => small.stop());
+
+  const image = `data:image/png;base64,${'A'.repeat(11 * megabyte)}`;
+  const send = (stream: boolean, text = '', signal?: AbortSignal) =>
+    fetch(`${small.origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'full',
+        stream,
+        max_tokens: 100,
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: `x ${text}` },
+              { type: 'image_url', image_url: { url: image } },
+            ],
+          },
+        ],
+      }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+
+  test('takes its room until a whole answer is there, and until a stream has ended', async () => {
+    for (let round = 0; round < 3; round++) expect((await send(false)).status).toBe(200);
+    const open = await send(true, '[[chunk-delay 100]] [[long 40]]');
+    expect(open.status).toBe(200);
+    const refused = await send(false);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('2');
+    expect(await codeOf(refused)).toBe('server_overloaded');
+    await open.body?.cancel();
+    let next = await send(false);
+    while (next.status === 503) next = await send(false);
+    expect(next.status).toBe(200);
+  });
+
+  test.each([
+    ['Transfer-Encoding: chunked\r\n', '5\r\nhello\r\n'],
+    [`Content-Length: ${100 * megabyte}\r\n`, 'hello'],
+  ])('is not waited for when it is refused unread: %s', async (header, start) => {
+    const client = openRawClient(small.origin);
+    client.socket.write(head(`Authorization: Bearer ${generateKey()}\r\n${header}`) + start);
+    expect(await client.ended).toStartWith('HTTP/1.1 401');
+  });
+});
+
+describe('401', () => {
+  test('a flood of unknown keys takes neither the connections to the database nor the place of known keys', async () => {
+    const { sql } = fixture.database;
+    const waitingLookups = async () =>
+      Number(
+        (
+          await sql`select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%api_keys%'`
+        )[0].count,
+      );
+    await sql.begin(async (transaction) => {
+      expect((await askUsage(key)).status).toBe(200);
+      await transaction`lock table api_keys in access exclusive mode`;
+      const flood = Array.from({ length: 100 }, () => askUsage(generateKey()));
+      while ((await waitingLookups()) === 0) await Bun.sleep(10);
+      // It would wait for ever if the flood had every connection.
+      expect((await askUsage(key)).status).toBe(200);
+      expect(await waitingLookups()).toBeLessThanOrEqual(2);
+      await transaction`commit`;
+      const statuses = (await Promise.all(flood)).map(({ status }) => status);
+      expect(new Set(statuses)).toEqual(new Set([401]));
+    });
+  });
+});

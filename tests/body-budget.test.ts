@@ -1,0 +1,167 @@
+import { expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import fc from 'fast-check';
+import { ApiError, errorTable, presentError } from '../src/errors.ts';
+import { BodyBudget } from '../src/http/body-budget.ts';
+import { errorResponse } from '../src/http/error-response.ts';
+import { readJsonBody } from '../src/http/json-body.ts';
+import { allowedMs, type Pace, usualPace } from '../src/lib/read-paced.ts';
+
+const megabyte = 1024 * 1024;
+const newRequest = () => new Request('http://gateway/');
+
+/** Whether it fits. */
+function fits(grow: () => void): boolean {
+  try {
+    grow();
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof ApiError && thrown.code === 'server_overloaded') return false;
+    throw thrown;
+  }
+}
+
+test('never more than the whole, never more than a quarter for one account, and all of it comes back', () => {
+  const step = fc.record({
+    account: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+    bytes: fc.nat(400),
+    releases: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const budget = new BodyBudget(1_000);
+      const held: { request: Request; account: string; bytes: number }[] = [];
+      const sumOf = (account: string | null) =>
+        held.reduce(
+          (sum, other) => sum + (account === null || other.account === account ? other.bytes : 0),
+          0,
+        );
+      for (const { account, bytes, releases } of steps) {
+        if (releases) {
+          const last = held.pop();
+          if (last) budget.releaseOf(last.request)?.();
+          continue;
+        }
+        const request = newRequest();
+        const isExpected = bytes === 0 || (sumOf(account) + bytes <= 250 && sumOf(null) + bytes <= 1_000);
+        expect(fits(() => budget.roomFor(request, account).growTo(bytes))).toBe(isExpected);
+        if (isExpected) held.push({ request, account, bytes });
+        expect(budget.takenBytes).toBe(sumOf(null));
+      }
+      for (const { request } of held) budget.releaseOf(request)?.();
+      expect(budget.takenBytes).toBe(0);
+    }),
+  );
+});
+
+test('a room grows and never shrinks, and is given back once', () => {
+  const budget = new BodyBudget(1_000);
+  const request = newRequest();
+  const room = budget.roomFor(request, 'a');
+  for (const bytes of [100, 50, 200]) room.growTo(bytes);
+  expect(budget.takenBytes).toBe(200);
+  expect(fits(() => room.growTo(300))).toBe(false);
+  expect(budget.takenBytes).toBe(200);
+  const release = budget.releaseOf(request);
+  release?.();
+  release?.();
+  room.growTo(100);
+  expect(budget.takenBytes).toBe(0);
+  expect(budget.releaseOf(request)).toBeNull();
+});
+
+test('a body may take so long for its size, and no body for ever', () => {
+  expect(allowedMs(0, usualPace)).toBe(10_000);
+  expect(allowedMs(81_920, usualPace)).toBe(20_000);
+  expect(allowedMs(20 * megabyte, usualPace)).toBe(300_000);
+});
+
+/** A server that reads one body, and what a client gets that sends as it is told. */
+async function answerTo(
+  send: (write: (text: string) => void) => unknown,
+  budget = new BodyBudget(80 * megabyte),
+  pace: Pace = usualPace,
+): Promise<string> {
+  using server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: (request) =>
+      readJsonBody(request, { payer: { budget, accountId: 'a' }, pace }).then(
+        (value) => Response.json(value),
+        (error: ApiError) => errorResponse(error),
+      ),
+  });
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const socket = connect(server.port ?? 0, '127.0.0.1');
+  let answer = '';
+  socket.on('data', (data) => {
+    answer += data.toString();
+    if (!/^connection: close/im.test(answer) && answer.includes('}')) resolve(answer);
+  });
+  socket.on('error', () => resolve(answer));
+  socket.on('close', () => resolve(answer));
+  await send((text) => socket.write(text));
+  const received = await promise;
+  socket.destroy();
+  return received;
+}
+
+const head = 'POST / HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\n';
+const chunk = `100000\r\n${' '.repeat(megabyte)}\r\n`;
+
+test('a body without a length takes room while it comes', async () => {
+  const budget = new BodyBudget(8 * megabyte);
+  const answer = await answerTo((write) => {
+    write(`${head}Transfer-Encoding: chunked\r\n\r\n`);
+    for (let count = 0; count < 4; count++) write(chunk);
+  }, budget);
+  expect(answer).toStartWith('HTTP/1.1 503');
+  expect(answer).toContain('server_overloaded');
+});
+
+test('small bodies take none of it', async () => {
+  const budget = new BodyBudget(0);
+  expect(await answerTo((write) => write(`${head}Content-Length: 8\r\n\r\n{"a":12}`), budget)).toContain(
+    '{"a":12}',
+  );
+  const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n8\r\n{"a":12}\r\n0\r\n\r\n`;
+  expect(await answerTo((write) => write(chunked), budget)).toContain('{"a":12}');
+});
+
+/** Quick to run out of. */
+const impatient = { graceMs: 200, leastBytesPerSecond: 100_000, longestMs: 500 };
+
+test.each([
+  ['a small one that stalls', 'Content-Length: 8\r\n\r\n{"a"'],
+  ['a large one that stalls', `Content-Length: 1000000\r\n\r\n{"a"`],
+  ['one without a length that stalls', 'Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n'],
+])('too slow a body is refused and its connection closed: %s', async (_, start) => {
+  const answer = await answerTo((write) => write(head + start), undefined, impatient);
+  expect(answer).toStartWith('HTTP/1.1 400');
+  expect(answer).toMatch(/^connection: close/im);
+  expect(answer).toContain('came too slowly');
+});
+
+test.each([
+  ['below the least rate', 100, impatient],
+  ['quick enough, but for too long', 10_000, { ...impatient, leastBytesPerSecond: 1_000 }],
+])('a body that keeps coming is refused too: %s', async (_, pieceBytes, pace) => {
+  let timer: ReturnType<typeof setInterval> | null = null;
+  const answer = await answerTo(
+    (write) => {
+      write(`${head}Content-Length: 10000000\r\n\r\n`);
+      timer = setInterval(() => write(' '.repeat(pieceBytes)), 20);
+    },
+    undefined,
+    pace,
+  );
+  if (timer !== null) clearInterval(timer);
+  expect(answer).toStartWith('HTTP/1.1 400');
+  expect(answer).toContain('came too slowly');
+});
+
+test('the refusals have their place in the table', () => {
+  const error = new ApiError('server_overloaded');
+  expect(errorTable[error.code]).toMatchObject({ status: 503, type: 'internal_error', retryable: 'yes' });
+  expect(presentError(error).error.code).toBe('server_overloaded');
+});

@@ -1,0 +1,160 @@
+/** The reader of large bodies, held against JSON.parse and against the checks that small bodies pass. */
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { findDuplicateKey } from '../src/http/json-keys.ts';
+import { JsonLimitError, parseInSteps } from '../src/http/json-steps.ts';
+import { inspectTree } from '../src/http/json-tree.ts';
+import { measureJson } from '../src/lib/json-scan.ts';
+
+const limits = { depth: 64, values: 100_000 };
+const atOnce = () => Promise.resolve();
+
+/** What a parser makes of a text: its value, or that it is none. */
+async function outcomeOf(parse: () => unknown): Promise<unknown> {
+  try {
+    return { value: await parse() };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return 'no JSON';
+  }
+}
+
+const inSteps = (text: string, step?: number) => parseInSteps(text, limits, atOnce, step);
+const stepSize = fc.constantFrom(16, 17, 23, 40, 1_000);
+
+/** JSON as others write it: white space, escapes, the same key again, characters from everywhere. */
+const string = fc
+  .array(
+    fc.constantFrom(
+      'a',
+      'b',
+      '\\n',
+      '\\"',
+      '\\\\',
+      '\\u0061',
+      '\\ud83d\\ude00',
+      '\\ud800',
+      '\\u0000',
+      '😀',
+      'é',
+      '\\/',
+      '中',
+    ),
+    { maxLength: 12 },
+  )
+  .map((pieces) => `"${pieces.join('')}"`);
+const space = fc.constantFrom('', '', ' ', '\n', '\t\r  ');
+const number = fc.constantFrom('0', '-0', '1.5', '-1e3', '1E-400', '1e400', '123456789012345678901234567890');
+const { value: json } = fc.letrec<{ value: string }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    string,
+    number,
+    fc.constantFrom('true', 'false', 'null', '[]', '{}', '"__proto__"'),
+    fc
+      .array(
+        fc.tuple(space, tie('value'), space).map((parts) => parts.join('')),
+        { maxLength: 4 },
+      )
+      .map((items) => `[${items.join(',')}]`),
+    fc
+      .array(
+        fc
+          .tuple(
+            space,
+            fc.oneof(string, fc.constantFrom('"__proto__"', '"1"', '"k"')),
+            space,
+            tie('value'),
+            space,
+          )
+          .map(([before, key, between, value, after]) => `${before}${key}${between}:${value}${after}`),
+        { maxLength: 4 },
+      )
+      .map((pairs) => `{${pairs.join(',')}}`),
+  ),
+}));
+
+test('JSON is read as JSON.parse reads it, however small the steps', async () => {
+  await fc.assert(
+    fc.asyncProperty(json, stepSize, async (text, step) => {
+      const { value } = await inSteps(text, step);
+      const expected: unknown = JSON.parse(text);
+      expect(JSON.stringify(value)).toBe(JSON.stringify(expected));
+      expect(value).toEqual(expected);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test('what JSON.parse refuses is refused, and nothing else', async () => {
+  let refused = 0;
+  const damaged = fc.oneof(
+    fc
+      .tuple(
+        json,
+        fc.nat(),
+        fc.nat(3),
+        fc.string({ unit: fc.constantFrom(...'{}[]":,\\u0a1e-.+ ntrue\u0001'), maxLength: 3 }),
+      )
+      .map(([text, at, length, other]) => {
+        const place = at % (text.length + 1);
+        return text.slice(0, place) + other + text.slice(place + length);
+      }),
+    fc.string({ unit: fc.constantFrom(...'{}[]":,\\u0a1e-. ntrue') }),
+  );
+  await fc.assert(
+    fc.asyncProperty(damaged, stepSize, async (text, step) => {
+      const expected = await outcomeOf(() => JSON.parse(text));
+      if (expected === 'no JSON') refused++;
+      expect(await outcomeOf(async () => (await inSteps(text, step)).value)).toEqual(expected);
+    }),
+    { numRuns: 5_000 },
+  );
+  expect(refused).toBeGreaterThan(500);
+});
+
+test('faults and duplicates are found where the checks of small bodies find them', async () => {
+  let faults = 0;
+  let duplicates = 0;
+  await fc.assert(
+    fc.asyncProperty(json, stepSize, async (text, step) => {
+      const { fault, duplicate } = await inSteps(text, step);
+      const found = findDuplicateKey(text, limits.depth);
+      expect(duplicate).toEqual(found);
+      if (found !== null) duplicates++;
+      // JSON.parse puts keys that are numbers first, and a duplicate hides what stood there before it.
+      else if (!text.includes('"1"')) expect(fault).toEqual(inspectTree(JSON.parse(text), true).fault);
+      if (fault !== null) faults++;
+    }),
+    { numRuns: 3_000 },
+  );
+  expect(Math.min(faults, duplicates)).toBeGreaterThan(100);
+});
+
+test('the limits are those of the scan', async () => {
+  await fc.assert(
+    fc.asyncProperty(json, fc.nat(12), fc.integer({ min: 1, max: 4 }), async (text, values, depth) => {
+      const extent = measureJson(text, limits);
+      const outcome = await parseInSteps(text, { values, depth }, atOnce).catch((error: unknown) => error);
+      expect(outcome instanceof JsonLimitError).toBe(extent.values > values || extent.depth > depth);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('a long text is read with pauses, also inside of one string and of white space', async () => {
+  const texts = [
+    `"${'x'.repeat(1_000_000)}"`,
+    `"${'\\\\'.repeat(500_000)}"`,
+    `"${'\\"'.repeat(500_000)}"`,
+    `"${'\\u00e9'.repeat(160_000)}"`,
+    `${' '.repeat(1_000_000)}1`,
+    `[${'1,'.repeat(50_000)}1]`,
+  ];
+  for (const text of texts) {
+    let pauses = 0;
+    const { value } = await parseInSteps(text, limits, async () => void pauses++);
+    expect(value).toEqual(JSON.parse(text));
+    expect(pauses).toBeGreaterThanOrEqual(3);
+  }
+});
