@@ -73,6 +73,8 @@ export type Key = {
   /** `replaced` is in force until revoked_at, which lies ahead. */
   state: 'active' | 'replaced' | 'revoked' | 'expired';
   requests_per_minute: number;
+  /** How many of its requests may be under way at once. */
+  max_concurrent: number;
   monthly_limit: string | null;
   /** Null allows every model. */
   allowed_models: string[] | null;
@@ -86,12 +88,13 @@ export type Key = {
 
 /**
  * POST …/keys. Owners only. An account has at most 1,000 keys in force: what would make it more is refused with
- * `too_many_keys`, a change and a replacement too. Fields left out take the default: 600 a minute, and no limit of
- * any other kind.
+ * `too_many_keys`, a change and a replacement too. Fields left out take the default: 600 a minute, 200 at once,
+ * and no limit of any other kind.
  */
 export type KeyDraft = {
   name: string;
   requests_per_minute?: number;
+  max_concurrent?: number;
   monthly_limit?: string | null;
   allowed_models?: string[] | null;
   expires_at?: string | null;
