@@ -124,7 +124,15 @@ export type GenerationRow = ReturnType<typeof presentSummary> & { key: { id: str
 export type GenerationDetail = ReturnType<typeof presentGeneration> & {
   key: { id: string; name: string; hint: string };
   /** What happened to the money: null while the request is open. */
-  ledger: { charged: string; written_off: string | null; write_off_reason: string | null } | null;
+  ledger: {
+    charged: string;
+    /** All of the charge, when its response could not be delivered; null when the charge stands. */
+    refunded: string | null;
+    /** The gateway ended the call itself, and charged less than was probably used. */
+    is_estimated: boolean;
+    written_off: string | null;
+    write_off_reason: string | null;
+  } | null;
 };
 
 /**
@@ -151,9 +159,12 @@ export type UsageFigures = {
 export type Statement = Page<LedgerEntry> & { balance: string; held: string };
 export type LedgerEntry = {
   number: number;
-  kind: 'credit' | 'charge' | 'correction';
+  /** A refund gives back the charge of the same Generation. */
+  kind: 'credit' | 'charge' | 'refund' | 'correction';
   /** Negative for a charge. */
   amount: string;
+  /** Of a charge: the provider reported no usage, because the gateway ended the call itself. */
+  is_estimated: boolean;
   balance_after: string;
   memo: string | null;
   generation: { id: string; model: string | null } | null;

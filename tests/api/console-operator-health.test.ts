@@ -10,6 +10,7 @@ import type {
   Providers,
 } from '../../src/console/operator-contract.ts';
 import type { ApiError } from '../../src/errors.ts';
+import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import { type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
 import {
   type ConsoleFixture,
@@ -18,6 +19,7 @@ import {
   visitor,
 } from '../support/console-fixture.ts';
 import { startGateway } from '../support/gateway.ts';
+import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
 const root = '/api/console/operator';
 
@@ -299,7 +301,9 @@ test('the audit tells whether the ledger holds, and what it comes to', async () 
   expect(audit.findings.every(({ checked, violations }) => checked >= 0 && violations === 0)).toBe(true);
   const [totals] = await sql`
     select sum(balance) as balance, sum(held) as held,
-           (select coalesce(sum(amount), 0) from write_offs)::numeric(38,12) as written_off from accounts`;
+           (select coalesce(sum(amount), 0) from write_offs where reason <> 'implausible_usage')::numeric(38,12) as written_off,
+           (select coalesce(sum(amount), 0) from write_offs where reason = 'implausible_usage')::numeric(38,12) as not_believed
+    from accounts`;
   expect(audit.totals).toEqual(totals);
 
   await sql`update accounts set balance = balance + 1 where id = ${fixture.account}`;
@@ -351,6 +355,39 @@ test('any request is found by its ID, whoever made it', async () => {
     status: 'failed',
     error: { code: 'provider_authentication_error' },
     ledger: { charged: '0.000000000000' },
+  });
+});
+
+test('what a provider reported and was not believed is told to operators, with what it would have cost', async () => {
+  const owner = { accountId: fixture.account, keyId: fixture.keyId };
+  const id = await settleAs(fixture.database, owner, {
+    loss: {
+      reason: 'implausible_usage',
+      amount: dollars('60'),
+      reported: { inputTokens: 10, outputTokens: 100_000_000 },
+    },
+  });
+  expect(await ask<OperatorGeneration>('GET', `/generations/${id}`)).toMatchObject({
+    usage: { input_tokens: 10, output_tokens: 5 },
+    ledger: {
+      charged: '0.250000000000',
+      written_off: '60.000000000000',
+      write_off_reason: 'implausible_usage',
+    },
+    reported_usage: { input_tokens: 10, output_tokens: 100_000_000 },
+  });
+  const { totals } = await ask<Audit>('POST', '/ledger-audit');
+  // What is only claimed has not been lost.
+  expect(totals).toMatchObject({ written_off: '0.000000000000', not_believed: '60.000000000000' });
+});
+
+test('a charge that was given back is found by operators too', async () => {
+  const owner = { accountId: fixture.account, keyId: fixture.keyId };
+  const id = await settleAs(fixture.database, owner, { isEstimated: true });
+  await refund(fixture.database, owner, uuidFromRequestId(id) ?? '');
+  expect(await ask<OperatorGeneration>('GET', `/generations/${id}`)).toMatchObject({
+    ledger: { charged: '0.250000000000', refunded: '0.250000000000', is_estimated: true },
+    reported_usage: null,
   });
 });
 

@@ -80,7 +80,9 @@ export const generationSchema = z
       .strictObject({ selected_provider: z.string(), fallback: z.boolean(), attempt_count: count })
       .nullable()
       .describe('Null when no provider was called, and for older records.'),
-    attempts: z.array(attempt).describe('In order; empty when no provider was called, and for older records.'),
+    attempts: z
+      .array(attempt)
+      .describe('In order; empty when no provider was called, and for older records.'),
     error: z
       .strictObject({ type: z.string(), code: anyErrorCode, message: z.string() })
       .nullable()

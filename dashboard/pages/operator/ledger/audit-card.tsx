@@ -129,6 +129,11 @@ function Totals({ totals }: Pick<Audit, 'totals'>) {
           value={<Money amount={totals.written_off} isExact />}
           hint="Lost for good, since the beginning."
         />
+        <Stat
+          label="Not believed"
+          value={<Money amount={totals.not_believed} isExact />}
+          hint="Reported by providers, charged to nobody."
+        />
       </StatGroup>
     </section>
   );
