@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { hostname } from 'node:os';
 import { isWellFormedKey } from '../src/keys/key-format.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
-import { tollgate, tollgateJson, writeCatalog } from './support/gateway.ts';
+import { temporaryFolder, tollgate, tollgateJson, writeCatalog } from './support/gateway.ts';
+import { impossible, settleAs } from './support/rare-settlements.ts';
 
 let database: TestDatabase;
 let environment: Record<string, string>;
@@ -237,6 +238,51 @@ test('ledger audit names the invariant that is broken and exits 1', async () => 
     'the entries of each account sum to its balance',
     'the last entry of each account carries its balance and its number of entries',
   ]);
+});
+
+test('what the database refused to settle is listed by the audit and can be tried again', async () => {
+  const own = await createDatabase();
+  const settings = { DATABASE_URL: own.url, TOLLGATE_DATA: temporaryFolder() };
+  const run = <Output>(...words: string[]) => tollgateJson<Output>(words, settings);
+  const { id: account } = await run<{ id: string }>(
+    'account',
+    'create',
+    '--name',
+    'Refused',
+    '--credit',
+    '5',
+  );
+  const { id: keyId } = await run<{ id: string }>('key', 'create', '--account', account);
+  const nothing = await tollgate(['ledger', 'retry'], settings);
+  expect(nothing).toEqual({ exitCode: 0, stdout: 'No settlement is set aside.\n', stderr: '' });
+
+  const requestId = await settleAs(own, { accountId: account, keyId }, impossible);
+  const letter = {
+    request_id: requestId,
+    account_id: account,
+    amount: '0.250000000000',
+    refusal_code: '22003',
+    refusal_about: expect.any(String) as string,
+    created_at: expect.any(String) as string,
+  };
+  expect(await run('ledger', 'audit')).toMatchObject({ holds: true, dead_letters: [letter] });
+  const audit = await tollgate(['ledger', 'audit'], settings);
+  expect(audit.exitCode).toBe(0);
+  expect(audit.stdout).toContain('The ledger is sound.\n\n1 settlement was refused by the database');
+  expect(audit.stdout).toMatch(new RegExp(`${requestId} +${account} +0\\.25 +22003 `));
+  expect(audit.stdout).toEndWith('Try them again with: tollgate ledger retry\n');
+
+  expect(await tollgate(['ledger', 'retry'], settings)).toEqual({
+    exitCode: 1,
+    stdout: '0 settled, 1 refused again. tollgate ledger audit says what they were refused for.\n',
+    stderr: '',
+  });
+  await own.sql`update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')`;
+  expect(await run<object>('ledger', 'retry')).toEqual({ settled: 1, refused: 0 });
+  expect(await run('ledger', 'audit')).toMatchObject({ holds: true, dead_letters: [] });
+  const [{ balance }] = await run<[{ balance: string }]>('account', 'list');
+  await own.close();
+  expect(balance).toBe('4.750000000000');
 });
 
 test('the ledger cannot be rewritten', async () => {

@@ -146,6 +146,18 @@ export type Audit = {
   };
 };
 
+/** GET …/operator/dead-letters: settlements that the database refused for good, the oldest 100 first. */
+export type DeadLetters = { data: DeadLetter[]; total: number };
+export type DeadLetter = {
+  request_id: string;
+  account: { id: string; name: string };
+  /** What was to be charged; null when nothing was, or when it can no longer be read. */
+  amount: string | null;
+  /** PostgreSQL's code, and the constraint, column or table that it complained of. */
+  refusal: { code: string; about: string };
+  at: string;
+};
+
 /** GET …/operator/generations/{request_id}: any request of any account, to answer for it. */
 export type OperatorGeneration = GenerationDetail & {
   account: { id: string; name: string };

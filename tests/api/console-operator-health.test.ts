@@ -5,6 +5,7 @@ import { auditAs } from '../../src/console/operator/ledger/audit-queries.ts';
 import type {
   Audit,
   CatalogStatus,
+  DeadLetters,
   Nodes,
   OperatorGeneration,
   Providers,
@@ -18,8 +19,8 @@ import {
   type Visitor,
   visitor,
 } from '../support/console-fixture.ts';
-import { startGateway } from '../support/gateway.ts';
-import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
+import { startGateway, tollgateJson } from '../support/gateway.ts';
+import { dollars, impossible, refund, settleAs } from '../support/rare-settlements.ts';
 
 const root = '/api/console/operator';
 
@@ -338,6 +339,41 @@ test('one audit at a time, on all nodes together', async () => {
   expect((await ask<Audit>('POST', '/ledger-audit')).holds).toBe(true);
 });
 
+test('what the database refused to settle is listed until it is settled, while the gateway runs', async () => {
+  const { database, environment } = fixture;
+  expect(await ask<DeadLetters>('GET', '/dead-letters')).toEqual({ data: [], total: 0 });
+  const owner = { accountId: fixture.strangersAccount, keyId: fixture.strangersKeyId };
+  const first = await settleAs(database, owner, impossible);
+  const second = await settleAs(database, owner, {
+    ...impossible,
+    status: 'failed',
+    errorCode: 'provider_timeout',
+    cost: null,
+    usage: null,
+  });
+  const letter = {
+    account: { id: fixture.strangersAccount, name: 'Other' },
+    refusal: { code: '22003', about: expect.any(String) as string },
+    at: expect.stringMatching(/Z$/) as string,
+  };
+  expect(await ask<DeadLetters>('GET', '/dead-letters')).toEqual({
+    data: [
+      { request_id: first, amount: '0.250000000000', ...letter },
+      { request_id: second, amount: null, ...letter },
+    ],
+    total: 2,
+  });
+  // They are no fault of the ledger's.
+  expect((await ask<Audit>('POST', '/ledger-audit')).holds).toBe(true);
+  await database.sql`update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')`;
+  expect(await tollgateJson<object>(['ledger', 'retry'], environment)).toEqual({ settled: 2, refused: 0 });
+  expect(await ask<DeadLetters>('GET', '/dead-letters')).toEqual({ data: [], total: 0 });
+  expect(await ask<OperatorGeneration>('GET', `/generations/${first}`)).toMatchObject({
+    status: 'completed',
+    ledger: { charged: '0.250000000000' },
+  });
+});
+
 test('any request is found by its ID, whoever made it', async () => {
   const id = await chat('tiered', 'hello');
   const generation = await ask<OperatorGeneration>('GET', `/generations/${id}`);
@@ -417,7 +453,7 @@ test.each([
   expect([response.status, error.code]).toEqual([404, 'generation_not_found']);
 });
 
-test.each(['providers', 'catalog', 'nodes', 'actions', 'generations/req_1'])(
+test.each(['providers', 'catalog', 'nodes', 'actions', 'dead-letters', 'generations/req_1'])(
   'a query that %s does not know is refused',
   async (path) => {
     const response = await operator.send('GET', `${root}/${path}?from=1`);

@@ -3,8 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import type { GenerationDetail, GenerationRow, NewKey, Statement } from '../../src/console/contract.ts';
+import { lossOf } from '../../src/ledger/settlement.ts';
+import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import { checkLooks, expectNoComplaints } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { refund, settleAs } from '../support/rare-settlements.ts';
 
 let fixture: DashboardFixture;
 
@@ -230,6 +233,37 @@ test('the statement has the credit, each charge with its request, and the runnin
   expectNoComplaints(watched);
   await watched.close();
 }, 30_000);
+
+test('an estimated charge is marked, and a refund leads to the request that it is for', async () => {
+  const { database, strangersAccount: accountId, strangersKeyId: keyId } = fixture;
+  await settleAs(
+    database,
+    { accountId, keyId },
+    { status: 'failed', errorCode: 'provider_timeout', isEstimated: true, loss: lossOf('usage_missing') },
+  );
+  const refunded = await settleAs(database, { accountId, keyId });
+  await refund(database, { accountId, keyId }, uuidFromRequestId(refunded) ?? '');
+  const watched = await fixture.enter('stranger', '/billing');
+  const { page } = watched;
+  const rows = page.getByRole('table', { name: 'Statement' }).locator('tbody tr');
+  const refundRow = rows.filter({ hasText: 'Refund' });
+  await refundRow.getByText('+$0.25').waitFor();
+  await refundRow.getByText('The response could not be delivered.').waitFor();
+  await rows.filter({ hasText: 'Estimated' }).getByText('−$0.25').waitFor();
+  await checkLooks(page, 'billing-refund');
+  await refundRow.getByRole('link').click();
+  await page.waitForURL(`**/generations/${refunded}`);
+  await page.getByText('Refunded', { exact: true }).waitFor();
+  await page.getByText('$0.25 was taken from the balance and given back').waitFor();
+  await checkLooks(page, 'generation-refunded');
+  await page.goto('/billing');
+  await rows.filter({ hasText: 'Estimated' }).getByRole('link').click();
+  await page.getByText('The gateway ended this call before the provider reported its usage.').waitFor();
+  await page.getByText('Estimated', { exact: true }).waitFor();
+  await checkLooks(page, 'generation-estimated');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
 
 test('a failure and what was filtered can be used by everyone', async () => {
   const { data } = await answerOf<{ data: GenerationRow[] }>('generations?status=failed&limit=1');
