@@ -309,13 +309,19 @@ test('the ledger is audited on demand, and says what operators did', async () =>
         at: new Date().toISOString(),
         holds: false,
         findings: [{ invariant: 'no Generation is charged twice', checked: 12, violations: 3 }],
-        totals,
+        totals: {
+          balance: '1234567.123456789012',
+          held: '12345.123456789012',
+          written_off: '123.123456789012',
+          not_believed: '98765.123456789012',
+        },
       } satisfies Audit,
     }),
   );
   await page.getByRole('button', { name: 'Run the audit' }).click();
   await page.getByText('The ledger does not hold').waitFor();
   await rowOf(page, 'No Generation is charged twice.').getByText('Broken', { exact: true }).waitFor();
+  await checkLooks(page, 'operator-audit');
   await page.unroute('**/ledger-audit');
 });
 

@@ -99,11 +99,11 @@ test('a running request is followed in the list until it ends, and leads to its 
   const { page } = watched;
   const rows = page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
   await rows.first().getByText('Failed').waitFor();
-  const asked = ask(fixture.key, 'fallback', 'Slowly [[delay 3000]] [[usage 1234 567]]');
+  const asked = ask(fixture.key, 'fallback', 'Slowly [[delay 3000]] [[usage 834 567]]');
   await rows.first().getByText('In progress').waitFor();
   await rows.first().getByText('Completed').waitFor();
   const id = await asked;
-  expect(await rows.first().innerText()).toContain('1,801');
+  expect(await rows.first().innerText()).toContain('1,401');
   await rows.first().click();
   await page.waitForURL(`**/generations/${id}`);
   await page.getByRole('heading', { level: 1, name: 'fallback' }).waitFor();
@@ -145,7 +145,7 @@ test('filters stand in the address, and pages can be turned and come back to', a
 }, 30_000);
 
 test('a request is found by its ID, with its exact cost, its attempts and its JSON', async () => {
-  const id = await ask(fixture.key, 'fallback', 'Hello [[usage 1234567 7]]');
+  const id = await ask(fixture.key, 'fallback', 'Hello [[usage 987 7]]');
   const watched = await fixture.enter('owner', '/generations');
   const { page } = watched;
   const search = page.getByRole('searchbox', { name: 'Find a request by its ID' });
@@ -156,7 +156,7 @@ test('a request is found by its ID, with its exact cost, its attempts and its JS
   await search.press('Enter');
   await page.waitForURL(`**/generations/${id}`);
   const generation = await answerOf<GenerationDetail>(`generations/${id}`);
-  expect(generation.cost?.total).toBe('1.234581000000');
+  expect(generation.cost?.total).toBe('0.001001000000');
   for (const amount of [generation.cost?.input, generation.cost?.output, generation.cost?.total])
     await page.getByText(`$${amount}`).waitFor();
   await page.getByText('Charged', { exact: true }).waitFor();

@@ -24,9 +24,9 @@ export function DeadLettersCard({ letters: { data, total } }: Readonly<{ letters
               : `The database refused to settle ${formatCount(total)} requests`
           }
         >
-          It would not store what they cost, so they were set aside: nothing was charged for them, and nothing
-          is held any more. The code is PostgreSQL’s, with the constraint, column or function that it is
-          about. Once the reason is mended, settle them with the command below.
+          Such a request is set aside: nothing is charged for it, and nothing is held any more. The code is
+          PostgreSQL’s, with the constraint, column or function that it is about. Once the reason is mended,
+          settle what is set aside with the command below.
         </Callout>
         <CodeBlock
           label="the command to try again"
