@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { hostname } from 'node:os';
 import { isWellFormedKey } from '../src/keys/key-format.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
-import { tollgate, tollgateJson, writeCatalog } from './support/gateway.ts';
+import { temporaryFolder, tollgate, tollgateJson, writeCatalog } from './support/gateway.ts';
+import { impossible, settleAs } from './support/rare-settlements.ts';
 
 let database: TestDatabase;
 let environment: Record<string, string>;
@@ -81,6 +82,8 @@ test('key create, list and revoke', async () => {
     'CI',
     '--rpm',
     '5',
+    '--max-concurrent',
+    '7',
     '--monthly-limit',
     '1.5',
     '--allow',
@@ -93,6 +96,7 @@ test('key create, list and revoke', async () => {
     id: plain.id,
     name: 'API key',
     rpm: 600,
+    max_concurrent: 200,
     monthly_limit: null,
     allow: null,
     expires_at: null,
@@ -102,6 +106,7 @@ test('key create, list and revoke', async () => {
     id: full.id,
     name: 'CI',
     rpm: 5,
+    max_concurrent: 7,
     monthly_limit: '1.500000000000',
     allow: ['a', 'b'],
     expires_at: '2099-12-31T00:00:00.000Z',
@@ -111,6 +116,39 @@ test('key create, list and revoke', async () => {
   expect(
     (await json<{ revoked_at: string | null }[]>('key', 'list', '--account', account))[0]?.revoked_at,
   ).not.toBeNull();
+});
+
+test('key update changes what is given and nothing else', async () => {
+  const { id: account } = await json<{ id: string }>('account', 'create', '--name', 'Changing');
+  const { id } = await json<{ id: string }>('key', 'create', '--account', account, '--name', 'CI');
+  const [made] = await json<Record<string, unknown>[]>('key', 'list', '--account', account);
+  let expected: Record<string, unknown> = { ...made };
+  for (const [words, part] of [
+    [['--max-concurrent', '100000'], { max_concurrent: 100_000 }],
+    [['--rpm', '7'], { rpm: 7 }],
+    [['--monthly-limit', '0.5'], { monthly_limit: '0.500000000000' }],
+    [['--allow', 'a, b'], { allow: ['a', 'b'] }],
+    [['--expires', '2099-01-31'], { expires_at: '2099-01-31T00:00:00.000Z' }],
+    [
+      ['--monthly-limit', 'none', '--allow', 'all', '--expires', 'never'],
+      { monthly_limit: null, allow: null, expires_at: null },
+    ],
+  ] as [string[], Record<string, unknown>][]) {
+    expected = { ...expected, ...part };
+    expect(await json('key', 'update', id, ...words)).toEqual(expected);
+  }
+  expect(await json<unknown[]>('key', 'list', '--account', account)).toEqual([expected]);
+  const { stdout } = await tollgate(['key', 'update', id, '--rpm', '8'], environment);
+  expect(stdout).toStartWith(`Key ${id} is changed.\n`);
+  expect(stdout).toMatch(new RegExp(`^${id} +CI +\\S+ +8 +100000 `, 'm'));
+
+  await json('key', 'revoke', id);
+  expect(await tollgate(['key', 'update', id, '--rpm', '9'], environment)).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr: `tollgate: Key ${id} is revoked and stays as it is. Make another one: tollgate key create\n`,
+  });
+  expect((await json<{ rpm: number }[]>('key', 'list', '--account', account))[0]?.rpm).toBe(8);
 });
 
 test('the key itself is nowhere in the database', async () => {
@@ -202,6 +240,51 @@ test('ledger audit names the invariant that is broken and exits 1', async () => 
   ]);
 });
 
+test('what the database refused to settle is listed by the audit and can be tried again', async () => {
+  const own = await createDatabase();
+  const settings = { DATABASE_URL: own.url, TOLLGATE_DATA: temporaryFolder() };
+  const run = <Output>(...words: string[]) => tollgateJson<Output>(words, settings);
+  const { id: account } = await run<{ id: string }>(
+    'account',
+    'create',
+    '--name',
+    'Refused',
+    '--credit',
+    '5',
+  );
+  const { id: keyId } = await run<{ id: string }>('key', 'create', '--account', account);
+  const nothing = await tollgate(['ledger', 'retry'], settings);
+  expect(nothing).toEqual({ exitCode: 0, stdout: 'No settlement is set aside.\n', stderr: '' });
+
+  const requestId = await settleAs(own, { accountId: account, keyId }, impossible);
+  const letter = {
+    request_id: requestId,
+    account_id: account,
+    amount: '0.250000000000',
+    refusal_code: '22003',
+    refusal_about: expect.any(String) as string,
+    created_at: expect.any(String) as string,
+  };
+  expect(await run('ledger', 'audit')).toMatchObject({ holds: true, dead_letters: [letter] });
+  const audit = await tollgate(['ledger', 'audit'], settings);
+  expect(audit.exitCode).toBe(0);
+  expect(audit.stdout).toContain('The ledger is sound.\n\n1 settlement was refused by the database');
+  expect(audit.stdout).toMatch(new RegExp(`${requestId} +${account} +0\\.25 +22003 `));
+  expect(audit.stdout).toEndWith('Try them again with: tollgate ledger retry\n');
+
+  expect(await tollgate(['ledger', 'retry'], settings)).toEqual({
+    exitCode: 1,
+    stdout: '0 settled, 1 refused again. tollgate ledger audit says what they were refused for.\n',
+    stderr: '',
+  });
+  await own.sql`update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')`;
+  expect(await run<object>('ledger', 'retry')).toEqual({ settled: 1, refused: 0 });
+  expect(await run('ledger', 'audit')).toMatchObject({ holds: true, dead_letters: [] });
+  const [{ balance }] = await run<[{ balance: string }]>('account', 'list');
+  await own.close();
+  expect(balance).toBe('4.750000000000');
+});
+
 test('the ledger cannot be rewritten', async () => {
   const { id } = await json<{ id: string }>('account', 'create', '--name', 'Fixed', '--credit', '1');
   expect(
@@ -280,6 +363,24 @@ test.each([
     2,
     '--allow must be model IDs',
   ],
+  [
+    ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--max-concurrent', '100001'],
+    2,
+    '--max-concurrent must be a whole number from 1 to 100000',
+  ],
+  [['key', 'update'], 2, 'ID is missing'],
+  [['key', 'update', '01890a5d-ac96-774b-bcce-b302099a8057'], 2, 'Say what to change: --rpm'],
+  [
+    ['key', 'update', '01890a5d-ac96-774b-bcce-b302099a8057', '--max-concurrent', '0'],
+    2,
+    '--max-concurrent must be a whole number from 1 to 100000',
+  ],
+  [
+    ['key', 'update', '01890a5d-ac96-774b-bcce-b302099a8057', '--monthly-limit', 'all'],
+    2,
+    '--monthly-limit must be an amount of USD',
+  ],
+  [['key', 'update', '01890a5d-ac96-774b-bcce-b302099a8057', '--rpm', '5'], 1, 'There is no key 01890a5d'],
   [['key', 'revoke', '01890a5d-ac96-774b-bcce-b302099a8057'], 1, 'There is no key 01890a5d'],
   [['user', 'create', '--email', 'ann', '--password', 'long enough'], 2, '--email must be an e-mail address'],
   [

@@ -26,6 +26,7 @@ const key: Key = {
   hint: 'svc_sk_…abcd',
   state: 'active',
   requests_per_minute: 600,
+  max_concurrent: 200,
   monthly_limit: '20.500000000000',
   allowed_models: ['one'],
   expires_at: '2027-01-31T12:00:00.000Z',
@@ -42,6 +43,7 @@ describe('a form', () => {
     const bad = form({
       name: ' ',
       requestsPerMinute: '0',
+      maxConcurrent: '100001',
       monthlyLimit: '1,5',
       allowedModels: [],
       expiry: 'time',
@@ -50,6 +52,7 @@ describe('a form', () => {
     expect(Object.keys(problemsOf(emptyKeyForm, bad, now)).toSorted()).toEqual([
       'allowed_models',
       'expires_at',
+      'max_concurrent',
       'monthly_limit',
       'name',
       'requests_per_minute',
@@ -70,6 +73,8 @@ describe('a form', () => {
       '1e3',
       '1000000',
       '1000001',
+      '100000',
+      '100001',
       '0.0000000000001',
       ' 7 ',
     );
@@ -78,10 +83,11 @@ describe('a form', () => {
         fc.string({ unit: 'grapheme-ascii', maxLength: 250 }),
         texts,
         texts,
+        texts,
         fc.constantFrom('never', '7', '30', '90', '365', 'time'),
         fc.constantFrom('', '2027-01-31T12:00', '2020-01-01T00:00'),
-        (name, requestsPerMinute, monthlyLimit, expiry, expiryTime) => {
-          const written = form({ name, requestsPerMinute, monthlyLimit, expiry, expiryTime });
+        (name, requestsPerMinute, maxConcurrent, monthlyLimit, expiry, expiryTime) => {
+          const written = form({ name, requestsPerMinute, maxConcurrent, monthlyLimit, expiry, expiryTime });
           if (Object.keys(problemsOf(emptyKeyForm, written, now)).length > 0) return;
           expect(parseKeyDraft(draftOf(written, now), now).name).toBe(name.trim());
         },
@@ -97,8 +103,15 @@ describe('a form', () => {
 
   test('sends only what was changed, and null for a limit that was taken away', () => {
     const before = formOfKey(key);
-    const after = { ...before, monthlyLimit: '', allowedModels: null, expiry: 'never' as const };
+    const after = {
+      ...before,
+      maxConcurrent: '7',
+      monthlyLimit: '',
+      allowedModels: null,
+      expiry: 'never' as const,
+    };
     expect(changesOf(before, after, now)).toEqual({
+      max_concurrent: 7,
       monthly_limit: null,
       allowed_models: null,
       expires_at: null,

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { amountProblem } from '../dashboard/pages/operator/amount.ts';
 import { type CatalogModel, filterModels } from '../dashboard/pages/operator/catalog/filter-models.ts';
+import { describeReported } from '../dashboard/pages/operator/generations/describe-reported.ts';
 import { newUuid, uuidFrom } from '../dashboard/pages/operator/new-uuid.ts';
 import { heartbeatAge } from '../dashboard/pages/operator/nodes/heartbeat-age.ts';
 import {
@@ -14,6 +15,26 @@ import {
 import type { Circuit } from '../src/console/operator-contract.ts';
 import { isUuid } from '../src/console/params.ts';
 import { parseMoney } from '../src/lib/money.ts';
+
+test('what a provider reported beyond all bounds is told beside what was charged', () => {
+  const told = (input: number, output: number) =>
+    describeReported({
+      usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15, units: '15', unit: 'tokens' },
+      reported_usage: { input_tokens: input, output_tokens: output },
+    });
+  expect(told(10, 100_000_000)).toEqual([
+    'The provider reported 100,000,000 output tokens; at most 5 were asked for. Charged for 5.',
+  ]);
+  expect(told(9_000, 5)).toEqual([
+    'The provider reported 9,000 input tokens; the request cannot have more than 10. Charged for 10.',
+  ]);
+  expect(told(9_000, 6)).toHaveLength(2);
+  expect(told(10, 0)).toEqual(['The provider reported no output tokens, but delivered text.']);
+  expect(describeReported({ usage: null, reported_usage: { input_tokens: 1, output_tokens: 2 } })).toEqual([
+    'The provider reported 1 input and 2 output tokens.',
+  ]);
+  expect(describeReported({ usage: null, reported_usage: null })).toEqual([]);
+});
 
 describe('an amount', () => {
   test.each(['20', '0.50', ' 7.000000000001 ', '1000000000000'])('can be %p', (text) => {

@@ -271,20 +271,53 @@ test('attempts stand on one axis, and none leaves it', () => {
 });
 
 test('what happened to the money is said for each way that a request can end', () => {
+  const usual = { refunded: null, is_estimated: false };
   const label = (charged: string, writtenOff: string | null, reason: string | null) =>
-    describeMoney({ charged, written_off: writtenOff, write_off_reason: reason }).label;
+    describeMoney({ ...usual, charged, written_off: writtenOff, write_off_reason: reason }).label;
   expect(describeMoney(null).label).toBe('Held');
   expect(label('0.01', null, null)).toBe('Charged');
   expect(label('0', null, null)).toBe('Not charged');
   expect(label('0', null, 'usage_missing')).toBe('Written off');
   expect(label('0.01', '0.02', 'insufficient_balance')).toBe('Charged in part');
+  expect(label('0.01', '60', 'implausible_usage')).toBe('Charged');
+  expect(label('0', null, 'implausible_usage')).toBe('Not charged');
   const partly = describeMoney({
+    ...usual,
     charged: '0.010000000001',
     written_off: '0.02',
     write_off_reason: 'insufficient_balance',
   });
   expect(partly.text).toContain('$0.010000000001');
   expect(partly.text).toContain('$0.02');
+});
+
+test('a charge that was given back is told with its amount', () => {
+  const { label, text } = describeMoney({
+    charged: '0.010000000001',
+    refunded: '0.010000000001',
+    is_estimated: false,
+    written_off: null,
+    write_off_reason: 'interrupted',
+  });
+  expect(label).toBe('Refunded');
+  expect(text).toBe(
+    '$0.010000000001 was taken from the balance and given back, because the response could not be delivered.',
+  );
+});
+
+test('an estimated charge is explained, whether or not the balance covered it', () => {
+  const estimated = { charged: '0.01', refunded: null, is_estimated: true };
+  const whole = describeMoney({ ...estimated, written_off: null, write_off_reason: 'usage_missing' });
+  expect(whole.label).toBe('Charged');
+  expect(whole.text).toContain('estimated at four bytes a token');
+  expect(whole.text).not.toContain('written off');
+  const short = describeMoney({
+    ...estimated,
+    written_off: '0.02',
+    write_off_reason: 'insufficient_balance',
+  });
+  expect(short.label).toBe('Charged in part');
+  expect(short.text).toContain('estimated at four bytes a token');
 });
 
 test('an error without words of its own is told with those of the gateway', () => {

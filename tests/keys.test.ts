@@ -60,6 +60,11 @@ test.each([
   ['a key that expires later', { ...good, expiresAt: after }, null],
   ['a key both revoked and expired', { ...good, revokedAt: before, expiresAt: before }, 'invalid_api_key'],
   ['a key of a suspended account', { ...good, isAccountSuspended: true }, 'invalid_api_key'],
+  [
+    'an expired key of a suspended account',
+    { ...good, expiresAt: before, isAccountSuspended: true },
+    'invalid_api_key',
+  ],
 ] as [string, ApiKey | null, string | null][])('%s', (_name, key, code) => {
   let refusal: string | null = null;
   try {
@@ -68,6 +73,14 @@ test.each([
     refusal = error instanceof ApiError ? error.code : 'something else';
   }
   expect(refusal).toBe(code);
+});
+
+test('only a key that would otherwise be in force is told that its account is suspended', () => {
+  const suspended = { ...good, isAccountSuspended: true };
+  const told = 'This account is suspended. Ask the operator of this gateway why.';
+  expect(() => checkKey(suspended, now)).toThrow(told);
+  expect(() => checkKey({ ...suspended, revokedAt: before }, now)).not.toThrow(told);
+  expect(() => checkKey({ ...suspended, revokedAt: before }, now)).toThrow('inactive or unknown');
 });
 
 test('request IDs sort by time and carry their UUID', () => {

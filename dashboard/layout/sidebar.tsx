@@ -1,5 +1,8 @@
 import { Link } from '@tanstack/react-router';
 import { useChosenAccount, useMe } from '../api/session.ts';
+import { Badge } from '../kit/badge.tsx';
+import { formatCount } from '../kit/format-figures.ts';
+import { useDeadLetters } from '../pages/operator/ledger/queries.ts';
 import { AccountSwitcher } from './account-switcher.tsx';
 import { accountDestinations, type Destination, operatorDestinations } from './navigation.ts';
 import { PersonMenu } from './person-menu.tsx';
@@ -19,7 +22,7 @@ export function Sidebar() {
             <p className="px-2.5 pt-5 pb-1.5 text-2xs font-medium tracking-wide text-ink-faint uppercase">
               Operator
             </p>
-            <Destinations list={operatorDestinations} />
+            <OperatorDestinations />
           </>
         )}
       </nav>
@@ -31,10 +34,22 @@ export function Sidebar() {
   );
 }
 
-function Destinations({ list }: Readonly<{ list: readonly Destination[] }>) {
+/** What the ledger could not settle is told on every page: nobody runs an audit without a reason. */
+function OperatorDestinations() {
+  const count = useDeadLetters().data?.total ?? 0;
+  const attention = { count, what: count === 1 ? 'refused settlement' : 'refused settlements' };
+  const list = operatorDestinations.map((destination) =>
+    destination.to === '/operator/ledger' && count > 0 ? { ...destination, attention } : destination,
+  );
+  return <Destinations list={list} />;
+}
+
+type Attention = Readonly<{ count: number; what: string }>;
+
+function Destinations({ list }: Readonly<{ list: readonly (Destination & { attention?: Attention })[] }>) {
   return (
     <ul className="space-y-px">
-      {list.map(({ to, label, icon: Icon }) => (
+      {list.map(({ to, label, icon: Icon, attention }) => (
         <li key={to}>
           <Link
             to={to}
@@ -43,9 +58,21 @@ function Destinations({ list }: Readonly<{ list: readonly Destination[] }>) {
           >
             <Icon aria-hidden className="size-4 text-ink-faint" />
             {label}
+            {attention !== undefined && <AttentionMark {...attention} />}
           </Link>
         </li>
       ))}
     </ul>
+  );
+}
+
+function AttentionMark({ count, what }: Attention) {
+  return (
+    <span className="ml-auto" title={`${formatCount(count)} ${what}`}>
+      <Badge tone="bad">
+        {formatCount(count)}
+        <span className="sr-only"> {what}</span>
+      </Badge>
+    </span>
   );
 }

@@ -13,7 +13,10 @@ type CommandWords = Readonly<{
 }>;
 
 export type DatabaseCommand = CommandWords &
-  Readonly<{ run: (sql: SQL, words: Arguments, config: Config) => Promise<Outcome> }>;
+  Readonly<{
+    /** `openDedicated` is for commands that need a connection of their own. */
+    run: (sql: SQL, words: Arguments, config: Config, openDedicated: () => SQL) => Promise<Outcome>;
+  }>;
 export type LocalCommand = CommandWords &
   Readonly<{ runLocally: (config: Config, words: Arguments) => Promise<Outcome | null> }>;
 export type Command = DatabaseCommand | LocalCommand;

@@ -1,9 +1,29 @@
 import { accountExists } from '../accounts/account-store.ts';
-import { createKey, defaultRequestsPerMinute, keyExists, listKeys, revokeKey } from '../keys/key-store.ts';
+import {
+  createKey,
+  defaultMaxConcurrent,
+  defaultRequestsPerMinute,
+  type KeyChange,
+  type KeySummary,
+  keyExists,
+  listKeys,
+  mostMaxConcurrent,
+  mostRequestsPerMinute,
+  revokeKey,
+  updateKey,
+} from '../keys/key-store.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { noSuchAccount } from './account-commands.ts';
-import { readCount, readDollars, readLine, readTime, readUuid, UsageError } from './arguments.ts';
+import {
+  type Arguments,
+  readCount,
+  readDollars,
+  readLine,
+  readTime,
+  readUuid,
+  UsageError,
+} from './arguments.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
 
 const create: DatabaseCommand = {
@@ -13,6 +33,7 @@ const create: DatabaseCommand = {
     { name: 'account', value: 'ID', required: true },
     { name: 'name', value: 'N' },
     { name: 'rpm', value: `N (${defaultRequestsPerMinute})` },
+    { name: 'max-concurrent', value: `N (${defaultMaxConcurrent})` },
     { name: 'monthly-limit', value: 'USD' },
     { name: 'allow', value: 'MODEL,…' },
     { name: 'expires', value: 'ISO' },
@@ -25,7 +46,8 @@ const create: DatabaseCommand = {
     const created = await createKey(sql, {
       accountId,
       name: readLine(words.text('name') ?? 'API key', '--name', 200),
-      requestsPerMinute: readCount(words.text('rpm') ?? `${defaultRequestsPerMinute}`, '--rpm', 1_000_000),
+      requestsPerMinute: readRate(words.text('rpm') ?? `${defaultRequestsPerMinute}`),
+      maxConcurrent: readMaxConcurrent(words.text('max-concurrent') ?? `${defaultMaxConcurrent}`),
       monthlyLimit: monthlyLimit === null ? null : readDollars(monthlyLimit, '--monthly-limit'),
       allowedModels: allow === null ? null : readModels(allow),
       expiresAt: expires === null ? null : readTime(expires, '--expires'),
@@ -38,6 +60,51 @@ const create: DatabaseCommand = {
   },
 };
 
+const update: DatabaseCommand = {
+  name: 'key update',
+  summary: 'Change the limits of an API key. What is not given stays as it is.',
+  positionals: ['ID'],
+  options: [
+    { name: 'rpm', value: 'N' },
+    { name: 'max-concurrent', value: 'N' },
+    { name: 'monthly-limit', value: 'USD|none' },
+    { name: 'allow', value: 'MODEL,…|all' },
+    { name: 'expires', value: 'ISO|never' },
+  ],
+  run: async (sql, words) => {
+    const id = readUuid(words.positionals[0] ?? '', 'ID');
+    const change = readChange(words);
+    if (Object.keys(change).length === 0)
+      throw new UsageError(
+        'Say what to change: --rpm, --max-concurrent, --monthly-limit, --allow or --expires.',
+      );
+    const key = await updateKey(sql, id, change);
+    if (key === null) throw noSuchKey(id);
+    if (key === 'revoked')
+      throw new OperatorError(
+        `Key ${id} is revoked and stays as it is. Make another one: tollgate key create`,
+      );
+    return { json: presentKey(key), text: `Key ${id} is changed.\n${formatKeys([key])}` };
+  },
+};
+
+function readChange(words: Arguments): KeyChange {
+  const rate = words.text('rpm');
+  const maxConcurrent = words.text('max-concurrent');
+  const monthlyLimit = words.text('monthly-limit');
+  const allow = words.text('allow');
+  const expires = words.text('expires');
+  return {
+    ...(rate === null ? {} : { requestsPerMinute: readRate(rate) }),
+    ...(maxConcurrent === null ? {} : { maxConcurrent: readMaxConcurrent(maxConcurrent) }),
+    ...(monthlyLimit === null
+      ? {}
+      : { monthlyLimit: monthlyLimit === 'none' ? null : readDollars(monthlyLimit, '--monthly-limit') }),
+    ...(allow === null ? {} : { allowedModels: allow === 'all' ? null : readModels(allow) }),
+    ...(expires === null ? {} : { expiresAt: expires === 'never' ? null : readTime(expires, '--expires') }),
+  };
+}
+
 const revoke: DatabaseCommand = {
   name: 'key revoke',
   summary: 'Refuse an API key from now on.',
@@ -45,8 +112,7 @@ const revoke: DatabaseCommand = {
   run: async (sql, words) => {
     const id = readUuid(words.positionals[0] ?? '', 'ID');
     const wasInForce = await revokeKey(sql, id);
-    if (!wasInForce && !(await keyExists(sql, id)))
-      throw new OperatorError(`There is no key ${id}. List them with: tollgate key list --account ID`);
+    if (!wasInForce && !(await keyExists(sql, id))) throw noSuchKey(id);
     return {
       json: { id, revoked: true },
       text: wasInForce ? `Key ${id} is revoked.` : `Key ${id} was revoked before.`,
@@ -62,34 +128,49 @@ const list: DatabaseCommand = {
     const accountId = readUuid(words.text('account') ?? '', '--account');
     const keys = await listKeys(sql, accountId);
     if (keys.length === 0 && !(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
-    return {
-      json: keys.map((key) => ({
-        id: key.id,
-        name: key.name,
-        hint: key.hint,
-        rpm: key.requestsPerMinute,
-        monthly_limit: key.monthlyLimit === null ? null : formatMoney(key.monthlyLimit),
-        allow: key.allowedModels,
-        expires_at: key.expiresAt?.toISOString() ?? null,
-        revoked_at: key.revokedAt?.toISOString() ?? null,
-        created_at: key.createdAt.toISOString(),
-      })),
-      text: formatTable(
-        ['ID', 'NAME', 'KEY', 'RPM', 'MONTHLY', 'MODELS', 'EXPIRES', 'REVOKED'],
-        keys.map((key) => [
-          key.id,
-          key.name,
-          key.hint,
-          `${key.requestsPerMinute}`,
-          key.monthlyLimit === null ? '-' : formatMoneyShort(key.monthlyLimit),
-          key.allowedModels?.join(',') ?? 'all',
-          key.expiresAt?.toISOString() ?? '-',
-          key.revokedAt?.toISOString() ?? '-',
-        ]),
-      ),
-    };
+    return { json: keys.map(presentKey), text: formatKeys(keys) };
   },
 };
+
+function presentKey(key: KeySummary) {
+  return {
+    id: key.id,
+    name: key.name,
+    hint: key.hint,
+    rpm: key.requestsPerMinute,
+    max_concurrent: key.maxConcurrent,
+    monthly_limit: key.monthlyLimit === null ? null : formatMoney(key.monthlyLimit),
+    allow: key.allowedModels,
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+    created_at: key.createdAt.toISOString(),
+  };
+}
+
+function formatKeys(keys: readonly KeySummary[]): string {
+  return formatTable(
+    ['ID', 'NAME', 'KEY', 'RPM', 'AT ONCE', 'MONTHLY', 'MODELS', 'EXPIRES', 'REVOKED'],
+    keys.map((key) => [
+      key.id,
+      key.name,
+      key.hint,
+      `${key.requestsPerMinute}`,
+      `${key.maxConcurrent}`,
+      key.monthlyLimit === null ? '-' : formatMoneyShort(key.monthlyLimit),
+      key.allowedModels?.join(',') ?? 'all',
+      key.expiresAt?.toISOString() ?? '-',
+      key.revokedAt?.toISOString() ?? '-',
+    ]),
+  );
+}
+
+function readRate(text: string): number {
+  return readCount(text, '--rpm', mostRequestsPerMinute);
+}
+
+function readMaxConcurrent(text: string): number {
+  return readCount(text, '--max-concurrent', mostMaxConcurrent);
+}
 
 function readModels(text: string): string[] {
   const models = text.split(',').map((model) => model.trim());
@@ -98,4 +179,8 @@ function readModels(text: string): string[] {
   return models;
 }
 
-export const keyCommands = [create, revoke, list];
+function noSuchKey(id: string): OperatorError {
+  return new OperatorError(`There is no key ${id}. List them with: tollgate key list --account ID`);
+}
+
+export const keyCommands = [create, update, revoke, list];

@@ -1,24 +1,90 @@
-import { auditLedger } from '../ledger/audit.ts';
+import { auditLedger, type Finding } from '../ledger/audit.ts';
+import { type DeadLetter, findDeadLetters, retryDeadLetters } from '../ledger/dead-letters.ts';
+import { openLedger } from '../ledger/ledger.ts';
+import { openSpool } from '../ledger/spool.ts';
+import { newId, requestIdFromUuid } from '../lib/ids.ts';
+import { createLog } from '../lib/log.ts';
+import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
 
 const audit: DatabaseCommand = {
   name: 'ledger audit',
-  summary: 'Check every invariant of the ledger; exit 0 only if all hold.',
+  summary: 'Check every invariant of the ledger; exit 0 only if all hold. Lists what was set aside, too.',
   run: async (sql) => {
     const findings = await auditLedger(sql);
+    const letters = await findDeadLetters(sql);
     const holds = findings.every((finding) => finding.violations === 0);
-    const rows = findings.map(({ invariant, checked, violations }) => [
-      violations === 0 ? 'holds' : 'BROKEN',
-      `${checked}`,
-      `${violations}`,
-      invariant,
-    ]);
     return {
-      json: { holds, invariants: findings },
-      text: `${formatTable(['', 'CHECKED', 'BROKEN', 'INVARIANT'], rows)}\n${holds ? 'The ledger is sound.' : 'The ledger is BROKEN.'}`,
+      json: { holds, invariants: findings, dead_letters: letters.map(presentLetter) },
+      text: [
+        formatFindings(findings),
+        holds ? 'The ledger is sound.' : 'The ledger is BROKEN.',
+        ...(letters.length === 0 ? [] : ['', formatLetters(letters)]),
+      ].join('\n'),
       exitCode: holds ? 0 : 1,
     };
   },
 };
 
-export const ledgerCommands = [audit];
+const retry: DatabaseCommand = {
+  name: 'ledger retry',
+  summary: 'Settle again what the database refused; exit 0 only if nothing was refused again.',
+  run: async (sql, _words, config, openDedicated) => {
+    // What is printed is the outcome alone; why something is refused stands in the audit.
+    const log = createLog('error', () => undefined);
+    const ledger = openLedger(openDedicated, openSpool(config.dataFolder, process.pid, newId()), log);
+    try {
+      const outcome = await retryDeadLetters(sql, ledger);
+      return { json: outcome, text: describeRetry(outcome), exitCode: outcome.refused === 0 ? 0 : 1 };
+    } finally {
+      await ledger.close();
+    }
+  },
+};
+
+function formatFindings(findings: readonly Finding[]): string {
+  const rows = findings.map(({ invariant, checked, violations }) => [
+    violations === 0 ? 'holds' : 'BROKEN',
+    `${checked}`,
+    `${violations}`,
+    invariant,
+  ]);
+  return formatTable(['', 'CHECKED', 'BROKEN', 'INVARIANT'], rows);
+}
+
+function presentLetter(letter: DeadLetter) {
+  return {
+    request_id: requestIdFromUuid(letter.generationId),
+    account_id: letter.accountId,
+    amount: letter.amount === null ? null : formatMoney(letter.amount),
+    refusal_code: letter.refusalCode,
+    refusal_about: letter.refusalAbout,
+    created_at: letter.createdAt.toISOString(),
+  };
+}
+
+function formatLetters(letters: readonly DeadLetter[]): string {
+  const rows = letters.map((letter) => [
+    letter.createdAt.toISOString(),
+    requestIdFromUuid(letter.generationId),
+    letter.accountId,
+    letter.amount === null ? '-' : formatMoneyShort(letter.amount),
+    letter.refusalCode,
+    letter.refusalAbout,
+  ]);
+  const heading = `${countOf(letters.length)} refused by the database and set aside. Nothing was charged for them, and nothing is held.`;
+  const table = formatTable(['SET ASIDE', 'REQUEST', 'ACCOUNT', 'AMOUNT', 'CODE', 'ABOUT'], rows);
+  return `${heading}\n${table}\nTry them again with: tollgate ledger retry`;
+}
+
+function describeRetry({ settled, refused }: Readonly<{ settled: number; refused: number }>): string {
+  if (settled + refused === 0) return 'No settlement is set aside.';
+  const outcome = `${settled} settled, ${refused} refused again.`;
+  return refused === 0 ? outcome : `${outcome} tollgate ledger audit says what they were refused for.`;
+}
+
+function countOf(count: number): string {
+  return count === 1 ? '1 settlement was' : `${count} settlements were`;
+}
+
+export const ledgerCommands = [audit, retry];

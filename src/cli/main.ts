@@ -49,7 +49,7 @@ async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promis
   const database = await openDatabase(config);
   try {
     await prepareSchema(database);
-    return await command.run(database.sql, given, config);
+    return await command.run(database.sql, given, config, database.openDedicated);
   } finally {
     await database.close();
   }

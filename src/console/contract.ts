@@ -73,6 +73,8 @@ export type Key = {
   /** `replaced` is in force until revoked_at, which lies ahead. */
   state: 'active' | 'replaced' | 'revoked' | 'expired';
   requests_per_minute: number;
+  /** How many of its requests may be under way at once. */
+  max_concurrent: number;
   monthly_limit: string | null;
   /** Null allows every model. */
   allowed_models: string[] | null;
@@ -86,12 +88,13 @@ export type Key = {
 
 /**
  * POST …/keys. Owners only. An account has at most 1,000 keys in force: what would make it more is refused with
- * `too_many_keys`, a change and a replacement too. Fields left out take the default: 600 a minute, and no limit of
- * any other kind.
+ * `too_many_keys`, a change and a replacement too. Fields left out take the default: 600 a minute, 200 at once,
+ * and no limit of any other kind.
  */
 export type KeyDraft = {
   name: string;
   requests_per_minute?: number;
+  max_concurrent?: number;
   monthly_limit?: string | null;
   allowed_models?: string[] | null;
   expires_at?: string | null;
@@ -121,7 +124,15 @@ export type GenerationRow = ReturnType<typeof presentSummary> & { key: { id: str
 export type GenerationDetail = ReturnType<typeof presentGeneration> & {
   key: { id: string; name: string; hint: string };
   /** What happened to the money: null while the request is open. */
-  ledger: { charged: string; written_off: string | null; write_off_reason: string | null } | null;
+  ledger: {
+    charged: string;
+    /** All of the charge, when its response could not be delivered; null when the charge stands. */
+    refunded: string | null;
+    /** The gateway ended the call itself, and charged less than was probably used. */
+    is_estimated: boolean;
+    written_off: string | null;
+    write_off_reason: string | null;
+  } | null;
 };
 
 /**
@@ -148,9 +159,12 @@ export type UsageFigures = {
 export type Statement = Page<LedgerEntry> & { balance: string; held: string };
 export type LedgerEntry = {
   number: number;
-  kind: 'credit' | 'charge' | 'correction';
+  /** A refund gives back the charge of the same Generation. */
+  kind: 'credit' | 'charge' | 'refund' | 'correction';
   /** Negative for a charge. */
   amount: string;
+  /** Of a charge: the provider reported no usage, because the gateway ended the call itself. */
+  is_estimated: boolean;
   balance_after: string;
   memo: string | null;
   generation: { id: string; model: string | null } | null;

@@ -144,11 +144,33 @@ export type Audit = {
   at: string;
   holds: boolean;
   findings: { invariant: string; checked: number; violations: number }[];
-  totals: { balance: string; held: string; written_off: string };
+  totals: {
+    balance: string;
+    held: string;
+    written_off: string;
+    /** What providers reported beyond what requests can have used, at its price. It was not charged. */
+    not_believed: string;
+  };
+};
+
+/** GET …/operator/dead-letters: settlements that the database refused for good, the oldest 100 first. */
+export type DeadLetters = { data: DeadLetter[]; total: number };
+export type DeadLetter = {
+  request_id: string;
+  account: { id: string; name: string };
+  /** What was to be charged; null when nothing was, or when it can no longer be read. */
+  amount: string | null;
+  /** PostgreSQL's code, and the constraint, column or table that it complained of. */
+  refusal: { code: string; about: string };
+  at: string;
 };
 
 /** GET …/operator/generations/{request_id}: any request of any account, to answer for it. */
-export type OperatorGeneration = GenerationDetail & { account: { id: string; name: string } };
+export type OperatorGeneration = GenerationDetail & {
+  account: { id: string; name: string };
+  /** What the provider reported, when that was beyond what the request can have used; null when it was believed. */
+  reported_usage: { input_tokens: number; output_tokens: number } | null;
+};
 
 /** GET …/operator/actions → { data: OperatorAction[] }: what operators did, the newest 100. */
 export type OperatorAction = {

@@ -17,7 +17,7 @@ import {
 import { listActions } from './operator/actions/handler.ts';
 import { showCatalog } from './operator/catalog/handler.ts';
 import { showAnyGeneration } from './operator/generations/handler.ts';
-import { runAudit } from './operator/ledger/handler.ts';
+import { listDeadLetters, runAudit } from './operator/ledger/handler.ts';
 import { listNodes } from './operator/nodes/handler.ts';
 import { listProviders } from './operator/providers/handler.ts';
 import {
@@ -71,5 +71,6 @@ export const consoleRoutes: Routes = {
   [`${operator}/nodes`]: { GET: forOperators(listNodes) },
   [`${operator}/generations/:generation`]: { GET: forOperators(showAnyGeneration) },
   [`${operator}/ledger-audit`]: { POST: forOperators(runAudit) },
+  [`${operator}/dead-letters`]: { GET: forOperators(listDeadLetters) },
   [`${operator}/actions`]: { GET: forOperators(listActions) },
 };

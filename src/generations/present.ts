@@ -11,14 +11,16 @@ export function presentGeneration(record: GenerationRecord) {
     streaming: record.streaming,
     time_to_first_token_ms: record.timeToFirstTokenMs,
     tokens_per_second: tokensPerSecond(record),
-    routing: {
-      selected_provider: record.provider,
-      fallback: summary.fallback,
-      attempt_count: record.attempts.length,
-    },
+    routing: presentRouting(record),
     attempts: record.attempts.map(presentAttempt),
     error: presentOutcome(record.errorCode),
   };
+}
+
+/** Where no provider was called, none was selected. */
+function presentRouting({ provider, fallback, attempts }: GenerationRecord) {
+  if (attempts.length === 0) return null;
+  return { selected_provider: provider, fallback, attempt_count: attempts.length };
 }
 
 export function presentSummary(record: GenerationSummary) {

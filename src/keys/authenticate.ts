@@ -20,10 +20,17 @@ function bearerToken(authorization: string | null): string | null {
   return /^Bearer +([^\s,]+)$/i.exec(authorization ?? '')?.[1] ?? null;
 }
 
-/** Revoked comes before expired: a key that was withdrawn must not look as if waiting had ended it. */
+/**
+ * Revoked comes before expired: a key that was withdrawn must not look as if waiting had ended it. It comes before
+ * suspended too: whoever is left with such a key is told nothing of the account.
+ */
 export function checkKey(key: ApiKey | null, now: Date): ApiKey {
-  if (key === null || key.isAccountSuspended) throw new ApiError('invalid_api_key');
+  if (key === null) throw new ApiError('invalid_api_key');
   if (key.revokedAt !== null && key.revokedAt <= now) throw new ApiError('invalid_api_key');
+  if (key.isAccountSuspended)
+    throw new ApiError('invalid_api_key', {
+      message: 'This account is suspended. Ask the operator of this gateway why.',
+    });
   if (key.expiresAt !== null && key.expiresAt <= now) throw new ApiError('expired_api_key');
   return key;
 }

@@ -18,16 +18,22 @@ export type NewKey = Readonly<{
   accountId: string;
   name: string;
   requestsPerMinute: number;
+  /** How many of its requests may be open at once, on all nodes together. */
+  maxConcurrent?: number;
   monthlyLimit: Money | null;
   allowedModels: readonly string[] | null;
   expiresAt: Date | null;
 }>;
+
+/** What is left out stays as it is. */
+export type KeyChange = Partial<Omit<NewKey, 'accountId' | 'name'>>;
 
 export type KeySummary = Readonly<{
   id: string;
   name: string;
   hint: string;
   requestsPerMinute: number;
+  maxConcurrent: number;
   monthlyLimit: Money | null;
   allowedModels: readonly string[] | null;
   expiresAt: Date | null;
@@ -36,23 +42,56 @@ export type KeySummary = Readonly<{
 }>;
 
 export const defaultRequestsPerMinute = 600;
+export const mostRequestsPerMinute = 1_000_000;
+export const defaultMaxConcurrent = 200;
+export const mostMaxConcurrent = 100_000;
 
 /** Returns the key itself, which is not stored and cannot be shown again; null when there is no such account. */
 export async function createKey(sql: SQL, input: NewKey): Promise<{ id: string; key: string } | null> {
   const id = newId();
   const key = generateKey();
-  const monthlyLimit = input.monthlyLimit === null ? null : formatMoney(input.monthlyLimit);
-  const allowedModels = input.allowedModels === null ? null : sql.array([...input.allowedModels], 'text');
   const created = await sql`
     with created as (
-      insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, monthly_limit, allowed_models, expires_at)
+      insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, max_concurrent, monthly_limit,
+        allowed_models, expires_at)
       select ${id}, accounts.id, ${input.name}, ${hashKey(key)}, ${keyHint(key)}, ${input.requestsPerMinute},
-             ${monthlyLimit}::numeric, ${allowedModels}::text[], ${input.expiresAt}::timestamptz
+             ${input.maxConcurrent ?? defaultMaxConcurrent}, ${amountOf(input.monthlyLimit)}::numeric,
+             ${listOf(sql, input.allowedModels)}::text[], ${input.expiresAt}::timestamptz
       from accounts where accounts.id = ${input.accountId}
       returning id
     )
     insert into api_key_meters (key_id) select id from created returning key_id`;
   return created.length === 0 ? null : { id, key };
+}
+
+/** A key that was revoked stays as it is; null when there is no such key. */
+export async function updateKey(
+  sql: SQL,
+  id: string,
+  change: KeyChange,
+): Promise<KeySummary | 'revoked' | null> {
+  const { requestsPerMinute = null, maxConcurrent = null, monthlyLimit, allowedModels, expiresAt } = change;
+  const [row] = await sql<(KeyRow | { id: null })[]>`
+    with found as (
+      select id, coalesce(revoked_at <= now(), false) as is_revoked from api_keys where id = ${id} for no key update
+    ), written as (
+      update api_keys
+      set requests_per_minute = coalesce(${requestsPerMinute}::int, requests_per_minute),
+          max_concurrent = coalesce(${maxConcurrent}::int, max_concurrent),
+          monthly_limit = case when ${monthlyLimit !== undefined}::bool
+            then ${amountOf(monthlyLimit ?? null)}::numeric else monthly_limit end,
+          allowed_models = case when ${allowedModels !== undefined}::bool
+            then ${listOf(sql, allowedModels ?? null)}::text[] else allowed_models end,
+          expires_at = case when ${expiresAt !== undefined}::bool
+            then ${expiresAt ?? null}::timestamptz else expires_at end
+      from found where api_keys.id = found.id and not is_revoked
+      returning api_keys.*
+    )
+    select written.id, name, hint, requests_per_minute, max_concurrent, monthly_limit, allowed_models, expires_at,
+           revoked_at, created_at
+    from found left join written on true`;
+  if (row === undefined) return null;
+  return row.id === null ? 'revoked' : toSummary(row);
 }
 
 /** Revokes at once; true when the key was in force until now. */
@@ -71,6 +110,7 @@ type KeyRow = {
   name: string;
   hint: string;
   requests_per_minute: number;
+  max_concurrent: number;
   monthly_limit: string | null;
   allowed_models: string[] | null;
   expires_at: Date | null;
@@ -80,19 +120,33 @@ type KeyRow = {
 
 export async function listKeys(sql: SQL, accountId: string): Promise<KeySummary[]> {
   const rows = await sql<KeyRow[]>`
-    select id, name, hint, requests_per_minute, monthly_limit, allowed_models, expires_at, revoked_at, created_at
+    select id, name, hint, requests_per_minute, max_concurrent, monthly_limit, allowed_models, expires_at, revoked_at,
+           created_at
     from api_keys where account_id = ${accountId} order by id`;
-  return rows.map((row) => ({
+  return rows.map(toSummary);
+}
+
+function toSummary(row: KeyRow): KeySummary {
+  return {
     id: row.id,
     name: row.name,
     hint: row.hint,
     requestsPerMinute: row.requests_per_minute,
+    maxConcurrent: row.max_concurrent,
     monthlyLimit: row.monthly_limit === null ? null : moneyFromDatabase(row.monthly_limit),
     allowedModels: row.allowed_models,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
     createdAt: row.created_at,
-  }));
+  };
+}
+
+function amountOf(money: Money | null): string | null {
+  return money === null ? null : formatMoney(money);
+}
+
+function listOf(sql: SQL, texts: readonly string[] | null) {
+  return texts === null ? null : sql.array([...texts], 'text');
 }
 
 type ApiKeyRow = {

@@ -103,7 +103,7 @@ test('503 all_providers_unavailable while OPEN: no call reaches the provider, no
     usage: null,
     cost: null,
     fallback: false,
-    routing: { attempt_count: 0 },
+    routing: null,
     attempts: [],
     error: { code: 'all_providers_unavailable' },
   });

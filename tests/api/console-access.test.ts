@@ -136,6 +136,7 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${operator}/nodes`]: { who: forOperators },
   [`GET ${operator}/generations/:generation`]: { who: forOperators },
   [`POST ${operator}/ledger-audit`]: { who: forOperators, body: nothing, isChange: false },
+  [`GET ${operator}/dead-letters`]: { who: forOperators },
   [`GET ${operator}/actions`]: { who: forOperators },
 };
 const routes = Object.keys(table);

@@ -6,6 +6,7 @@ import { moneyFromDatabase } from '../../src/lib/money.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
 import { tollgate } from '../support/gateway.ts';
+import { refund, settleAs } from '../support/rare-settlements.ts';
 
 let fixture: ConsoleFixture;
 let path: string;
@@ -110,6 +111,27 @@ describe('the statement', () => {
     await fixture.database.sql`delete from generations where id = ${id}`;
     const { data } = await statementOf('?cursor=3');
     expect(data[0]).toMatchObject({ number: 2, generation: { id: charged[0], model: null } });
+  });
+
+  test('a refund names the request whose charge it gives back, and an estimated charge is marked', async () => {
+    const { sql } = fixture.database;
+    const [key] = await sql`select id from api_keys where account_id = ${fixture.strangersAccount}`;
+    const owner = { accountId: fixture.strangersAccount, keyId: key.id as string };
+    const id = await settleAs(fixture.database, owner, { isEstimated: true });
+    await refund(fixture.database, owner, uuidFromRequestId(id) ?? '');
+    const theirs = await fixture.people.stranger.send(
+      'GET',
+      `/api/console/accounts/${fixture.strangersAccount}/ledger`,
+    );
+    const generation = { id, model: 'full' };
+    expect((await theirs.json()) as Statement).toMatchObject({
+      balance: '100.000000000000',
+      data: [
+        { kind: 'refund', amount: '0.250000000000', is_estimated: false, generation },
+        { kind: 'charge', amount: '-0.250000000000', is_estimated: true, generation },
+        { kind: 'credit', amount: '100.000000000000', is_estimated: false },
+      ],
+    });
   });
 
   test('before the first entry there is nothing', async () => {

@@ -8,12 +8,14 @@ import { findPage } from '../../src/console/generations/generation-queries.ts';
 import { encodeCursor } from '../../src/generations/cursor.ts';
 import { newestPosition } from '../../src/generations/generation-store.ts';
 import { createKey } from '../../src/keys/key-store.ts';
+import { lossOf } from '../../src/ledger/settlement.ts';
 import { deriveKeys } from '../../src/lib/derived-keys.ts';
-import { newId, requestIdFromUuid } from '../../src/lib/ids.ts';
+import { newId, requestIdFromUuid, uuidFromRequestId } from '../../src/lib/ids.ts';
 import { type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
 import { tollgateJson } from '../support/gateway.ts';
+import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
 type List = Page<GenerationRow>;
 
@@ -50,6 +52,7 @@ beforeAll(async () => {
 
 afterAll(() => fixture.close());
 
+const ownerOf = ({ account, keyId }: ConsoleFixture) => ({ accountId: account, keyId });
 const idOf = (response: Response) => response.headers.get('x-service-request-id') ?? '';
 
 function chat(key: string, model: string, content: string, more: RequestInit = {}): Promise<Response> {
@@ -292,6 +295,49 @@ describe('one of them', () => {
       error: { code: 'usage_missing' },
       ledger: { charged: '0.000000000000', written_off: null, write_off_reason: 'usage_missing' },
     });
+  });
+
+  test('an estimated charge says that it is one', async () => {
+    const id = await settleAs(fixture.database, ownerOf(fixture), {
+      status: 'failed',
+      errorCode: 'provider_timeout',
+      isEstimated: true,
+      loss: lossOf('usage_missing'),
+    });
+    expect(await detailOf(id)).toMatchObject({
+      status: 'failed',
+      cost: { total: '0.250000000000' },
+      ledger: { charged: '0.250000000000', is_estimated: true, refunded: null },
+    });
+    expect((await detailOf(made[0] ?? '')).ledger?.is_estimated).toBe(false);
+  });
+
+  test('a charge that was given back is told with what was charged', async () => {
+    const id = await settleAs(fixture.database, ownerOf(fixture));
+    await refund(fixture.database, ownerOf(fixture), uuidFromRequestId(id) ?? '');
+    expect(await detailOf(id)).toMatchObject({
+      status: 'failed',
+      cost: null,
+      error: { code: 'billing_consistency_error' },
+      ledger: { charged: '0.250000000000', refunded: '0.250000000000', is_estimated: false },
+    });
+  });
+
+  test('what a provider reported beyond all bounds is no matter of the customer', async () => {
+    const reported = { inputTokens: 10, outputTokens: 123_456_789 };
+    const id = await settleAs(fixture.database, ownerOf(fixture), {
+      loss: { reason: 'implausible_usage', amount: dollars('60'), reported },
+    });
+    const detail = await detailOf(id);
+    expect(detail.ledger).toEqual({
+      charged: '0.250000000000',
+      refunded: null,
+      is_estimated: false,
+      written_off: null,
+      write_off_reason: null,
+    });
+    expect(JSON.stringify(detail)).not.toContain('123456789');
+    expect(detail).not.toHaveProperty('reported_usage');
   });
 
   test('any parameter is refused by name', async () => {

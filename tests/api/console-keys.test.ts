@@ -159,6 +159,7 @@ describe('a new key', () => {
       hint: `svc_sk_…${secret.slice(-4)}`,
       state: 'active',
       requests_per_minute: 600,
+      max_concurrent: 200,
       monthly_limit: null,
       allowed_models: null,
       expires_at: null,
@@ -180,6 +181,7 @@ describe('a new key', () => {
     const { key, secret } = await makeKey({
       name: 'Überall 🗝️',
       requests_per_minute: 1_000_000,
+      max_concurrent: 100_000,
       monthly_limit: '0.000000000001',
       allowed_models: ['full', 'disabled'],
       expires_at: '2099-01-31T12:00:00+02:00',
@@ -187,6 +189,7 @@ describe('a new key', () => {
     expect(key).toMatchObject({
       name: 'Überall 🗝️',
       requests_per_minute: 1_000_000,
+      max_concurrent: 100_000,
       monthly_limit: '0.000000000001',
       allowed_models: ['full', 'disabled'],
       expires_at: '2099-01-31T10:00:00.000Z',
@@ -216,6 +219,11 @@ describe('a new key', () => {
     [{ ...good, requests_per_minute: 1e300 }, 'invalid_parameter', 'requests_per_minute'],
     [{ ...good, requests_per_minute: '600' }, 'invalid_parameter', 'requests_per_minute'],
     [{ ...good, requests_per_minute: null }, 'invalid_parameter', 'requests_per_minute'],
+    [{ ...good, max_concurrent: 0 }, 'invalid_parameter', 'max_concurrent'],
+    [{ ...good, max_concurrent: 100_001 }, 'invalid_parameter', 'max_concurrent'],
+    [{ ...good, max_concurrent: 1.5 }, 'invalid_parameter', 'max_concurrent'],
+    [{ ...good, max_concurrent: '200' }, 'invalid_parameter', 'max_concurrent'],
+    [{ ...good, max_concurrent: null }, 'invalid_parameter', 'max_concurrent'],
     [{ ...good, monthly_limit: 5 }, 'invalid_parameter', 'monthly_limit'],
     [{ ...good, monthly_limit: '' }, 'invalid_parameter', 'monthly_limit'],
     [{ ...good, monthly_limit: '-1' }, 'invalid_parameter', 'monthly_limit'],
@@ -272,6 +280,7 @@ describe('a change', () => {
   test('touches what it names and nothing else, and null takes a limit away', async () => {
     const settings = {
       requests_per_minute: 5,
+      max_concurrent: 3,
       monthly_limit: '5.000000000000',
       allowed_models: ['full'],
       expires_at: inMs(dayMs),
@@ -283,6 +292,7 @@ describe('a change', () => {
     for (const [part, shown] of [
       [{ name: 'New' }, {}],
       [{ requests_per_minute: 7 }, {}],
+      [{ max_concurrent: 8 }, {}],
       [{ monthly_limit: '0' }, { monthly_limit: '0.000000000000' }],
       [{ monthly_limit: null }, {}],
       [{ allowed_models: ['plain', 'full'] }, {}],
@@ -334,6 +344,7 @@ describe('a change', () => {
   test.each([
     [{ name: null }, 'name'],
     [{ requests_per_minute: null }, 'requests_per_minute'],
+    [{ max_concurrent: 0 }, 'max_concurrent'],
     [{ monthly_limit: '1.0000000000001' }, 'monthly_limit'],
     [{ allowed_models: ['nothing'] }, 'allowed_models[0]'],
     [{ expires_at: '2020-01-01' }, 'expires_at'],
@@ -357,6 +368,7 @@ describe('a replacement', () => {
   const settings = {
     name: 'Production',
     requests_per_minute: 1_234,
+    max_concurrent: 56,
     monthly_limit: '50.000000000000',
     allowed_models: ['full', 'plain'],
     expires_at: inMs(40 * dayMs),

@@ -5,11 +5,13 @@ import { auditAs } from '../../src/console/operator/ledger/audit-queries.ts';
 import type {
   Audit,
   CatalogStatus,
+  DeadLetters,
   Nodes,
   OperatorGeneration,
   Providers,
 } from '../../src/console/operator-contract.ts';
 import type { ApiError } from '../../src/errors.ts';
+import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import { type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
 import {
   type ConsoleFixture,
@@ -17,7 +19,8 @@ import {
   type Visitor,
   visitor,
 } from '../support/console-fixture.ts';
-import { startGateway } from '../support/gateway.ts';
+import { startGateway, tollgateJson } from '../support/gateway.ts';
+import { dollars, impossible, refund, settleAs } from '../support/rare-settlements.ts';
 
 const root = '/api/console/operator';
 
@@ -324,7 +327,9 @@ test('the audit tells whether the ledger holds, and what it comes to', async () 
   expect(audit.findings.every(({ checked, violations }) => checked >= 0 && violations === 0)).toBe(true);
   const [totals] = await sql`
     select sum(balance) as balance, sum(held) as held,
-           (select coalesce(sum(amount), 0) from write_offs)::numeric(38,12) as written_off from accounts`;
+           (select coalesce(sum(amount), 0) from write_offs where reason <> 'implausible_usage')::numeric(38,12) as written_off,
+           (select coalesce(sum(amount), 0) from write_offs where reason = 'implausible_usage')::numeric(38,12) as not_believed
+    from accounts`;
   expect(audit.totals).toEqual(totals);
 
   await sql`update accounts set balance = balance + 1 where id = ${fixture.account}`;
@@ -359,6 +364,41 @@ test('one audit at a time, on all nodes together', async () => {
   expect((await ask<Audit>('POST', '/ledger-audit')).holds).toBe(true);
 });
 
+test('what the database refused to settle is listed until it is settled, while the gateway runs', async () => {
+  const { database, environment } = fixture;
+  expect(await ask<DeadLetters>('GET', '/dead-letters')).toEqual({ data: [], total: 0 });
+  const owner = { accountId: fixture.strangersAccount, keyId: fixture.strangersKeyId };
+  const first = await settleAs(database, owner, impossible);
+  const second = await settleAs(database, owner, {
+    ...impossible,
+    status: 'failed',
+    errorCode: 'provider_timeout',
+    cost: null,
+    usage: null,
+  });
+  const letter = {
+    account: { id: fixture.strangersAccount, name: 'Other' },
+    refusal: { code: '22003', about: expect.any(String) as string },
+    at: expect.stringMatching(/Z$/) as string,
+  };
+  expect(await ask<DeadLetters>('GET', '/dead-letters')).toEqual({
+    data: [
+      { request_id: first, amount: '0.250000000000', ...letter },
+      { request_id: second, amount: null, ...letter },
+    ],
+    total: 2,
+  });
+  // They are no fault of the ledger's.
+  expect((await ask<Audit>('POST', '/ledger-audit')).holds).toBe(true);
+  await database.sql`update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')`;
+  expect(await tollgateJson<object>(['ledger', 'retry'], environment)).toEqual({ settled: 2, refused: 0 });
+  expect(await ask<DeadLetters>('GET', '/dead-letters')).toEqual({ data: [], total: 0 });
+  expect(await ask<OperatorGeneration>('GET', `/generations/${first}`)).toMatchObject({
+    status: 'completed',
+    ledger: { charged: '0.250000000000' },
+  });
+});
+
 test('any request is found by its ID, whoever made it', async () => {
   const id = await chat('tiered', 'hello');
   const generation = await ask<OperatorGeneration>('GET', `/generations/${id}`);
@@ -376,6 +416,39 @@ test('any request is found by its ID, whoever made it', async () => {
     status: 'failed',
     error: { code: 'provider_authentication_error' },
     ledger: { charged: '0.000000000000' },
+  });
+});
+
+test('what a provider reported and was not believed is told to operators, with what it would have cost', async () => {
+  const owner = { accountId: fixture.account, keyId: fixture.keyId };
+  const id = await settleAs(fixture.database, owner, {
+    loss: {
+      reason: 'implausible_usage',
+      amount: dollars('60'),
+      reported: { inputTokens: 10, outputTokens: 100_000_000 },
+    },
+  });
+  expect(await ask<OperatorGeneration>('GET', `/generations/${id}`)).toMatchObject({
+    usage: { input_tokens: 10, output_tokens: 5 },
+    ledger: {
+      charged: '0.250000000000',
+      written_off: '60.000000000000',
+      write_off_reason: 'implausible_usage',
+    },
+    reported_usage: { input_tokens: 10, output_tokens: 100_000_000 },
+  });
+  const { totals } = await ask<Audit>('POST', '/ledger-audit');
+  // What is only claimed has not been lost.
+  expect(totals).toMatchObject({ written_off: '0.000000000000', not_believed: '60.000000000000' });
+});
+
+test('a charge that was given back is found by operators too', async () => {
+  const owner = { accountId: fixture.account, keyId: fixture.keyId };
+  const id = await settleAs(fixture.database, owner, { isEstimated: true });
+  await refund(fixture.database, owner, uuidFromRequestId(id) ?? '');
+  expect(await ask<OperatorGeneration>('GET', `/generations/${id}`)).toMatchObject({
+    ledger: { charged: '0.250000000000', refunded: '0.250000000000', is_estimated: true },
+    reported_usage: null,
   });
 });
 
@@ -405,7 +478,7 @@ test.each([
   expect([response.status, error.code]).toEqual([404, 'generation_not_found']);
 });
 
-test.each(['providers', 'catalog', 'nodes', 'actions', 'generations/req_1'])(
+test.each(['providers', 'catalog', 'nodes', 'actions', 'dead-letters', 'generations/req_1'])(
   'a query that %s does not know is refused',
   async (path) => {
     const response = await operator.send('GET', `${root}/${path}?from=1`);

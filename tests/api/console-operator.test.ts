@@ -454,6 +454,16 @@ describe('suspension', () => {
     expect(suspended.is_suspended).toBe(true);
     // The node hears of it as the others do, a moment after the answer.
     while ((await statusOfApiCall(key)) !== 401) await Bun.sleep(5);
+    const refused = await fetch(`${fixture.gateway.origin}/v1/models`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(await refused.json()).toEqual({
+      error: {
+        message: 'This account is suspended. Ask the operator of this gateway why.',
+        type: 'authentication_error',
+        code: 'invalid_api_key',
+      },
+    });
     const { accounts } = (await (await fixture.people.owner.send('GET', '/api/console/me')).json()) as {
       accounts: { is_suspended: boolean }[];
     };

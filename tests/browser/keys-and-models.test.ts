@@ -62,6 +62,7 @@ test('an owner makes, changes, replaces and revokes a key, and the API agrees', 
   await page.getByText('Give the key a name.').waitFor();
   await page.getByLabel('Name', { exact: true }).fill('Batch jobs');
   await page.getByLabel('Requests per minute').fill('120');
+  await page.getByLabel('Requests at once').fill('7');
   await page.getByLabel(/^Monthly limit/).fill('2.5');
   await page.getByText('Only these').click();
   await page.getByLabel('Search models').fill('fu');
@@ -71,7 +72,7 @@ test('an owner makes, changes, replaces and revokes a key, and the API agrees', 
   await page.getByRole('button', { name: 'Create the key' }).click();
   const first = await takeSecret(page);
   const row = await rowOf(page, 'Batch jobs').textContent();
-  for (const words of ['Active', '120', '$2.50', 'full']) expect(row).toContain(words);
+  for (const words of ['Active', '120', '7 at once', '$2.50', 'full']) expect(row).toContain(words);
   expect(await chatWith(first, 'full')).toBeNull();
   expect(await chatWith(first, 'plain')).toBe('model_not_allowed');
 

@@ -6,6 +6,7 @@ import type { Audit, CatalogStatus, Providers } from '../../src/console/operator
 import { checkLooks, expectNoComplaints, takePicture, type Watched } from '../support/browser.ts';
 import { signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { dollars, impossible, settleAs } from '../support/rare-settlements.ts';
 
 let fixture: DashboardFixture;
 let operator: Watched;
@@ -313,14 +314,70 @@ test('the ledger is audited on demand, and says what operators did', async () =>
         at: new Date().toISOString(),
         holds: false,
         findings: [{ invariant: 'no Generation is charged twice', checked: 12, violations: 3 }],
-        totals,
+        totals: {
+          balance: '1234567.123456789012',
+          held: '12345.123456789012',
+          written_off: '123.123456789012',
+          not_believed: '98765.123456789012',
+        },
       } satisfies Audit,
     }),
   );
   await page.getByRole('button', { name: 'Run the audit' }).click();
   await page.getByText('The ledger does not hold').waitFor();
   await rowOf(page, 'No Generation is charged twice.').getByText('Broken', { exact: true }).waitFor();
+  await checkLooks(page, 'operator-audit');
   await page.unroute('**/ledger-audit');
+});
+
+test('a settlement that the database refused is noticed on every page, and explained at the ledger', async () => {
+  const { page } = operator;
+  const { database, account: accountId, keyId } = fixture;
+  const id = await settleAs(database, { accountId, keyId }, impossible);
+  await page.goto('/operator/accounts');
+  const menu = page.getByRole('navigation', { name: 'Pages' });
+  await menu.getByRole('link', { name: 'Ledger 1 refused settlement' }).click();
+  await page.getByText('The database refused to settle a request').waitFor();
+  await page
+    .getByRole('region', { name: 'the command to try again' })
+    .getByText('tollgate ledger retry')
+    .waitFor();
+  const row = page.getByRole('table', { name: 'Refused settlements' }).locator('tbody tr');
+  for (const words of ['Northwind', '$0.25', '22003']) await row.getByText(words).waitFor();
+  await checkLooks(page, 'operator-dead-letters');
+  await row.getByTitle(id).click();
+  await page.waitForURL(`**/operator/generations/${id}`);
+  await page.getByRole('heading', { name: 'full for Northwind' }).waitFor();
+  await database.sql`delete from dead_letters`;
+  await page.goto('/operator/ledger');
+  await page.getByText('No audit has been run on this page yet').waitFor();
+  expect(await page.getByText('Refused settlements').count()).toBe(0);
+});
+
+test('what a provider reported and was not believed is told to operators alone', async () => {
+  const { page } = operator;
+  const { database, account: accountId, keyId } = fixture;
+  const id = await settleAs(
+    database,
+    { accountId, keyId },
+    {
+      loss: {
+        reason: 'implausible_usage',
+        amount: dollars('60'),
+        reported: { inputTokens: 10, outputTokens: 100_000_000 },
+      },
+    },
+  );
+  await page.goto(`/operator/generations/${id}`);
+  await page
+    .getByText('The provider reported 100,000,000 output tokens; at most 5 were asked for. Charged for 5.')
+    .waitFor();
+  await page.getByText('The difference, $60.00, was charged to nobody.').waitFor();
+  await checkLooks(page, 'operator-implausible');
+  const owner = await fixture.enter('owner', `/generations/${id}`);
+  await owner.page.getByText('The total was taken from the balance, once.').waitFor();
+  expect(await owner.page.content()).not.toContain('100,000,000');
+  await owner.close();
 });
 
 describe('the team', () => {

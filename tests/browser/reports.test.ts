@@ -3,8 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import type { GenerationDetail, GenerationRow, NewKey, Statement } from '../../src/console/contract.ts';
+import { lossOf } from '../../src/ledger/settlement.ts';
+import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import { checkLooks, expectNoComplaints } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { refund, settleAs } from '../support/rare-settlements.ts';
 
 let fixture: DashboardFixture;
 
@@ -96,11 +99,11 @@ test('a running request is followed in the list until it ends, and leads to its 
   const { page } = watched;
   const rows = page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
   await rows.first().getByText('Failed').waitFor();
-  const asked = ask(fixture.key, 'fallback', 'Slowly [[delay 3000]] [[usage 1234 567]]');
+  const asked = ask(fixture.key, 'fallback', 'Slowly [[delay 3000]] [[usage 834 567]]');
   await rows.first().getByText('In progress').waitFor();
   await rows.first().getByText('Completed').waitFor();
   const id = await asked;
-  expect(await rows.first().innerText()).toContain('1,801');
+  expect(await rows.first().innerText()).toContain('1,401');
   await rows.first().click();
   await page.waitForURL(`**/generations/${id}`);
   await page.getByRole('heading', { level: 1, name: 'fallback' }).waitFor();
@@ -142,7 +145,7 @@ test('filters stand in the address, and pages can be turned and come back to', a
 }, 30_000);
 
 test('a request is found by its ID, with its exact cost, its attempts and its JSON', async () => {
-  const id = await ask(fixture.key, 'fallback', 'Hello [[usage 1234567 7]]');
+  const id = await ask(fixture.key, 'fallback', 'Hello [[usage 987 7]]');
   const watched = await fixture.enter('owner', '/generations');
   const { page } = watched;
   const search = page.getByRole('searchbox', { name: 'Find a request by its ID' });
@@ -153,7 +156,7 @@ test('a request is found by its ID, with its exact cost, its attempts and its JS
   await search.press('Enter');
   await page.waitForURL(`**/generations/${id}`);
   const generation = await answerOf<GenerationDetail>(`generations/${id}`);
-  expect(generation.cost?.total).toBe('1.234581000000');
+  expect(generation.cost?.total).toBe('0.001001000000');
   for (const amount of [generation.cost?.input, generation.cost?.output, generation.cost?.total])
     await page.getByText(`$${amount}`).waitFor();
   await page.getByText('Charged', { exact: true }).waitFor();
@@ -230,6 +233,37 @@ test('the statement has the credit, each charge with its request, and the runnin
   expectNoComplaints(watched);
   await watched.close();
 }, 30_000);
+
+test('an estimated charge is marked, and a refund leads to the request that it is for', async () => {
+  const { database, strangersAccount: accountId, strangersKeyId: keyId } = fixture;
+  await settleAs(
+    database,
+    { accountId, keyId },
+    { status: 'failed', errorCode: 'provider_timeout', isEstimated: true, loss: lossOf('usage_missing') },
+  );
+  const refunded = await settleAs(database, { accountId, keyId });
+  await refund(database, { accountId, keyId }, uuidFromRequestId(refunded) ?? '');
+  const watched = await fixture.enter('stranger', '/billing');
+  const { page } = watched;
+  const rows = page.getByRole('table', { name: 'Statement' }).locator('tbody tr');
+  const refundRow = rows.filter({ hasText: 'Refund' });
+  await refundRow.getByText('+$0.25').waitFor();
+  await refundRow.getByText('The response could not be delivered.').waitFor();
+  await rows.filter({ hasText: 'Estimated' }).getByText('−$0.25').waitFor();
+  await checkLooks(page, 'billing-refund');
+  await refundRow.getByRole('link').click();
+  await page.waitForURL(`**/generations/${refunded}`);
+  await page.getByText('Refunded', { exact: true }).waitFor();
+  await page.getByText('$0.25 was taken from the balance and given back').waitFor();
+  await checkLooks(page, 'generation-refunded');
+  await page.goto('/billing');
+  await rows.filter({ hasText: 'Estimated' }).getByRole('link').click();
+  await page.getByText('The gateway ended this call before the provider reported its usage.').waitFor();
+  await page.getByText('Estimated', { exact: true }).waitFor();
+  await checkLooks(page, 'generation-estimated');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
 
 test('a failure and what was filtered can be used by everyone', async () => {
   const { data } = await answerOf<{ data: GenerationRow[] }>('generations?status=failed&limit=1');

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { LedgerEntry } from '../../../src/console/contract.ts';
 import { Badge, type BadgeTone } from '../../kit/badge.tsx';
+import { EstimatedMark } from '../../kit/estimated-mark.tsx';
 import type { Column } from '../../kit/table.tsx';
 import { textLinkClass } from '../../kit/text-link.ts';
 import { Time } from '../../kit/time.tsx';
@@ -9,6 +10,7 @@ import { StatementAmount } from './statement-amount.tsx';
 const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone: BadgeTone }>>> = {
   credit: { label: 'Credit added', tone: 'good' },
   charge: { label: 'Request', tone: 'plain' },
+  refund: { label: 'Refund', tone: 'good' },
   correction: { label: 'Correction', tone: 'warn' },
 };
 
@@ -44,17 +46,26 @@ export function entryColumnsFor(digits: number): Column<LedgerEntry>[] {
   ];
 }
 
-function Details({ entry: { generation, memo } }: Readonly<{ entry: LedgerEntry }>) {
+function Details({ entry }: Readonly<{ entry: LedgerEntry }>) {
+  const { kind, generation, memo, is_estimated: isEstimated } = entry;
   if (generation !== null) {
     return (
-      <Link
-        to="/generations/$id"
-        params={{ id: generation.id }}
-        title={generation.id}
-        className={textLinkClass}
-      >
-        {generation.model ?? 'See the request'}
-      </Link>
+      <>
+        <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+          <Link
+            to="/generations/$id"
+            params={{ id: generation.id }}
+            title={generation.id}
+            className={textLinkClass}
+          >
+            {generation.model ?? 'See the request'}
+          </Link>
+          {isEstimated && <EstimatedMark />}
+        </span>
+        {kind === 'refund' && (
+          <span className="block text-xs text-ink-faint">The response could not be delivered.</span>
+        )}
+      </>
     );
   }
   return memo === null || memo === '' ? <span className="text-ink-faint">–</span> : memo;

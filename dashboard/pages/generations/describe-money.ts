@@ -1,10 +1,11 @@
 /** What happened to the money of a request, in a sentence or two. */
 import type { GenerationDetail } from '../../../src/console/contract.ts';
+import { aboutEstimates } from '../../kit/estimated-mark.tsx';
 import { formatMoneyExactly } from '../../kit/format-money.ts';
 import { signOfMoney } from '../../kit/sum-money.ts';
 
 type MoneyOutcome = Readonly<{
-  label: 'Held' | 'Charged' | 'Charged in part' | 'Written off' | 'Not charged';
+  label: 'Held' | 'Charged' | 'Charged in part' | 'Refunded' | 'Written off' | 'Not charged';
   tone: 'accent' | 'good' | 'warn' | 'plain';
   text: string;
 }>;
@@ -16,6 +17,9 @@ const reasons = new Map<string, string>([
   ['interrupted', 'The gateway stopped before the request was finished.'],
 ]);
 
+/** Reasons that leave the charge as it is: what was delivered is paid for, and the rest is nobody's debt. */
+const withoutShare: ReadonlySet<string | null> = new Set([null, 'implausible_usage']);
+
 export function describeMoney(ledger: GenerationDetail['ledger']): MoneyOutcome {
   if (ledger === null) {
     return {
@@ -24,10 +28,32 @@ export function describeMoney(ledger: GenerationDetail['ledger']): MoneyOutcome 
       text: 'Nothing is charged yet. What the request can cost at most is held until it ends.',
     };
   }
+  if (ledger.refunded !== null) {
+    return {
+      label: 'Refunded',
+      tone: 'plain',
+      text: `${formatMoneyExactly(ledger.charged)} was taken from the balance and given back, because the response could not be delivered.`,
+    };
+  }
+  if (ledger.is_estimated) {
+    const { text, ...outcome } = describeEnding({ ...ledger, write_off_reason: estimatedReason(ledger) });
+    return { ...outcome, text: `${text} ${aboutEstimates}` };
+  }
+  return describeEnding(ledger);
+}
+
+type Ended = NonNullable<GenerationDetail['ledger']>;
+
+/** An estimate takes the place of the usage that is missing: only what the balance did not cover is left to be told. */
+function estimatedReason({ write_off_reason: reason }: Ended): string | null {
+  return reason === 'usage_missing' ? null : reason;
+}
+
+function describeEnding(ledger: Ended): MoneyOutcome {
   const isCharged = signOfMoney(ledger.charged) > 0;
   const reason = reasons.get(ledger.write_off_reason ?? '') ?? '';
   const loss = ledger.written_off === null ? '' : formatMoneyExactly(ledger.written_off);
-  if (ledger.write_off_reason === null && ledger.written_off === null) {
+  if (withoutShare.has(ledger.write_off_reason)) {
     return isCharged
       ? { label: 'Charged', tone: 'good', text: 'The total was taken from the balance, once.' }
       : {

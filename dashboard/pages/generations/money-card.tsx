@@ -1,6 +1,7 @@
 import type { GenerationDetail } from '../../../src/console/contract.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Card } from '../../kit/card.tsx';
+import { EstimatedMark } from '../../kit/estimated-mark.tsx';
 import { Fact, Facts } from '../../kit/facts.tsx';
 import { describeMoney } from './describe-money.ts';
 
@@ -8,7 +9,15 @@ export function MoneyCard({ generation }: Readonly<{ generation: GenerationDetai
   const { cost, ledger } = generation;
   const { label, tone, text } = describeMoney(ledger);
   return (
-    <Card title="Cost" actions={<Badge tone={tone}>{label}</Badge>}>
+    <Card
+      title="Cost"
+      actions={
+        <>
+          {ledger?.is_estimated === true && <EstimatedMark />}
+          <Badge tone={tone}>{label}</Badge>
+        </>
+      }
+    >
       <Facts>
         <Fact name="Input">
           <AllDigits amount={cost?.input ?? null} />

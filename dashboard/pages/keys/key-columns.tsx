@@ -24,9 +24,7 @@ const dataColumns: readonly Column<Key>[] = [
     key: 'rate',
     header: 'Per minute',
     align: 'right',
-    cell: ({ requests_per_minute: count }) => (
-      <span title={`${formatCount(count)} requests per minute`}>{formatCount(count)}</span>
-    ),
+    cell: (key) => <KeyRate subject={key} />,
   },
   { key: 'spend', header: 'Spent this month', cell: (key) => <KeySpend subject={key} /> },
   {
@@ -86,6 +84,23 @@ function KeyState({ subject: { state, revoked_at: revokedAt } }: Readonly<{ subj
           ends <Time at={revokedAt} style="distance" />
         </span>
       )}
+    </span>
+  );
+}
+
+function KeyRate({ subject }: Readonly<{ subject: Key }>) {
+  const { requests_per_minute: perMinute, max_concurrent: atOnce } = subject;
+  return (
+    <span className="inline-block">
+      <span className="block" title={`${formatCount(perMinute)} requests per minute`}>
+        {formatCount(perMinute)}
+      </span>
+      <span
+        className="block text-xs whitespace-nowrap text-ink-faint"
+        title={`At most ${formatCount(atOnce)} requests under way at once`}
+      >
+        {formatCount(atOnce)} at once
+      </span>
     </span>
   );
 }

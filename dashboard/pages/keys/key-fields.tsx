@@ -44,20 +44,27 @@ export function KeyFields({ form, onChange, problems }: KeyFieldsProps) {
             onChange={(event) => change({ requestsPerMinute: event.target.value })}
           />
         </Field>
-        <Field
-          label="Monthly limit in USD"
-          isOptional
-          hint={`Starts again on the first of each month (UTC). ${refusalNearLimit}`}
-          error={problems.monthly_limit}
-        >
+        <Field label="Requests at once" error={problems.max_concurrent}>
           <Input
-            inputMode="decimal"
-            placeholder="No limit"
-            value={form.monthlyLimit}
-            onChange={(event) => change({ monthlyLimit: event.target.value })}
+            inputMode="numeric"
+            value={form.maxConcurrent}
+            onChange={(event) => change({ maxConcurrent: event.target.value })}
           />
         </Field>
       </div>
+      <Field
+        label="Monthly limit in USD"
+        isOptional
+        hint={`Starts again on the first of each month (UTC). ${refusalNearLimit}`}
+        error={problems.monthly_limit}
+      >
+        <Input
+          inputMode="decimal"
+          placeholder="No limit"
+          value={form.monthlyLimit}
+          onChange={(event) => change({ monthlyLimit: event.target.value })}
+        />
+      </Field>
       <ModelPicker
         chosen={form.allowedModels}
         onChange={(allowedModels) => change({ allowedModels })}

@@ -7,6 +7,7 @@ export type ExpiryChoice = (typeof expiryChoices)[number];
 export type KeyFormState = Readonly<{
   name: string;
   requestsPerMinute: string;
+  maxConcurrent: string;
   /** Empty is no limit. */
   monthlyLimit: string;
   /** Null allows every model. */
@@ -16,12 +17,19 @@ export type KeyFormState = Readonly<{
   expiryTime: string;
 }>;
 
-export type KeyFormField = 'name' | 'requests_per_minute' | 'monthly_limit' | 'allowed_models' | 'expires_at';
+export type KeyFormField =
+  | 'name'
+  | 'requests_per_minute'
+  | 'max_concurrent'
+  | 'monthly_limit'
+  | 'allowed_models'
+  | 'expires_at';
 export type KeyFormProblems = Readonly<Partial<Record<KeyFormField, string>>>;
 
 export const emptyKeyForm: KeyFormState = {
   name: '',
   requestsPerMinute: '600',
+  maxConcurrent: '200',
   monthlyLimit: '',
   allowedModels: null,
   expiry: 'never',
@@ -30,12 +38,14 @@ export const emptyKeyForm: KeyFormState = {
 
 const dayMs = 86_400_000;
 const mostPerMinute = 1_000_000;
+const mostAtOnce = 100_000;
 const amountPattern = /^\d{1,12}(?:\.\d{1,12})?$/;
 
 export function formOfKey(key: Key): KeyFormState {
   return {
     name: key.name,
     requestsPerMinute: `${key.requests_per_minute}`,
+    maxConcurrent: `${key.max_concurrent}`,
     monthlyLimit: key.monthly_limit === null ? '' : withoutTail(key.monthly_limit),
     allowedModels: key.allowed_models,
     expiry: key.expires_at === null ? 'never' : 'time',
@@ -48,15 +58,17 @@ export function formOfKey(key: Key): KeyFormState {
  * behind: a key that has expired can still be given another name.
  */
 export function problemsOf(before: KeyFormState, form: KeyFormState, now: Date): KeyFormProblems {
-  const perMinute = Number(form.requestsPerMinute);
-  const isRate =
-    /^\d{1,7}$/.test(form.requestsPerMinute.trim()) && perMinute >= 1 && perMinute <= mostPerMinute;
   const limit = form.monthlyLimit.trim();
   const expiresAt = hasOther(before, form, 'expiry', 'expiryTime') ? expiryOf(form, now) : null;
   return {
     ...(form.name.trim() === '' ? { name: 'Give the key a name.' } : {}),
     ...(form.name.trim().length > 200 ? { name: 'Use at most 200 characters.' } : {}),
-    ...(isRate ? {} : { requests_per_minute: 'Enter a whole number from 1 to 1,000,000.' }),
+    ...(isCount(form.requestsPerMinute, mostPerMinute)
+      ? {}
+      : { requests_per_minute: 'Enter a whole number from 1 to 1,000,000.' }),
+    ...(isCount(form.maxConcurrent, mostAtOnce)
+      ? {}
+      : { max_concurrent: 'Enter a whole number from 1 to 100,000.' }),
     ...(limit === '' || amountPattern.test(limit)
       ? {}
       : { monthly_limit: 'Enter an amount such as 20 or 0.50.' }),
@@ -68,12 +80,18 @@ export function problemsOf(before: KeyFormState, form: KeyFormState, now: Date):
   };
 }
 
+function isCount(text: string, most: number): boolean {
+  const count = Number(text);
+  return /^\d{1,7}$/.test(text.trim()) && count >= 1 && count <= most;
+}
+
 /** Only for a form without problems. */
 export function draftOf(form: KeyFormState, now: Date): Required<KeyDraft> {
   const expiresAt = expiryOf(form, now);
   return {
     name: form.name.trim(),
     requests_per_minute: Number(form.requestsPerMinute),
+    max_concurrent: Number(form.maxConcurrent),
     monthly_limit: form.monthlyLimit.trim() === '' ? null : form.monthlyLimit.trim(),
     allowed_models: form.allowedModels === null ? null : [...form.allowedModels],
     expires_at: expiresAt instanceof Date ? expiresAt.toISOString() : null,
@@ -87,6 +105,7 @@ export function changesOf(before: KeyFormState, after: KeyFormState, now: Date):
   return {
     ...(isOther('name') ? { name: draft.name } : {}),
     ...(isOther('requestsPerMinute') ? { requests_per_minute: draft.requests_per_minute } : {}),
+    ...(isOther('maxConcurrent') ? { max_concurrent: draft.max_concurrent } : {}),
     ...(isOther('monthlyLimit') ? { monthly_limit: draft.monthly_limit } : {}),
     ...(isOther('allowedModels') ? { allowed_models: draft.allowed_models } : {}),
     ...(isOther('expiry', 'expiryTime') ? { expires_at: draft.expires_at } : {}),

@@ -6,6 +6,7 @@ import { type KeyFormField, type KeyFormProblems, type KeyFormState, problemsOf 
 const fields: readonly KeyFormField[] = [
   'name',
   'requests_per_minute',
+  'max_concurrent',
   'monthly_limit',
   'allowed_models',
   'expires_at',

@@ -11,7 +11,7 @@ const advice: ReadonlyMap<string, string> = new Map([
     'model_not_allowed',
     'Choose another key or another model. An owner can change which models a key may call.',
   ],
-  ['rate_limit_exceeded', 'Wait a moment and try again, or raise the requests per minute of this key.'],
+  ['rate_limit_exceeded', 'Wait a moment and try again, or raise the limits of this key.'],
   ['provider_rate_limit', 'Wait a moment and try again, or choose another model.'],
   ['expired_api_key', 'Choose another key.'],
   ['invalid_api_key', 'It was revoked or replaced meanwhile.'],

@@ -9,10 +9,11 @@ export type Entry = Readonly<{
   number: bigint;
   kind: LedgerEntry['kind'];
   amount: string;
+  isEstimated: boolean;
   balanceAfter: string;
   memo: string | null;
   generationId: string | null;
-  /** Of the Generation that was charged; null without one, and when it is no longer kept. */
+  /** Of the Generation that was charged or refunded; null without one, and when it is no longer kept. */
   model: string | null;
   createdAt: Date;
 }>;
@@ -23,6 +24,7 @@ type EntryRow = {
   number: bigint;
   kind: LedgerEntry['kind'];
   amount: string;
+  is_estimated: boolean;
   balance_after: string;
   memo: string | null;
   generation_id: string | null;
@@ -40,8 +42,8 @@ export async function findLedgerPart(
   rowCount: number,
 ): Promise<LedgerPart> {
   const rows = await sql<FoundRow[]>`
-    select balance, held, entry.number, entry.kind, entry.amount, entry.balance_after, entry.memo,
-           entry.generation_id, entry.created_at,
+    select balance, held, entry.number, entry.kind, entry.amount, entry.is_estimated, entry.balance_after,
+           entry.memo, entry.generation_id, entry.created_at,
            (select model from generations where generations.id = entry.generation_id) as model
     from memberships join accounts on accounts.id = memberships.account_id
     left join lateral (
@@ -64,6 +66,7 @@ function toEntry(row: EntryRow): Entry {
     number: row.number,
     kind: row.kind,
     amount: row.amount,
+    isEstimated: row.is_estimated,
     balanceAfter: row.balance_after,
     memo: row.memo,
     generationId: row.generation_id,

@@ -15,6 +15,7 @@ function presentEntry(entry: Entry): LedgerEntry {
     number: Number(entry.number),
     kind: entry.kind,
     amount: entry.amount,
+    is_estimated: entry.isEstimated,
     balance_after: entry.balanceAfter,
     memo: entry.memo,
     generation: generationId === null ? null : { id: requestIdFromUuid(generationId), model },

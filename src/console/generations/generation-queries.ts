@@ -20,6 +20,9 @@ export type DetailedGeneration = GenerationRecord &
     key: { id: string; name: string; hint: string };
     /** Decimal texts with 12 digits. What was charged is null when nothing was. */
     charged: string | null;
+    /** Null when the charge stands, or there was none. */
+    refunded: string | null;
+    isEstimated: boolean;
     writtenOff: string | null;
     writeOffReason: string | null;
   }>;
@@ -89,11 +92,16 @@ export type DetailRow = RecordRow & {
   key_name: string;
   key_hint: string;
   charged: string | null;
+  refunded: string | null;
+  is_estimated: boolean;
   written_off: string | null;
   write_off_reason: string | null;
 };
 
-/** Null when the account has no such Generation. */
+/**
+ * Null when the account has no such Generation. What a provider reported and was not believed is between it and the
+ * operator: to the customer nothing was written off.
+ */
 export async function findDetail(
   sql: SQL,
   { userId, accountId }: Caller,
@@ -101,14 +109,16 @@ export async function findDetail(
 ): Promise<DetailedGeneration | null> {
   const [row] = await sql<FoundRow<DetailRow>[]>`
     select role, generation.*, api_keys.name as key_name, api_keys.hint as key_hint,
-           (select -amount from ledger_entries where generation_id = generation.id) as charged,
+           -charge.amount as charged, refund.amount as refunded, coalesce(charge.is_estimated, false) as is_estimated,
            write_offs.amount as written_off, write_offs.reason as write_off_reason
     from memberships
     left join lateral (
       select * from find_generation(${id}::uuid) as found where found.account_id = memberships.account_id
     ) as generation on true
     left join api_keys on api_keys.id = generation.key_id
-    left join write_offs on write_offs.generation_id = generation.id
+    left join ledger_entries as charge on charge.generation_id = generation.id and charge.kind = 'charge'
+    left join ledger_entries as refund on refund.generation_id = generation.id and refund.kind = 'refund'
+    left join write_offs on write_offs.generation_id = generation.id and write_offs.reason <> 'implausible_usage'
     where user_id = ${userId} and memberships.account_id = ${accountId}`;
   requireMember(row?.role);
   return row === undefined || row.id === null ? null : toDetail(row);
@@ -119,6 +129,8 @@ export function toDetail(row: DetailRow): DetailedGeneration {
     ...toRecord(row),
     key: { id: row.key_id, name: row.key_name, hint: row.key_hint },
     charged: row.charged,
+    refunded: row.refunded,
+    isEstimated: row.is_estimated,
     writtenOff: row.written_off,
     writeOffReason: row.write_off_reason,
   };

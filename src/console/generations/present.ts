@@ -9,7 +9,7 @@ export function presentRow(generation: ListedGeneration): GenerationRow {
 }
 
 export function presentDetail(generation: DetailedGeneration): GenerationDetail {
-  const { key, status, charged, writtenOff, writeOffReason } = generation;
+  const { key, status, charged, refunded, isEstimated, writtenOff, writeOffReason } = generation;
   return {
     ...presentGeneration(generation),
     key,
@@ -18,6 +18,8 @@ export function presentDetail(generation: DetailedGeneration): GenerationDetail 
         ? null
         : {
             charged: charged ?? formatMoney(0n),
+            refunded,
+            is_estimated: isEstimated,
             written_off: writtenOff,
             write_off_reason: writeOffReason,
           },

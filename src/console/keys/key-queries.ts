@@ -17,6 +17,7 @@ export type KeyRecord = Readonly<{
   name: string;
   hint: string;
   requestsPerMinute: number;
+  maxConcurrent: number;
   monthlyLimit: string | null;
   allowedModels: readonly string[] | null;
   expiresAt: Date | null;
@@ -35,6 +36,7 @@ type KeyRow = {
   name: string;
   hint: string;
   requests_per_minute: number;
+  max_concurrent: number;
   monthly_limit: string | null;
   allowed_models: string[] | null;
   expires_at: Date | null;
@@ -61,8 +63,8 @@ export async function findKeys(
   keyId: string | null = null,
 ): Promise<KeyRecord[]> {
   const rows = await sql<FoundRow[]>`
-    select memberships.role, keys.id, name, hint, requests_per_minute, monthly_limit, allowed_models,
-           expires_at, is_expired, revoked_at, is_revoked, keys.created_at, last_used_at, held,
+    select memberships.role, keys.id, name, hint, requests_per_minute, max_concurrent, monthly_limit,
+           allowed_models, expires_at, is_expired, revoked_at, is_revoked, keys.created_at, last_used_at, held,
            -- A key that was not used this month still has the sum of the month in which it was.
            case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0::numeric(38,12) end as month_spent
     from memberships
@@ -94,9 +96,10 @@ export async function insertKey(
       with caller as (
         select account_id, role from memberships where user_id = ${caller.userId} and account_id = ${caller.accountId}
       ), created as (
-        insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, monthly_limit, allowed_models, expires_at)
+        insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, max_concurrent, monthly_limit,
+          allowed_models, expires_at)
         select ${id}, account_id, ${settings.name}, ${hashKey(secret)}, ${keyHint(secret)}, ${settings.requestsPerMinute},
-               ${amountOf(settings.monthlyLimit)}::numeric, ${listOf(sql, settings.allowedModels)}::text[],
+               ${settings.maxConcurrent}, ${amountOf(settings.monthlyLimit)}::numeric, ${listOf(sql, settings.allowedModels)}::text[],
                ${settings.expiresAt}::timestamptz
         from caller where role = 'owner'
         returning id
@@ -118,7 +121,8 @@ export async function updateKey(
   change: Partial<KeySettings>,
   isKnownModel: (id: string) => boolean,
 ): Promise<KeyRecord> {
-  const { name = null, requestsPerMinute = null, monthlyLimit, allowedModels, expiresAt } = change;
+  const { name = null, requestsPerMinute = null, maxConcurrent = null } = change;
+  const { monthlyLimit, allowedModels, expiresAt } = change;
   return await sql.begin(async (transaction) => {
     if (expiresAt !== undefined) await waitForOthers(transaction, caller);
     const [row] = await transaction<ChangeRow[]>`
@@ -133,6 +137,7 @@ export async function updateKey(
         update api_keys
         set name = coalesce(${name}::text, name),
             requests_per_minute = coalesce(${requestsPerMinute}::int, requests_per_minute),
+            max_concurrent = coalesce(${maxConcurrent}::int, max_concurrent),
             monthly_limit = case when ${monthlyLimit !== undefined}::bool
               then ${amountOf(monthlyLimit ?? null)}::numeric else monthly_limit end,
             allowed_models = case when ${allowedModels !== undefined}::bool
@@ -177,9 +182,10 @@ export async function insertReplacement(
         where api_keys.id = found.id and found.revoked_at is null and coalesce(found.expires_at > now(), true)
         returning api_keys.id
       ), written as (
-        insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, monthly_limit, allowed_models, expires_at)
-        select ${id}, account_id, name, ${hashKey(secret)}, ${keyHint(secret)}, requests_per_minute, monthly_limit,
-               allowed_models, expires_at
+        insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, max_concurrent, monthly_limit,
+          allowed_models, expires_at)
+        select ${id}, account_id, name, ${hashKey(secret)}, ${keyHint(secret)}, requests_per_minute, max_concurrent,
+               monthly_limit, allowed_models, expires_at
         from found join ended using (id)
         returning id
       ), metered as (
@@ -262,6 +268,7 @@ function toRecord(row: KeyRow): KeyRecord {
     name: row.name,
     hint: row.hint,
     requestsPerMinute: row.requests_per_minute,
+    maxConcurrent: row.max_concurrent,
     monthlyLimit: row.monthly_limit,
     allowedModels: row.allowed_models,
     expiresAt: row.expires_at,

@@ -4,13 +4,19 @@ import { ApiError } from '../../errors.ts';
 import { listOf } from '../../http/json-list.ts';
 import { formatPath, type JsonPath } from '../../http/json-path.ts';
 import { parseBody } from '../../http/problem.ts';
-import { defaultRequestsPerMinute } from '../../keys/key-store.ts';
+import {
+  defaultMaxConcurrent,
+  defaultRequestsPerMinute,
+  mostMaxConcurrent,
+  mostRequestsPerMinute,
+} from '../../keys/key-store.ts';
 import { parseTime } from '../../lib/calendar.ts';
 import { largestAmount, type Money, parseMoney } from '../../lib/money.ts';
 
 export type KeySettings = Readonly<{
   name: string;
   requestsPerMinute: number;
+  maxConcurrent: number;
   monthlyLimit: Money | null;
   /** Null allows every model. */
   allowedModels: readonly string[] | null;
@@ -18,7 +24,8 @@ export type KeySettings = Readonly<{
 }>;
 
 const nameWords = 'a name of 1 to 200 characters without control characters';
-const rateWords = 'a whole number from 1 to 1000000';
+const rateWords = `a whole number from 1 to ${mostRequestsPerMinute}`;
+const concurrencyWords = `a whole number from 1 to ${mostMaxConcurrent}`;
 const limitWords =
   'an amount in USD such as "20" or "0.50", not negative, with at most 12 decimals and not above 1000000000000, or null';
 const modelsWords = 'a list of 1 to 200 model IDs, or null for every model';
@@ -31,7 +38,11 @@ const name = z
   .string(nameWords)
   .trim()
   .regex(/^\P{Cc}{1,200}$/u, nameWords);
-const requestsPerMinute = z.int(rateWords).min(1, rateWords).max(1_000_000, rateWords);
+const requestsPerMinute = z.int(rateWords).min(1, rateWords).max(mostRequestsPerMinute, rateWords);
+const maxConcurrent = z
+  .int(concurrencyWords)
+  .min(1, concurrencyWords)
+  .max(mostMaxConcurrent, concurrencyWords);
 const monthlyLimit = z.nullable(converted(limitWords, parseLimit));
 const allowedModels = z.nullable(
   listOf(z.string('the ID of a model').min(1, 'the ID of a model'), modelsWords, {
@@ -43,6 +54,7 @@ const time = z.nullable(converted(timeWords, parseTime));
 
 const settingsSchema = {
   requests_per_minute: requestsPerMinute.optional(),
+  max_concurrent: maxConcurrent.optional(),
   monthly_limit: monthlyLimit.optional(),
   allowed_models: z.optional(allowedModels),
   expires_at: time.optional(),
@@ -59,6 +71,7 @@ export function parseKeyDraft(body: unknown, now: Date): KeySettings {
   return {
     name: wire.name,
     requestsPerMinute: wire.requests_per_minute ?? defaultRequestsPerMinute,
+    maxConcurrent: wire.max_concurrent ?? defaultMaxConcurrent,
     monthlyLimit: wire.monthly_limit ?? null,
     allowedModels: wire.allowed_models ?? null,
     expiresAt: wire.expires_at ?? null,
@@ -73,6 +86,7 @@ export function parseKeyChange(body: unknown, now: Date): Partial<KeySettings> {
   return {
     ...(wire.name === undefined ? {} : { name: wire.name }),
     ...(wire.requests_per_minute === undefined ? {} : { requestsPerMinute: wire.requests_per_minute }),
+    ...(wire.max_concurrent === undefined ? {} : { maxConcurrent: wire.max_concurrent }),
     ...(wire.monthly_limit === undefined ? {} : { monthlyLimit: wire.monthly_limit }),
     ...(wire.allowed_models === undefined ? {} : { allowedModels: wire.allowed_models }),
     ...(wire.expires_at === undefined ? {} : { expiresAt: wire.expires_at }),

@@ -9,6 +9,7 @@ export function presentKey(key: KeyRecord): Key {
     hint: key.hint,
     state: stateOf(key),
     requests_per_minute: key.requestsPerMinute,
+    max_concurrent: key.maxConcurrent,
     monthly_limit: key.monthlyLimit,
     allowed_models: key.allowedModels === null ? null : [...key.allowedModels],
     expires_at: key.expiresAt?.toISOString() ?? null,

@@ -79,8 +79,10 @@ export const generationSchema = z
     routing: z
       .strictObject({ selected_provider: z.string(), fallback: z.boolean(), attempt_count: count })
       .nullable()
-      .describe('Null for older records.'),
-    attempts: z.array(attempt).describe('In order; empty for older records.'),
+      .describe('Null when no provider was called, and for older records.'),
+    attempts: z
+      .array(attempt)
+      .describe('In order; empty when no provider was called, and for older records.'),
     error: z
       .strictObject({ type: z.string(), code: anyErrorCode, message: z.string() })
       .nullable()

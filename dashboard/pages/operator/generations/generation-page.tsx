@@ -18,6 +18,7 @@ import { MoneyCard } from '../../generations/money-card.tsx';
 import { RequestHeading, RequestIdLine } from '../../generations/request-heading.tsx';
 import { OwnerCard } from './owner-card.tsx';
 import { useAnyGeneration } from './queries.ts';
+import { ReportedNote } from './reported-note.tsx';
 
 export function OperatorGenerationPage() {
   const { id = '' } = useParams({ strict: false });
@@ -71,6 +72,7 @@ function Details({ generation }: Readonly<{ generation: OperatorGeneration }>) {
           stands below.
         </Callout>
       )}
+      <ReportedNote generation={generation} />
       <div className="grid gap-6 lg:grid-cols-2">
         <OwnerCard generation={generation} />
         <MoneyCard generation={generation} />

@@ -6,10 +6,10 @@ import { Button } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { EmptyState } from '../../../kit/empty-state.tsx';
+import { Fact, Facts } from '../../../kit/facts.tsx';
 import { FormProblem } from '../../../kit/form-problem.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { Money } from '../../../kit/money.tsx';
-import { Stat, StatGroup } from '../../../kit/stat.tsx';
 import { type Column, Table } from '../../../kit/table.tsx';
 import { Time } from '../../../kit/time.tsx';
 import { useAudit } from './queries.ts';
@@ -110,26 +110,37 @@ const findingColumns: readonly Column<Finding>[] = [
   },
 ];
 
+/** Under each other, because amounts with all their digits are too long to stand side by side. */
 function Totals({ totals }: Pick<Audit, 'totals'>) {
   return (
-    <section aria-label="Totals">
-      <StatGroup>
-        <Stat
-          label="Balances of all accounts"
-          value={<Money amount={totals.balance} isExact />}
-          hint="Paid in and not used yet."
+    <Card title="Totals">
+      <Facts>
+        <Total name="Balances of all accounts" hint="Paid in and not used yet." amount={totals.balance} />
+        <Total name="Held" hint="For requests that are open." amount={totals.held} />
+        <Total name="Written off" hint="Lost for good, since the beginning." amount={totals.written_off} />
+        <Total
+          name="Not believed"
+          hint="Reported by providers beyond what requests can have used, and charged to nobody."
+          amount={totals.not_believed}
         />
-        <Stat
-          label="Held"
-          value={<Money amount={totals.held} isExact />}
-          hint="For requests that are open."
-        />
-        <Stat
-          label="Written off"
-          value={<Money amount={totals.written_off} isExact />}
-          hint="Lost for good, since the beginning."
-        />
-      </StatGroup>
-    </section>
+      </Facts>
+    </Card>
+  );
+}
+
+function Total({ name, hint, amount }: Readonly<{ name: string; hint: string; amount: string }>) {
+  return (
+    <Fact
+      name={
+        <>
+          <span className="block text-ink">{name}</span>
+          <span className="block text-xs">{hint}</span>
+        </>
+      }
+    >
+      <span className="font-semibold">
+        <Money amount={amount} isExact />
+      </span>
+    </Fact>
   );
 }

@@ -7,12 +7,20 @@ import { Page } from '../../../kit/page.tsx';
 import { Table } from '../../../kit/table.tsx';
 import { actionColumns } from './action-columns.tsx';
 import { AuditCard } from './audit-card.tsx';
-import { useActions } from './queries.ts';
+import { DeadLettersCard } from './dead-letters-card.tsx';
+import { useActions, useDeadLetters } from './queries.ts';
 
 export function OperatorLedgerPage() {
   const actions = useActions();
+  const letters = useDeadLetters();
   return (
     <Page title="Ledger" description="Whether every amount is accounted for, and what operators did.">
+      {letters.data !== undefined && <DeadLettersCard letters={letters.data} />}
+      {letters.data === undefined && letters.isError && (
+        <Card title="Refused settlements">
+          <ErrorState error={letters.error} onRetry={letters.refetch} />
+        </Card>
+      )}
       <AuditCard />
       <Card title="What operators did" description="The newest 100." isFlush>
         {actions.data === undefined && actions.isError ? (

@@ -18,6 +18,13 @@ export async function showAnyGeneration(
   const generation = id === null ? null : await lookUp('generation_lookup_failed', () => find(id));
   if (generation === null)
     throw new ApiError('generation_not_found', { message: 'No account has a request with this ID.' });
-  const { account } = generation;
-  return Response.json({ ...presentDetail(generation), account } satisfies OperatorGeneration);
+  const { account, reportedUsage } = generation;
+  return Response.json({
+    ...presentDetail(generation),
+    account,
+    reported_usage: reportedUsage && {
+      input_tokens: Number(reportedUsage.inputTokens),
+      output_tokens: Number(reportedUsage.outputTokens),
+    },
+  } satisfies OperatorGeneration);
 }

@@ -3,7 +3,7 @@ import { ApiError } from '../../../errors.ts';
 import { askInvariants, type Finding } from '../../../ledger/audit.ts';
 import { refuseNobody } from '../operator-queries.ts';
 
-type LedgerTotals = { balance: string; held: string; written_off: string };
+type LedgerTotals = { balance: string; held: string; written_off: string; not_believed: string };
 
 type AuditResult = Readonly<{ findings: readonly Finding[]; totals: LedgerTotals }>;
 
@@ -25,11 +25,12 @@ export async function auditAs(sql: SQL, operatorId: string): Promise<AuditResult
   });
 }
 
-/** What customers have paid and not used, what of it is reserved, and what was lost for good. */
+/** What customers have paid and not used, what of it is reserved, what was lost for good, and what was only claimed. */
 async function findTotals(transaction: TransactionSQL): Promise<LedgerTotals> {
   const [totals] = await transaction<[LedgerTotals]>`
     select coalesce(sum(balance), 0)::numeric(38,12) as balance, coalesce(sum(held), 0)::numeric(38,12) as held,
-           (select coalesce(sum(amount), 0) from write_offs)::numeric(38,12) as written_off
+           coalesce((select sum(amount) from write_offs where reason <> 'implausible_usage'), 0)::numeric(38,12) as written_off,
+           coalesce((select sum(amount) from write_offs where reason = 'implausible_usage'), 0)::numeric(38,12) as not_believed
     from accounts`;
   return totals;
 }
