@@ -7,7 +7,8 @@ import { keepPartitionsAhead } from './database/partitions.ts';
 import { keepRetention } from './database/retention.ts';
 import { openDecisions } from './decisions/open.ts';
 import { prepareDemo } from './demo.ts';
-import { errorResponse } from './http/error-response.ts';
+import { streamResponse } from './http/client-stream.ts';
+import { setRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { openIdempotency } from './idempotency/once.ts';
 import { AbandonedStreams } from './inference/abandoned-streams.ts';
 import { Admitter } from './inference/admit.ts';
@@ -72,7 +73,8 @@ async function start(config: Config, log: Log, signals: Signals, closers: Closer
   closers.add('keys', keys.close);
   const { ledger, node } = await startLedger(config, database, catalog, log, closers);
 
-  const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), node.id, errorResponse, log);
+  const presentation = { stream: streamResponse, setRateLimit: setRateLimitHeaders };
+  const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), node.id, presentation, log);
   closers.add('idempotency', idempotency.close);
   closers.add('sign-in', keepSignInTidy(database.sql, log));
   const auth = createAuth(database.sql, {
