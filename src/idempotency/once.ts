@@ -96,8 +96,8 @@ export function openIdempotency(
     whole: Buffer,
     whenShort: Buffer | null,
   ): Promise<boolean> {
-    const bytes = whole.length + (whenShort?.length ?? 0);
-    if (!limit.fits(request.keyId, bytes)) return false;
+    // Only one of the two stays.
+    if (!limit.fits(request.keyId, whole.length)) return false;
     limit.add(request.keyId, 0, whole.length);
     return await stageAnswers(sql, request, requestId, whole, whenShort).catch(() => false);
   }

@@ -51,7 +51,7 @@ export function isLong({ sealed }: StoredAnswer): boolean {
 }
 
 export function answerShort({ sealed: { head, beginning } }: StoredAnswer, headers: Headers): Response {
-  return new Response(beginning, { status: head.status, headers });
+  return new Response(beginning.toString(), { status: head.status, headers });
 }
 
 /** What to write for a long answer. Rejects without a reason, which is in the log, when it breaks off. */

@@ -7,10 +7,10 @@ import type { SQL } from 'bun';
 import { countStored, type StoredTotals } from './claim-store.ts';
 
 /**
- * Seven requests a minute around the clock, with answers of ordinary length. Who needs more has more keys. It bounds what
- * a key costs the database, and is so few that they can be counted in a few milliseconds.
+ * Seven requests a minute around the clock, or a hundred images of ordinary size a day. Who needs more has more keys. It
+ * bounds what a key costs the database, and is so few that they can be counted in a few milliseconds.
  */
-export const defaultLimit: StoredTotals = { count: 10_000, bytes: 67_108_864 };
+export const defaultLimit: StoredTotals = { count: 10_000, bytes: 268_435_456 };
 
 const shortestPauseMs = 5_000;
 /** Counting takes at most this part of one connection's time, however much there is to count. */

@@ -385,7 +385,9 @@ describe('the rate of the key', () => {
 });
 
 describe('what one key may have stored', () => {
-  afterEach(() => fixture.database.sql`delete from idempotent_requests where node_id = ${nobody}`);
+  afterEach(async () => {
+    await fixture.database.sql`delete from idempotent_requests where node_id = ${nobody}`;
+  });
 
   const nobody = '00000000-0000-0000-0000-000000000000';
 
