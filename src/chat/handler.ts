@@ -38,7 +38,13 @@ export async function answerChat(
   context.waitPatiently();
   return await services.idempotency.once(
     request,
-    { id: context.id, keyId: key.id, route: 'chat', body },
+    {
+      id: context.id,
+      keyId: key.id,
+      route: 'chat',
+      body,
+      countReplay: () => services.admitter.countReplay(key, context.id),
+    },
     (claim) => complete(request, context, key, chat, claim),
   );
 }

@@ -18,7 +18,10 @@ const keptHours = 24;
 /** How long a node has to say what becomes of a request whose Generation has ended. */
 const afterthoughtSeconds = 30;
 
-/** Whether the request is now this node's to carry out: nobody had claimed it, or that was too long ago. */
+/**
+ * Whether the request is now this node's to carry out: nobody had claimed it, or that was too long ago. A name that is
+ * taken is only read: asked for again and again, it costs no writing.
+ */
 export async function claim(
   sql: SQL,
   request: NamedRequest,
@@ -28,8 +31,11 @@ export async function claim(
   const { keyId, name, bodyHash } = request;
   const rows = await sql`
     insert into idempotent_requests as claimed (key_id, name_hash, body_hash, request_id, node_id, expires_at)
-    values (${keyId}, decode(${name}, 'hex'), decode(${bodyHash}, 'hex'), ${requestId}, ${nodeId},
-            now() + make_interval(hours => ${keptHours}))
+    select ${keyId}::uuid, decode(${name}, 'hex'), decode(${bodyHash}, 'hex'), ${requestId}::uuid, ${nodeId}::uuid,
+           now() + make_interval(hours => ${keptHours})
+    where not exists (
+      select 1 from idempotent_requests
+      where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and expires_at > now())
     on conflict (key_id, name_hash) do update set body_hash = excluded.body_hash, request_id = excluded.request_id,
       node_id = excluded.node_id, answer = null, staged = null, staged_when_short = null, created_at = now(), expires_at = excluded.expires_at
     where claimed.expires_at <= now()
@@ -99,11 +105,29 @@ export function placeOf({ keyId, name }: Pick<NamedRequest, 'keyId' | 'name'>): 
   return `${keyId} ${name}`;
 }
 
-/** The answer that was kept; null when it has expired in this moment. */
-export async function readAnswer(sql: SQL, { keyId, name }: NamedRequest): Promise<Uint8Array | null> {
-  const [row] = await sql<{ answer: Uint8Array | null }[]>`
-    select answer from idempotent_requests where key_id = ${keyId} and name_hash = decode(${name}, 'hex')`;
-  return row?.answer ?? null;
+/** Some bytes of the answer that `requestId` got, counted from 0; null when it has expired in this moment. */
+export async function readAnswer(
+  sql: SQL,
+  { keyId, name }: NamedRequest,
+  requestId: string,
+  start: number,
+  length: number,
+): Promise<Readonly<{ bytes: Uint8Array; totalBytes: number }> | null> {
+  const [row] = await sql<{ bytes: Uint8Array; total: number }[]>`
+    select substring(answer from ${start + 1} for ${length}) as bytes, octet_length(answer) as total
+    from idempotent_requests
+    where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${requestId} and answer is not null`;
+  return row === undefined ? null : { bytes: row.bytes, totalBytes: row.total };
+}
+
+export type StoredTotals = Readonly<{ count: number; bytes: number }>;
+
+/** What a key has stored. No more than `most` are counted. */
+export async function countStored(sql: SQL, keyId: string, most: number): Promise<StoredTotals> {
+  const [row] = await sql<[{ count: number; bytes: number }]>`
+    select count(*)::integer as count, coalesce(sum(stored_bytes), 0)::float8 as bytes
+    from (select stored_bytes from idempotent_requests where key_id = ${keyId} and expires_at > now() limit ${most}) as stored`;
+  return row;
 }
 
 /** Puts answers where the ledger can keep one of them. False when the request was taken over. */
@@ -119,18 +143,6 @@ export async function stageAnswers(
     where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${requestId}
     returning 1`;
   return rows.length > 0;
-}
-
-/** Keeps an answer that was not charged. What was charged is kept by the ledger, with the charge. */
-export async function keepAnswer(
-  sql: SQL,
-  { keyId, name }: NamedRequest,
-  requestId: string,
-  answer: Buffer,
-): Promise<void> {
-  await sql`
-    update idempotent_requests set answer = ${answer}
-    where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${requestId} and answer is null`;
 }
 
 /** Lets the request be carried out anew. One that was answered meanwhile stays. */

@@ -1,11 +1,10 @@
 /**
  * Carries out each named request once. The first one with a name claims it; others with the same body wait for its
- * answer and get the very same, on whichever node they arrive. What failed in a way that may pass is carried out anew.
+ * answer and get the very same, on whichever node they arrive. What was not charged is carried out anew.
  */
 import { createHash } from 'node:crypto';
 import type { SQL } from 'bun';
-import { ApiError, errorTable } from '../errors.ts';
-import { requestIdFromUuid } from '../lib/ids.ts';
+import type { RateLimit } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { within } from '../lib/within.ts';
 import { Claim, type ClaimKeeper } from './claim.ts';
@@ -13,21 +12,37 @@ import {
   type ClaimState,
   claim,
   deleteExpired,
-  keepAnswer,
   type NamedRequest,
   placeOf,
-  readAnswer,
   readStates,
   releaseClaim,
   stageAnswers,
   takeOver,
 } from './claim-store.ts';
+import { Places } from './places.ts';
+import {
+  answerShort,
+  headersOf,
+  isLong,
+  openStored,
+  type StoredAnswer,
+  type StreamResponse,
+  writeLong,
+} from './replay.ts';
+import { hashRequest } from './request-hash.ts';
 import { otherBody, readRequestName } from './request-name.ts';
-import { type Answer, unseal } from './sealing.ts';
+import { StorageLimit } from './storage-limit.ts';
 import { ClientGone, WaitingRoom } from './waiting-room.ts';
 
 /** A request as far as its name goes: two with the same name must agree in `route` and `body`. */
-export type Call = Readonly<{ id: string; keyId: string; route: string; body: unknown }>;
+export type Call = Readonly<{
+  id: string;
+  keyId: string;
+  route: string;
+  body: unknown;
+  /** Counts a replay towards the rate of the key, and throws when it is over that. */
+  countReplay: () => Promise<RateLimit>;
+}>;
 
 export type Idempotency = Readonly<{
   /** Carries the request out, or answers as it was answered before. A request without a name is simply carried out. */
@@ -39,32 +54,58 @@ export type Idempotency = Readonly<{
   close: () => void;
 }>;
 
+/** How replays become responses. */
+export type Presentation = Readonly<{
+  stream: StreamResponse;
+  setRateLimit: (headers: Headers, rate: RateLimit) => void;
+}>;
+
+/** Says of an answer that is not stored, because its key has stored as much as it may. */
+const storedHeader = 'idempotency-stored';
+/** A waiting request costs a connection, and a long answer on its way a piece of it besides. */
+const mostPlacesPerKey = 1_000;
 const cleanEveryMs = 60_000;
 const mostCleanedAtOnce = 1_000;
 const firstTryMs = 1_000;
 const firstPauseMs = 50;
 const longestPauseMs = 5_000;
 
-/** `present` makes the response of a refusal, which is kept as it is. */
 export function openIdempotency(
   sql: SQL,
   key: Buffer,
   nodeId: string,
-  present: (error: ApiError) => Response,
+  presentation: Presentation,
   log: Log,
 ): Idempotency {
-  const waitingRoom = new WaitingRoom(sql);
-  const keeper: ClaimKeeper = {
-    key,
-    stage: ({ request, requestId }, whole, whenShort) =>
-      stageAnswers(sql, request, requestId, whole, whenShort).catch(() => false),
-    keep: ({ request, requestId }, answer) => insist(() => keepAnswer(sql, request, requestId, answer)),
-    release: ({ request, requestId }) => insist(() => releaseClaim(sql, request, requestId)),
-  };
+  const places = new Places(mostPlacesPerKey);
+  const waitingRoom = new WaitingRoom(sql, places);
+  const limit = new StorageLimit(sql);
+  const keeper: ClaimKeeper = { key, stage, note, release };
   const cleaning = setInterval(() => {
+    limit.tidy();
     clean().catch((error: unknown) => log.warn('expired answers not removed', { error }));
   }, cleanEveryMs);
   let isClosed = false;
+
+  function note({ request }: Claim, bytes: number): void {
+    limit.add(request.keyId, 0, bytes);
+  }
+
+  async function stage(
+    { request, requestId }: Claim,
+    whole: Buffer,
+    whenShort: Buffer | null,
+  ): Promise<boolean> {
+    // Only one of the two stays.
+    if (!limit.fits(request.keyId, whole.length)) return false;
+    limit.add(request.keyId, 0, whole.length);
+    return await stageAnswers(sql, request, requestId, whole, whenShort).catch(() => false);
+  }
+
+  async function release({ request, requestId, isStored }: Claim): Promise<void> {
+    if (isStored) limit.add(request.keyId, -1, 0);
+    await insist(() => releaseClaim(sql, request, requestId));
+  }
 
   /** A claim that is not ended keeps everyone with its name waiting for as long as this node lives. */
   async function insist(end: () => Promise<void>): Promise<void> {
@@ -103,69 +144,78 @@ export function openIdempotency(
   }
 
   /** The right to carry it out, or the answer that there is already. */
-  async function claimOrAnswer(
+  async function claimOrReplay(
     request: NamedRequest,
-    id: string,
+    { id, countReplay }: Call,
     client: AbortSignal,
-  ): Promise<Claim | Answer> {
-    const owned = () => new Claim(request, id, requestIdFromUuid(id), keeper);
+  ): Promise<Claim | Response> {
+    const isFull = await limit.isReached(request.keyId);
     for (;;) {
-      if (await certain(request, id, claim(sql, request, id, nodeId))) return owned();
+      if (await certain(request, id, claim(sql, request, id, nodeId))) return owned(request, id, isFull);
       let state: ClaimState | null = (await readStates(sql, [request])).get(placeOf(request)) ?? null;
       refuseOtherBody(request, state);
       if (state !== null && !state.isAnswered && state.isUnderWay) {
         state = await waitingRoom.outcomeOf(request, client);
         refuseOtherBody(request, state);
       }
-      // Gone: it failed in a way that may pass, and whoever claims it next tries again.
+      // Gone: it was not charged, or not stored, and whoever claims it next carries it out anew.
       if (state === null) continue;
       if (state.isAnswered) {
-        const answer = await readAnswer(sql, request);
-        if (answer !== null) return openAnswer(answer, key, request);
+        const rate = await countReplay();
+        const stored = await openStored(sql, key, request, state.requestId);
+        if (stored !== null) return replay(stored, rate, client);
         continue;
       }
-      if (await certain(request, id, takeOver(sql, request, state.requestId, id, nodeId))) return owned();
+      if (await certain(request, id, takeOver(sql, request, state.requestId, id, nodeId)))
+        return owned(request, id, isFull);
     }
   }
 
+  function owned(request: NamedRequest, id: string, isFull: boolean): Claim {
+    if (!isFull) limit.add(request.keyId, 1, 0);
+    return new Claim(request, id, !isFull, keeper);
+  }
+
+  function replay(stored: StoredAnswer, rate: RateLimit, signal: AbortSignal): Response {
+    const headers = headersOf(stored);
+    presentation.setRateLimit(headers, rate);
+    if (!isLong(stored)) return answerShort(stored, headers);
+    const leave = places.take(stored.request.keyId);
+    return presentation.stream(headers, signal, (client) =>
+      writeLong(sql, stored, client, log).finally(leave),
+    );
+  }
+
   async function carryOutClaimed(
-    owned: Claim,
+    claimed: Claim,
     carryOut: (claim: Claim) => Promise<Response>,
   ): Promise<Response> {
     try {
-      const response = await carryOut(owned);
-      await owned.releaseIfOpen();
+      const response = await carryOut(claimed);
+      await claimed.releaseIfOpen();
+      if (!claimed.isStored) response.headers.set(storedHeader, 'false');
       return response;
     } catch (error) {
-      if (error instanceof ApiError && isFinal(error)) await owned.keep(await answerOf(present(error)));
-      else await owned.release();
+      await claimed.release();
       throw error;
     }
   }
 
   return {
-    once: async (request, { id, keyId, route, body }, carryOut) => {
+    once: async (request, call, carryOut) => {
       const name = readRequestName(request.headers);
       if (name === null) return await carryOut(null);
-      const named = { keyId, name: hashOf(name), bodyHash: hashOf(`${route} ${canonical(body)}`) };
-      const claimed = await claimOrAnswer(named, id, request.signal).catch(asAnswerable);
+      const { keyId, route, body } = call;
+      const named = { keyId, name: hashOf(name), bodyHash: await hashRequest(route, body) };
+      const claimed = await claimOrReplay(named, call, request.signal).catch(asAnswerable);
       if (claimed === null) return new Response();
-      return claimed instanceof Claim ? await carryOutClaimed(claimed, carryOut) : replay(claimed);
+      return claimed instanceof Claim ? await carryOutClaimed(claimed, carryOut) : claimed;
     },
     close: () => {
       isClosed = true;
       clearInterval(cleaning);
     },
   };
-}
-
-/** Nodes that do not share their secret cannot read each other's answers: that is for the operator to mend. */
-function openAnswer(answer: Uint8Array, key: Buffer, request: NamedRequest): Answer {
-  try {
-    return unseal(answer, key, placeOf(request));
-  } catch (cause) {
-    throw new ApiError('server_not_configured', { cause });
-  }
 }
 
 /** Null for a client that left while it waited. */
@@ -176,48 +226,6 @@ function asAnswerable(error: unknown): null {
 
 function refuseOtherBody(request: NamedRequest, state: ClaimState | null): void {
   if (state !== null && state.bodyHash !== request.bodyHash) throw otherBody();
-}
-
-/**
- * What only another request, another key or the operator can change is answered in the same way again. What is wrong
- * with the request itself is found out anew each time, which costs less than keeping it.
- */
-function isFinal({ code }: ApiError): boolean {
-  const { retryable, type } = errorTable[code];
-  return retryable === 'no' && type !== 'invalid_request_error';
-}
-
-const keptHeaders = ['content-type', 'x-should-retry'];
-
-async function answerOf(response: Response): Promise<Omit<Answer, 'requestId'>> {
-  const headers: Record<string, string> = {};
-  for (const name of keptHeaders) {
-    const value = response.headers.get(name);
-    if (value !== null) headers[name] = value;
-  }
-  return { status: response.status, headers, body: await response.text() };
-}
-
-/** The same answer under the same request ID: it is that request's, and this one was never carried out. */
-function replay({ requestId, status, headers, body }: Answer): Response {
-  return new Response(body, {
-    status,
-    headers: {
-      ...headers,
-      'idempotent-replayed': 'true',
-      'x-service-request-id': requestId,
-      'x-request-id': requestId,
-    },
-  });
-}
-
-/** The same text for the same JSON, in whatever order its fields stand. */
-function canonical(body: unknown): string {
-  return JSON.stringify(body, (_name, value: unknown) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : value,
-  );
 }
 
 function hashOf(text: string): string {

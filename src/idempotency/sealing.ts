@@ -1,37 +1,100 @@
-/** Answers rest in the database encrypted, each bound to the request that it answers. */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+/**
+ * Answers rest in the database encrypted, each bound to the request that it answers. They are sealed in pieces, so that a
+ * long one can be read without ever being in memory as a whole.
+ */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 
+/** What precedes the body of an answer. */
+export type AnswerHead = Readonly<z.infer<typeof headSchema>>;
 /** An answer as the client got it. */
-export type Answer = Readonly<z.infer<typeof answerSchema>>;
+export type Answer = AnswerHead & Readonly<{ body: string }>;
 
-const answerSchema = z.object({
+const headSchema = z.object({
   /** The ID of the request that was carried out. */
   requestId: z.string(),
   status: z.int(),
   headers: z.record(z.string(), z.string()),
-  body: z.string(),
 });
 
 const algorithm = 'aes-256-gcm';
+const saltBytes = 16;
 const nonceBytes = 12;
 const tagBytes = 16;
+const pieceBytes = 65_536;
+const sealedPieceBytes = pieceBytes + tagBytes;
+/** Other requests get their turn after so much: encrypting it takes a few milliseconds. */
+const piecesPerTurn = 32;
+/** JSON has no line breaks of its own, so the first one ends the head. */
+const endOfHead = 0x0a;
+
+/** The first bytes of a sealed answer, which hold all that is needed to begin: its salt and its first piece. */
+export const openingBytes = saltBytes + sealedPieceBytes;
 
 /** `place` is what the answer belongs to: it cannot be read in another. */
-export function seal(answer: Answer, key: Buffer, place: string): Buffer {
-  const nonce = randomBytes(nonceBytes);
-  const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(place));
-  const text = Buffer.concat([cipher.update(JSON.stringify(answer), 'utf8'), cipher.final()]);
-  return Buffer.concat([nonce, cipher.getAuthTag(), text]);
+export async function seal({ body, ...head }: Answer, key: Buffer, place: string): Promise<Buffer> {
+  const salt = randomBytes(saltBytes);
+  const answerKey = keyOf(key, salt, place);
+  const text = Buffer.from(`${JSON.stringify(head)}\n${body}`);
+  const pieceCount = Math.ceil(text.length / pieceBytes);
+  const sealed = Buffer.allocUnsafe(saltBytes + text.length + pieceCount * tagBytes);
+  salt.copy(sealed);
+  for (let index = 0, at = saltBytes; index < pieceCount; index++) {
+    const cipher = createCipheriv(algorithm, answerKey, nonceOf(index, index === pieceCount - 1));
+    at += cipher.update(text.subarray(index * pieceBytes, (index + 1) * pieceBytes)).copy(sealed, at);
+    cipher.final();
+    at += cipher.getAuthTag().copy(sealed, at);
+    if (index % piecesPerTurn === piecesPerTurn - 1) await setImmediate();
+  }
+  return sealed;
 }
 
-/** Throws when it was sealed with another key, for another place, or changed since. */
-export function unseal(sealed: Uint8Array, key: Buffer, place: string): Answer {
-  const decipher = createDecipheriv(algorithm, key, sealed.subarray(0, nonceBytes), {
-    authTagLength: tagBytes,
-  })
-    .setAAD(Buffer.from(place))
-    .setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
-  const text = Buffer.concat([decipher.update(sealed.subarray(nonceBytes + tagBytes)), decipher.final()]);
-  return answerSchema.parse(JSON.parse(text.toString('utf8')));
+/** An answer whose first piece has been read. */
+export class SealedAnswer {
+  readonly head: AnswerHead;
+  /** The body as far as the first piece has it. */
+  readonly beginning: Buffer;
+  readonly pieceCount: number;
+  readonly #answerKey: Buffer;
+
+  /** Throws when it was sealed with another key, for another place, or changed since. */
+  constructor(opening: Uint8Array, totalBytes: number, key: Buffer, place: string) {
+    this.pieceCount = Math.ceil((totalBytes - saltBytes) / sealedPieceBytes);
+    this.#answerKey = keyOf(key, opening.subarray(0, saltBytes), place);
+    const first = this.unseal(0, opening.subarray(saltBytes));
+    const end = first.indexOf(endOfHead);
+    this.head = headSchema.parse(JSON.parse(first.toString('utf8', 0, end)));
+    this.beginning = first.subarray(end + 1);
+  }
+
+  /** Where a piece stands in the sealed answer. The last one may be shorter. */
+  static rangeOf(index: number): Readonly<{ start: number; length: number }> {
+    return { start: saltBytes + index * sealedPieceBytes, length: sealedPieceBytes };
+  }
+
+  /** Throws when it is not this piece of this answer, or is not the last when it should be. */
+  unseal(index: number, sealed: Uint8Array): Buffer {
+    const nonce = nonceOf(index, index === this.pieceCount - 1);
+    const textBytes = sealed.length - tagBytes;
+    const decipher = createDecipheriv(algorithm, this.#answerKey, nonce, {
+      authTagLength: tagBytes,
+    }).setAuthTag(sealed.subarray(textBytes));
+    const text = decipher.update(sealed.subarray(0, textBytes));
+    decipher.final();
+    return text;
+  }
+}
+
+/** Each answer has a key of its own, so its pieces can be numbered instead of each having to be random. */
+function keyOf(key: Buffer, salt: Uint8Array, place: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, salt, place, key.length));
+}
+
+/** A piece fits into its own place only, and only the last one ends an answer. */
+function nonceOf(index: number, isLast: boolean): Buffer {
+  const nonce = Buffer.alloc(nonceBytes);
+  nonce.writeUInt32BE(index);
+  nonce[4] = isLast ? 1 : 0;
+  return nonce;
 }

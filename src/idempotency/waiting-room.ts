@@ -4,6 +4,7 @@
  */
 import type { SQL } from 'bun';
 import { type ClaimState, type NamedRequest, placeOf, readStates } from './claim-store.ts';
+import type { Places } from './places.ts';
 
 const lookEveryMs = 100;
 
@@ -15,15 +16,26 @@ type Waiting = Readonly<{
 
 export class WaitingRoom {
   readonly #sql: SQL;
+  readonly #places: Places;
   #waiting = new Set<Waiting>();
   #isLooking = false;
 
-  constructor(sql: SQL) {
+  constructor(sql: SQL, places: Places) {
     this.#sql = sql;
+    this.#places = places;
   }
 
   /** The state once there is something to do about it; null when nobody claims the request any more. */
-  outcomeOf(request: NamedRequest, client: AbortSignal): Promise<ClaimState | null> {
+  async outcomeOf(request: NamedRequest, client: AbortSignal): Promise<ClaimState | null> {
+    const leave = this.#places.take(request.keyId);
+    try {
+      return await this.#wait(request, client);
+    } finally {
+      leave();
+    }
+  }
+
+  #wait(request: NamedRequest, client: AbortSignal): Promise<ClaimState | null> {
     return new Promise((resolve, reject) => {
       const waiting = { request, resolve, reject };
       this.#waiting.add(waiting);

@@ -27,8 +27,16 @@ export async function createImages(request: Request, context: RequestContext): P
   const wanted = parseImages(body);
   services.admitter.refuseWhoMustWait(key);
   context.waitPatiently();
-  return await services.idempotency.once(request, { id, keyId: key.id, route: 'images', body }, (claim) =>
-    create(request, context, key, wanted, claim),
+  return await services.idempotency.once(
+    request,
+    {
+      id,
+      keyId: key.id,
+      route: 'images',
+      body,
+      countReplay: () => services.admitter.countReplay(key, id),
+    },
+    (claim) => create(request, context, key, wanted, claim),
   );
 }
 

@@ -106,6 +106,17 @@ export class Admitter {
     }
   }
 
+  /** A stored answer that is given again counts towards the rate of its key like any other request. */
+  async countReplay(key: ApiKey, id: string): Promise<RateLimit> {
+    this.refuseWhoMustWait(key);
+    const generation = { id, accountId: key.accountId, keyId: key.id };
+    const result = await this.#ledger.count({ kind: 'count', generation }).catch((cause: unknown) => {
+      throw new ApiError('balance_lookup_failed', { cause });
+    });
+    if (result.outcome === 'refused') throw this.#limited(key, result);
+    return result.rate;
+  }
+
   /** Also to be asked before anything else that costs the database something. */
   refuseWhoMustWait(key: ApiKey): void {
     const waiting = this.#waiting.get(key);
@@ -114,16 +125,22 @@ export class Admitter {
     if (leftMs > 0) throw rateLimited(leftMs, waiting.reached);
   }
 
-  #refusal(
-    admission: Admission,
-    { code, rate, retryAfterMs, shortage, concurrencyLimit }: Extract<HoldResult, { outcome: 'refused' }>,
-  ): ApiError {
+  #refusal(admission: Admission, refused: Extract<HoldResult, { outcome: 'refused' }>): ApiError {
+    const { code, rate, shortage } = refused;
     if (shortage !== null)
       return new ApiError(code, { rate, message: shortageMessage(admission, code, shortage) });
+    return this.#limited(admission.key, refused);
+  }
+
+  /** Remembers who was told to wait. */
+  #limited(
+    key: ApiKey,
+    { code, rate, retryAfterMs, concurrencyLimit }: Extract<HoldResult, { outcome: 'refused' }>,
+  ): ApiError {
     if (code !== 'rate_limit_exceeded' || retryAfterMs === null || rate === null)
       return new ApiError(code, { rate });
     const reached = { rate, concurrencyLimit };
-    this.#waiting.set(admission.key, { untilMs: performance.now() + retryAfterMs, reached });
+    this.#waiting.set(key, { untilMs: performance.now() + retryAfterMs, reached });
     return rateLimited(retryAfterMs, reached);
   }
 }

@@ -22,6 +22,7 @@ export async function deliverWhole(
   const kept = claim === null ? null : await claim.kept(body, headers, null);
   // A client that left before its answer still caused the work; its Generation is closed as cancelled.
   await settleBeforeDelivery(generation, billed(client.aborted ? 'cancelled' : 'completed', kept));
-  claim?.handOver();
+  // What is not stored is released by whoever claimed it.
+  if (kept !== null) claim?.handOver();
   return new Response(body, { headers });
 }

@@ -46,6 +46,12 @@ export const headerComponents = {
     { type: 'string', const: 'true' },
     'true',
   ),
+  'idempotency-stored': header(
+    '`false` when the answer to a request with an Idempotency-Key is not kept, because the API key has as many kept as it ' +
+      'may. Repeating the request carries it out anew.',
+    { type: 'string', const: 'false' },
+    'false',
+  ),
 };
 
 type HeaderName = keyof typeof headerComponents;
@@ -66,7 +72,7 @@ function headersOf({ isInference }: Endpoint, status: number): OpenApiResponse['
     ...(isInference && ratedStatuses.includes(status) ? rates : []),
     ...(status === 503 || (isInference && pausedStatuses.includes(status)) ? ['retry-after' as const] : []),
     ...(status >= 500 ? ['x-should-retry' as const] : []),
-    ...(isInference ? ['idempotent-replayed' as const] : []),
+    ...(isInference ? (['idempotent-replayed', 'idempotency-stored'] as const) : []),
   ];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

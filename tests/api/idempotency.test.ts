@@ -1,6 +1,7 @@
 /** Named requests: carried out once, answered the same again, across nodes, crashes and all kinds of failures. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { deleteExpired } from '../../src/idempotency/claim-store.ts';
+import { defaultLimit } from '../../src/idempotency/storage-limit.ts';
 import {
   type ChatFixture,
   type ErrorBody,
@@ -8,18 +9,19 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
-import { type Gateway, startGateway, temporaryFolder, tollgateJson } from '../support/gateway.ts';
+import { type Gateway, startGateway, temporaryFolder, tollgate, tollgateJson } from '../support/gateway.ts';
 
 let fixture: ChatFixture;
 let other: Gateway;
 let key: string;
+let keyId: string;
 let account: string;
 
 beforeAll(async () => {
   fixture = await openChatFixture();
   fixture.canaries.add('kept-canary');
   other = await startGateway({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
-  ({ key, account } = await fixture.customer('100', '--rpm', '1000000'));
+  ({ key, keyId, account } = await fixture.customer('100', '--rpm', '1000000'));
 });
 
 afterAll(async () => {
@@ -66,6 +68,18 @@ async function chargesOf(id = account): Promise<number> {
   const [row] = await fixture.database.sql`
     select count(*)::int as count from ledger_entries where account_id = ${id} and kind = 'charge'`;
   return row.count;
+}
+
+/** How many requests of a key have a row, answered or not. */
+async function storedFor(id: string): Promise<number> {
+  const [row] = await fixture.database.sql`
+    select count(*)::int as count from idempotent_requests where key_id = ${id} and expires_at > now()`;
+  return row.count;
+}
+
+async function topUp(id: string): Promise<void> {
+  const { exitCode } = await tollgate(['account', 'credit', id, '1'], fixture.environment);
+  expect(exitCode).toBe(0);
 }
 
 describe('the same name and body', () => {
@@ -157,9 +171,10 @@ describe('the same name and body', () => {
   test('an answer of megabytes is kept beside the ledger, and given again', async () => {
     const name = newName();
     const content = `[[long 20000]] [[burst]] ${name}`;
-    const first = await bytesOf(await chat(name, content, { more: { stream: true } }));
+    const more = { model: 'renamed', stream: true, max_tokens: 30_000 };
+    const first = await bytesOf(await chat(name, content, { more }));
     expect(first.text.length).toBeGreaterThan(2_000_000);
-    const again = await chat(name, content, { more: { stream: true }, origin: other.origin });
+    const again = await chat(name, content, { more, origin: other.origin });
     expect([again.headers.get('idempotent-replayed'), again.headers.get('cache-control')]).toEqual([
       'true',
       'no-cache',
@@ -257,18 +272,23 @@ describe('when the first attempt failed', () => {
     expect((await chargesOf()) - before).toBe(1);
   });
 
-  test('what the provider refuses is answered in the same way again', async () => {
-    const name = newName();
-    const first = await chat(name, '[[status 400]] refused');
-    const shouldRetry = first.headers.get('x-should-retry');
-    const bytes = await bytesOf(first);
-    expect(bytes.status).toBe(502);
-    const again = await chat(name, '[[status 400]] refused');
-    expect(again.headers.get('idempotent-replayed')).toBe('true');
-    expect(again.headers.get('x-should-retry')).toBe(shouldRetry);
-    expect(await bytesOf(again)).toEqual(bytes);
-    expect(callsWith('refused')).toBe(1);
-  });
+  test.each([
+    ['the provider refuses the request', 'full', '[[status 400]]', 'provider_bad_request'],
+    ['the provider refuses the gateway', 'locked', '', 'provider_authentication_error'],
+    ['no provider is configured', 'absent', '', 'provider_not_configured'],
+  ])(
+    'what was not charged is carried out anew, though it may fail again: %s',
+    async (_what, model, directive, code) => {
+      const name = newName();
+      const before = await storedFor(keyId);
+      for (let attempt = 0; attempt < 2; attempt++) {
+        const response = await chat(name, `${directive} refused`, { more: { model } });
+        expect(((await response.json()) as ErrorBody).error.code).toBe(code);
+        expect(response.headers.get('idempotent-replayed')).toBeNull();
+      }
+      expect(await storedFor(keyId)).toBe(before);
+    },
+  );
 
   test.each([
     ['a bad parameter', { temperature: 9 }, 400],
@@ -282,27 +302,43 @@ describe('when the first attempt failed', () => {
   });
 
   test('a stream that could not be paid for in full is answered again as it was', async () => {
-    const poor = await fixture.customer('0.02');
     const name = newName();
-    const content = `[[usage 10 20000]] ${name}`;
-    const first = await bytesOf(
-      await chat(name, content, { key: poor.key, more: { stream: true, max_tokens: 5 } }),
-    );
+    const more = { stream: true, max_tokens: 1_000 };
+    // Providers may count slightly more than was held for: here the balance is what was held.
+    const content = (inputTokens: number) => `[[usage ${inputTokens} 1026]] ${name}`;
+    const rich = await chat(null, content(1_000), { more });
+    await rich.text();
+    const id = rich.headers.get('x-service-request-id') ?? '';
+    await finishedGeneration(fixture.gateway.origin, key, id);
+    const [row] = await fixture.database.sql`
+      select hold::text as hold, (hold * 1000000)::integer - 2000 as input from generations where id = ${id.slice('req_'.length)}`;
+    const poor = await fixture.customer(row.hold);
+    const ask = () => chat(name, content(row.input), { key: poor.key, more });
+    const first = await bytesOf(await ask());
     expect(first.text).toContain('insufficient_balance');
-    const again = await chat(name, content, { key: poor.key, more: { stream: true, max_tokens: 5 } });
+    const again = await ask();
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     expect(await bytesOf(again)).toEqual(first);
     expect(await chargesOf(poor.account)).toBe(1);
   });
 
-  test('402 is answered in the same way again; a new name tries anew', async () => {
+  test('402 is not stored: the same name succeeds after the top-up', async () => {
     const poor = await fixture.customer('0.000001');
     const name = newName();
-    const first = await bytesOf(await chat(name, 'too dear', { key: poor.key }));
-    expect(first.status).toBe(402);
-    expect(await bytesOf(await chat(name, 'too dear', { key: poor.key }))).toEqual(first);
-    const anew = await chat(newName(), 'too dear', { key: poor.key });
-    expect([anew.status, anew.headers.get('idempotent-replayed')]).toEqual([402, null]);
+    expect((await chat(name, 'too dear', { key: poor.key })).status).toBe(402);
+    await topUp(poor.account);
+    const again = await chat(name, 'too dear', { key: poor.key });
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, null]);
+    expect((await chat(name, 'too dear', { key: poor.key })).headers.get('idempotent-replayed')).toBe('true');
+  });
+
+  test('403 is not stored: the same name succeeds once the monthly limit is raised', async () => {
+    const limited = await fixture.customer('1', '--monthly-limit', '0.000001');
+    const name = newName();
+    expect((await chat(name, 'too much', { key: limited.key })).status).toBe(403);
+    await fixture.database.sql`update api_keys set monthly_limit = 1 where id = ${limited.keyId}`;
+    const again = await chat(name, 'too much', { key: limited.key });
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, null]);
   });
 
   test('429 of the key is carried out anew', async () => {
@@ -313,13 +349,122 @@ describe('when the first attempt failed', () => {
     const again = await chat(name, 'limited', { key: limited.key });
     expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([429, null]);
   });
+
+  test('a flood of refused requests leaves nothing behind', async () => {
+    const poor = await fixture.customer('0');
+    const limited = await fixture.customer('1', '--rpm', '1');
+    await chat(null, 'uses the minute up', { key: limited.key });
+    const flood = [poor, limited].flatMap((customer) =>
+      Array.from({ length: 100 }, () => chat(newName(), 'flood', { key: customer.key })),
+    );
+    const statuses = (await Promise.all(flood)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([402, 429]));
+    expect([await storedFor(poor.keyId), await storedFor(limited.keyId)]).toEqual([0, 0]);
+  });
+});
+
+describe('the rate of the key', () => {
+  test('counts replays, which say so in their headers, and limits them', async () => {
+    const limited = await fixture.customer('1', '--rpm', '3');
+    const name = newName();
+    const answers = [];
+    for (let index = 0; index < 4; index++) answers.push(await chat(name, 'counted', { key: limited.key }));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    expect(answers.map(({ headers }) => headers.get('x-ratelimit-remaining-requests'))).toEqual([
+      '2',
+      '1',
+      '0',
+      '0',
+    ]);
+    expect(answers[2]?.headers.get('idempotent-replayed')).toBe('true');
+    expect(answers[3]?.headers.get('retry-after')).not.toBeNull();
+  });
+
+  test('counts those who waited for the answer, and whoever carried it out once', async () => {
+    const limited = await fixture.customer('1', '--rpm', '3');
+    const name = newName();
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => chat(name, '[[delay 300]] counted', { key: limited.key })),
+    );
+    const statuses = answers.map(({ status }) => status).toSorted();
+    expect(statuses).toEqual([200, 200, 200, 429, 429]);
+  });
+});
+
+describe('what one key may have stored', () => {
+  afterEach(async () => {
+    await fixture.database.sql`delete from idempotent_requests where node_id = ${nobody}`;
+  });
+
+  const nobody = '00000000-0000-0000-0000-000000000000';
+
+  /** As much as it may have, less some. */
+  async function fill(customer: { keyId: string }, missing: number): Promise<void> {
+    await fixture.database.sql`
+      insert into idempotent_requests (key_id, name_hash, body_hash, request_id, node_id, expires_at, answer)
+      select ${customer.keyId}, sha256(number::text::bytea), sha256(''), gen_random_uuid(), ${nobody},
+             now() + interval '1 day', ''
+      from generate_series(1, ${defaultLimit.count - missing}::integer) as number`;
+  }
+
+  test('is limited: beyond it a request is carried out each time, and says that it is not stored', async () => {
+    const busy = await fixture.customer('10', '--rpm', '1000');
+    await fill(busy, 1);
+    const [kept, dropped, streamed] = [newName(), newName(), newName()];
+    const first = await chat(kept, 'fits', { key: busy.key });
+    expect(first.headers.get('idempotency-stored')).toBeNull();
+    const ids = new Set<string | null>();
+    for (const more of [{}, {}, { stream: true }, { stream: true }]) {
+      const name = 'stream' in more ? streamed : dropped;
+      const response = await chat(name, `beyond ${name}`, { key: busy.key, more });
+      expect(response.headers.get('idempotency-stored')).toBe('false');
+      expect(response.headers.get('idempotent-replayed')).toBeNull();
+      await response.text();
+      ids.add(response.headers.get('x-service-request-id'));
+    }
+    expect(ids.size).toBe(4);
+    expect((await chat(kept, 'fits', { key: busy.key })).headers.get('idempotent-replayed')).toBe('true');
+    expect(await storedFor(busy.keyId)).toBe(defaultLimit.count);
+    expect(await chargesOf(busy.account)).toBe(5);
+  });
+
+  test('and beyond it two at once under one name are carried out one after the other', async () => {
+    const busy = await fixture.customer('10', '--rpm', '1000');
+    await fill(busy, 0);
+    const name = newName();
+    const content = `[[delay 200]] ${name}`;
+    const seen: number[] = [];
+    const both = [1, 2].map(async () => {
+      const response = await chat(name, content, { key: busy.key });
+      seen.push(callsWith(content));
+      return response.headers.get('idempotency-stored');
+    });
+    expect(await Promise.all(both)).toEqual(['false', 'false']);
+    expect(seen).toEqual([1, 2]);
+    expect(await storedFor(busy.keyId)).toBe(defaultLimit.count);
+  });
+
+  test('counts again what has expired meanwhile', async () => {
+    const busy = await fixture.customer('10', '--rpm', '1000');
+    await fill(busy, 0);
+    expect((await chat(newName(), 'full', { key: busy.key })).headers.get('idempotency-stored')).toBe(
+      'false',
+    );
+    await fixture.database
+      .sql`update idempotent_requests set expires_at = now() where key_id = ${busy.keyId}`;
+    const isStored = async () =>
+      (await chat(newName(), 'room again', { key: busy.key })).headers.get('idempotency-stored') === null;
+    while (!(await isStored())) await Bun.sleep(200);
+    expect(await storedFor(busy.keyId)).toBe(1);
+  }, 60_000);
 });
 
 test('kept answers are encrypted, and gone after their time', async () => {
   const name = newName();
   await chat(name, 'kept-canary secret');
   const [row] = await fixture.database.sql`
-    select count(*)::int as count, min(expires_at - created_at)::text as kept from idempotent_requests where answer is not null`;
+    select count(*)::int as count, min(expires_at - created_at)::text as kept from idempotent_requests
+    where key_id = ${keyId} and answer is not null`;
   expect(row.count).toBeGreaterThan(0);
   expect(row.kept).toBe('1 day');
   await fixture.database.sql`update idempotent_requests set expires_at = now()`;

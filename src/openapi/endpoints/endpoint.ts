@@ -81,7 +81,7 @@ export const idempotencyKey: Parameter = {
   description:
     'Your own name for this one operation, remembered for 24 hours per API key. The same request under the same name is ' +
     'carried out and charged once: repeating it gives the first answer again, byte for byte, with ' +
-    '`idempotent-replayed: true`. A failure that may pass is not kept, and repeating it tries again. Another body under ' +
+    '`idempotent-replayed: true`. What was not charged is not kept, and repeating it tries again. Another body under ' +
     'the same name is refused with `invalid_parameter`.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
   example: 'order-7421-summary',

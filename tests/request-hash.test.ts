@@ -1,0 +1,68 @@
+/** Two requests are the same when their JSON is, whatever the order of fields, and however long it is. */
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { CanonicalJson } from '../src/idempotency/canonical-json.ts';
+import { hashRequest } from '../src/idempotency/request-hash.ts';
+
+function canonical(value: unknown): string {
+  const json = new CanonicalJson(value);
+  let text = '';
+  for (let slice = json.nextSlice(); slice !== ''; slice = json.nextSlice()) text += slice;
+  return text;
+}
+
+/** The same value with the fields of every object the other way round. */
+function reversed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reversed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([name, field]) => [name, reversed(field)])
+      .toReversed(),
+  );
+}
+
+test('the canonical form is JSON of the same value, and the same in any order of fields', () => {
+  fc.assert(
+    fc.property(fc.json(), (text) => {
+      const value: unknown = JSON.parse(text);
+      const form = canonical(value);
+      expect(JSON.parse(form)).toEqual(value);
+      expect(canonical(reversed(value))).toBe(form);
+    }),
+  );
+});
+
+test('other JSON has another hash, and so has another route', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.jsonValue(), fc.jsonValue(), async (one, other) => {
+      const isSame = canonical(one) === canonical(other);
+      expect((await hashRequest('chat', one)) === (await hashRequest('chat', other))).toBe(isSame);
+      expect(await hashRequest('images', one)).not.toBe(await hashRequest('chat', one));
+    }),
+  );
+});
+
+test('a text of many slices is spelled as in one, with characters across every boundary', () => {
+  for (const shift of ['', 'x']) {
+    const long = shift + '\u{1f600}"\n€'.repeat(60_000);
+    expect(canonical({ long }) === JSON.stringify({ long })).toBe(true);
+  }
+});
+
+test('others get their turn while a long body is hashed', async () => {
+  let turns = 0;
+  let isDone = false;
+  const others = (async () => {
+    while (!isDone) {
+      await new Promise((resolve) => setImmediate(resolve));
+      turns += 1;
+    }
+  })();
+  const entries = Array.from({ length: 20_000 }, (_, index) => ({ [`name-${index}`]: 'x'.repeat(500) }));
+  await hashRequest('chat', { entries });
+  const turnsMeanwhile = turns;
+  isDone = true;
+  await others;
+  expect(turnsMeanwhile).toBeGreaterThan(3);
+});
