@@ -139,21 +139,16 @@ type ErrorDetails = Readonly<{
   param?: string;
   message?: string;
   retryAfterSeconds?: number;
-  rate?: RateLimit | null;
   /** Whether the connection is of no more use, because the rest of the request was not read from it. */
   endsConnection?: boolean;
   cause?: unknown;
 }>;
-
-/** The state of a key's request limit, for the headers of an answer. */
-export type RateLimit = Readonly<{ limit: number; remaining: number; resetMs: number }>;
 
 /** A refusal or failure that has a place in the table. Throw it anywhere; routes.ts turns it into a response. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
   readonly retryAfterSeconds: number | undefined;
-  readonly rate: RateLimit | null;
   readonly endsConnection: boolean;
 
   constructor(code: ErrorCode, details: ErrorDetails = {}) {
@@ -162,7 +157,6 @@ export class ApiError extends Error {
     this.code = code;
     this.param = details.param;
     this.retryAfterSeconds = details.retryAfterSeconds;
-    this.rate = details.rate ?? null;
     this.endsConnection = details.endsConnection ?? false;
   }
 }

@@ -9,7 +9,6 @@ import { openDecisions } from './decisions/open.ts';
 import { prepareDemo } from './demo.ts';
 import { BodyBudget } from './http/body-budget.ts';
 import { streamResponse } from './http/client-stream.ts';
-import { setRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { openIdempotency } from './idempotency/once.ts';
 import { AbandonedStreams } from './inference/abandoned-streams.ts';
 import { Admitter } from './inference/admit.ts';
@@ -81,8 +80,7 @@ async function start(
   closers.add('keys', keys.close);
   const { ledger, node, clock } = await startLedger(config, leaseTimings, database, catalog, log, closers);
 
-  const presentation = { stream: streamResponse, setRateLimit: setRateLimitHeaders };
-  const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), node.id, presentation, log);
+  const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), node.id, streamResponse, log);
   closers.add('idempotency', idempotency.close);
   closers.add('sign-in', keepSignInTidy(database.sql, log));
   const auth = createAuth(database.sql, {

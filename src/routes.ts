@@ -11,8 +11,13 @@ import { endOf } from './http/client-stream.ts';
 import type { Handler, Services } from './http/context.ts';
 import { errorResponse } from './http/error-response.ts';
 import { maxBodyBytes } from './http/json-body.ts';
+import { lookUp } from './http/lookup.ts';
+import { setRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { createImages } from './images/handler.ts';
+import { authenticate } from './keys/authenticate.ts';
+import type { ApiKey } from './keys/key-store.ts';
 import { newId, requestIdFromUuid } from './lib/ids.ts';
+import type { RateLimit } from './lib/rate-limit.ts';
 import { listModels } from './models/handler.ts';
 import { referencePages } from './openapi/serve.ts';
 import { clientAddressOf } from './operations/client-address.ts';
@@ -112,13 +117,34 @@ async function answer(
     isPatient = true;
     host.timeout(request, 0);
   };
+  let caller: ApiKey | null = null;
+  let rate: RateLimit | null = null;
   let response: Response;
   try {
     refuseTwoHosts(request);
-    response = await handler(request, { id, requestId, services, clientAddress, waitPatiently });
+    response = await handler(request, {
+      id,
+      requestId,
+      services,
+      clientAddress,
+      authenticate: async (failure) => {
+        caller = await lookUp(failure, () =>
+          authenticate(request.headers.get('authorization'), services.keys, clientAddress),
+        );
+        return caller;
+      },
+      noteCaller: (key) => {
+        caller = key;
+      },
+      noteRate: (counted) => {
+        rate = counted;
+      },
+      waitPatiently,
+    });
   } catch (thrown) {
     response = refuse(thrown, requestId, route, services);
   }
+  if (caller !== null) setRateLimitHeaders(response.headers, rate ?? services.admitter.rateOf(caller));
   releaseBody(request, response, services);
   if (response.status >= 400 && hasEndlessBody(request)) response.headers.set('connection', 'close');
   // After it the connection waits for a next request, and that must not be for ever. A stream is still under way.

@@ -48,6 +48,7 @@ const good: ApiKey = {
   expiresAt: null,
   revokedAt: null,
   isAccountSuspended: false,
+  requestsPerMinute: 600,
 };
 
 test.each([

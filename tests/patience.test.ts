@@ -44,6 +44,7 @@ function routesFor(isSignedIn: boolean) {
     expiresAt: null,
     revokedAt: null,
     isAccountSuspended: false,
+    requestsPerMinute: 600,
   };
   const services = {
     log: createLog('error'),
@@ -58,7 +59,10 @@ function routesFor(isSignedIn: boolean) {
     },
     keys: { find: async () => found },
     bodies: new BodyBudget(80 * 1024 * 1024),
-    admitter: { refuseWhoMustWait: () => {} },
+    admitter: {
+      refuseWhoMustWait: () => {},
+      rateOf: () => ({ limit: 600, remaining: 600, resetMs: 0 }),
+    },
     idempotency: { once: () => answerLate() },
   };
   return createRoutes(services as unknown as Services, () => 'http://localhost');

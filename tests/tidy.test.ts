@@ -94,7 +94,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   operations: ['http', 'demo', 'config', 'lib'],
   dashboard: ['http', 'errors', 'lib'],
   demo: ['accounts', 'users', 'keys', 'lib'],
-  routes: ['endpoint', 'console', 'openapi', 'operations', 'dashboard', 'http', 'errors', 'lib'],
+  routes: ['endpoint', 'console', 'openapi', 'operations', 'dashboard', 'http', 'keys', 'errors', 'lib'],
   main: [
     'routes',
     'sessions',

@@ -100,7 +100,7 @@ export function streamEnding(
     );
     return code === null && !isGone ? ending : { ...ending, ...failed };
   }
-  if (isEndedHere) return estimated(bill, deliveredBytes, finishedAt, failed);
+  if (isEndedHere) return { ...estimated(bill, deliveredBytes, finishedAt), ...failed, kept };
   return { ...failure('usage_missing', 'usage_missing'), ...failed };
 }
 
@@ -108,12 +108,7 @@ export function streamEnding(
 const bytesPerEstimatedToken = 4;
 
 /** For a call that the gateway ended itself, before its usage was known: what was delivered, under-estimated. */
-function estimated(
-  { price, bounds, textBytes }: ChatBill,
-  deliveredBytes: number,
-  endedAt: Date,
-  outcome: Pick<Ending, 'status' | 'errorCode'>,
-): Ending {
+function estimated({ price, bounds, textBytes }: ChatBill, deliveredBytes: number, endedAt: Date): Ending {
   const tokensIn = (bytes: number) => Math.floor(bytes / bytesPerEstimatedToken);
   const usage = {
     inputTokens: Math.min(tokensIn(textBytes), bounds.inputTokens),
@@ -121,7 +116,6 @@ function estimated(
   };
   return {
     ...failure('usage_missing', 'usage_missing'),
-    ...outcome,
     usage: billedUsage(usage),
     cost: costWithin(price, usage, bounds, endedAt),
     isEstimated: true,

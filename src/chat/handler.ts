@@ -2,11 +2,8 @@
 import { ApiError } from '../errors.ts';
 import type { RequestContext } from '../http/context.ts';
 import { readJsonBody } from '../http/json-body.ts';
-import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
-import { setRateLimitHeaders } from '../http/rate-limit-headers.ts';
 import type { Claim } from '../idempotency/claim.ts';
-import { authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import { resolveModel } from '../models/access.ts';
 import { inOrder, Turns } from '../routing/candidates.ts';
@@ -17,9 +14,7 @@ import { answerAsStream } from './stream.ts';
 import { answerWhole } from './whole.ts';
 
 export async function createChatCompletion(request: Request, context: RequestContext): Promise<Response> {
-  const key = await lookUp('api_keys_lookup_failed', () =>
-    authenticate(request.headers.get('authorization'), context.services.keys, context.clientAddress),
-  );
+  const key = await context.authenticate('api_keys_lookup_failed');
   readQuery(request.url, []);
   const payer = { budget: context.services.bodies, accountId: key.accountId };
   return await answerChat(request, context, key, await readJsonBody(request, { payer }));
@@ -33,6 +28,7 @@ export async function answerChat(
   body: unknown,
 ): Promise<Response> {
   const { services } = context;
+  context.noteCaller(key);
   const chat = parseChat(body);
   services.admitter.refuseWhoMustWait(key);
   context.waitPatiently();
@@ -51,7 +47,7 @@ export async function answerChat(
 
 async function complete(
   request: Request,
-  { services, id, requestId }: RequestContext,
+  { services, id, requestId, noteRate }: RequestContext,
   key: ApiKey,
   chat: ChatRequest,
   claim: Claim | null,
@@ -81,6 +77,7 @@ async function complete(
     hold: holdRange(terms),
     advice: (available) => adviceFor(terms, available),
   });
+  noteRate(rate);
   if (request.signal.aborted) {
     await generation.abandon();
     return new Response();
@@ -98,9 +95,5 @@ async function complete(
     claim,
     client: request.signal,
   };
-  const response = chat.stream
-    ? await answerAsStream(run, services)
-    : await answerWhole(run, services.noteAttempts);
-  setRateLimitHeaders(response.headers, rate);
-  return response;
+  return chat.stream ? await answerAsStream(run, services) : await answerWhole(run, services.noteAttempts);
 }

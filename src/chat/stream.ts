@@ -101,13 +101,15 @@ async function deliver(
   endAttempt(run, stream.status, outcome);
   const usage = progress.usage && believed(progress.usage, run.bill.bounds);
   const last = run.chat.includeUsage && usage !== null ? chunks.usage(usage) : '';
-  const kept = await keptStream(run, client.transcript, outcome.code === null ? last : '');
+  // A failure of the stream itself was told when it happened.
+  const isTold = outcome.code === progress.failure?.code;
+  const untold = outcome.code === null || isTold ? '' : errorEvent(new ApiError(outcome.code));
+  const kept = await keptStream(run, client.transcript, outcome.code === null ? last : untold);
   const ending = streamEnding(run.bill, progress, outcome, client.isGone, kept);
   const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.code;
   // What the ledger keeps with the charge, now or once it can be reached, is answered again. The rest runs anew.
   const isKept = ending.kept !== null && problem !== 'billing_consistency_error';
   if (!isKept) await run.claim?.release();
-  // A failure of the stream itself was told when it happened.
   if (problem !== null && problem !== progress.failure?.code)
     await client.write(errorEvent(new ApiError(problem)));
   if (problem === null && last !== '') await client.write(last);
@@ -165,7 +167,7 @@ async function relay(
     if (progress.missing() === null) return ended(null, false, false);
     // A failure that the client has been told of stays what it was.
     const { failure } = progress;
-    if (reading?.isOver()) return ended(failure?.code ?? null, true, true);
+    if (reading?.isOver()) return ended(failure?.code ?? 'streaming_error', true, true);
     const isProvoked = (failure ?? error).isProvoked;
     return ended(failure?.code ?? error.code, isProvoked, error instanceof EndedByGateway);
   } finally {

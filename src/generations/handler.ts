@@ -4,8 +4,6 @@ import type { Handler, RequestContext } from '../http/context.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { readQuery } from '../http/query.ts';
-import { authenticate } from '../keys/authenticate.ts';
-import type { ApiKey } from '../keys/key-store.ts';
 import { uuidFromRequestId } from '../lib/ids.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { findGeneration, findPage, type GenerationSummary, newestPosition } from './generation-store.ts';
@@ -16,7 +14,7 @@ const failure = 'generation_lookup_failed';
 
 export async function getGeneration(request: Request, context: RequestContext): Promise<Response> {
   const { services } = context;
-  const key = await keyOf(request, context);
+  const key = await context.authenticate(failure);
   readQuery(request.url, []);
   const id = uuidFromRequestId(lastSegment(request.url));
   const record = id === null ? null : await lookUp(failure, () => findGeneration(services.sql, id, key.id));
@@ -28,7 +26,7 @@ export async function getGeneration(request: Request, context: RequestContext): 
 export function listGenerations(cursorKey: Uint8Array): Handler {
   return async (request, context) => {
     const { services } = context;
-    const key = await keyOf(request, context);
+    const key = await context.authenticate(failure);
     const { limit, cursor, filter } = parseListQuery(readQuery(request.url, listParameters));
     const scope = [key.id, filter.status, filter.model] as const;
     const position = cursor === null ? newestPosition : decodeCursor(cursor, scope, cursorKey, Date.now());
@@ -38,12 +36,6 @@ export function listGenerations(cursorKey: Uint8Array): Handler {
     const cursorOf = ({ id }: GenerationSummary) => encodeCursor(id, scope, cursorKey, Date.now());
     return Response.json({ object: 'list', ...presentPage(found, limit, presentSummary, cursorOf) });
   };
-}
-
-function keyOf(request: Request, { services, clientAddress }: RequestContext): Promise<ApiKey> {
-  return lookUp(failure, () =>
-    authenticate(request.headers.get('authorization'), services.keys, clientAddress),
-  );
 }
 
 function lastSegment(url: string): string {

@@ -1,13 +1,16 @@
 import type { SQL } from 'bun';
 import type { Decider } from '../decisions/decider.ts';
+import type { ErrorCode } from '../errors.ts';
 import type { Idempotency } from '../idempotency/once.ts';
 import type { AbandonedStreams } from '../inference/abandoned-streams.ts';
 import type { Admitter } from '../inference/admit.ts';
 import type { NoteAttempts } from '../inference/run.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
+import type { ApiKey } from '../keys/key-store.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { IpNetwork } from '../lib/ip-address.ts';
 import type { Log } from '../lib/log.ts';
+import type { RateLimit } from '../lib/rate-limit.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
 import type { Attempts } from '../sessions/attempts.ts';
 import type { ResetMail } from '../sessions/reset-mail.ts';
@@ -57,6 +60,12 @@ export type RequestContext = Readonly<{
   services: Services;
   /** Null once the client is gone. */
   clientAddress: () => string | null;
+  /** The key that the request came with. `failure` is what the endpoint says when that cannot be found out. */
+  authenticate: (failure: ErrorCode) => Promise<ApiKey>;
+  /** Says which key the request is answered for, so that its answer tells of the rate of that key, whatever it is. */
+  noteCaller: (key: ApiKey) => void;
+  /** The same with the rate as it was when the request was counted. */
+  noteRate: (rate: RateLimit) => void;
   /**
    * Lets the connection be idle for as long as it takes. Called when a provider or the database is all that is left to wait
    * for: their own deadlines end that, but nothing else ends the wait for a client that stays silent.

@@ -1,11 +1,9 @@
 import { type ApiError, errorTable, presentError } from '../errors.ts';
-import { setRateLimitHeaders } from './rate-limit-headers.ts';
 
 /** A refusal or failure as the client gets it. */
 export function errorResponse(error: ApiError): Response {
   const { status, type, retryable } = errorTable[error.code];
   const headers = new Headers();
-  if (error.rate !== null) setRateLimitHeaders(headers, error.rate);
   if (error.retryAfterSeconds !== undefined) headers.set('retry-after', `${error.retryAfterSeconds}`);
   if (error.endsConnection) headers.set('connection', 'close');
   // SDKs retry every 5xx unless told not to. After a failure of billing, usage is to be looked at first.

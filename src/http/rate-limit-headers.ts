@@ -1,4 +1,4 @@
-import type { RateLimit } from '../errors.ts';
+import type { RateLimit } from '../lib/rate-limit.ts';
 
 /** The names that SDKs of the OpenAI kind read. */
 export function setRateLimitHeaders(headers: Headers, { limit, remaining, resetMs }: RateLimit): void {

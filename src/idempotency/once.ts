@@ -4,7 +4,6 @@
  */
 import { createHash } from 'node:crypto';
 import type { SQL } from 'bun';
-import type { RateLimit } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { within } from '../lib/within.ts';
 import { Claim, type ClaimKeeper } from './claim.ts';
@@ -41,7 +40,7 @@ export type Call = Readonly<{
   route: string;
   body: unknown;
   /** Counts a replay towards the rate of the key, and throws when it is over that. */
-  countReplay: () => Promise<RateLimit>;
+  countReplay: () => Promise<void>;
 }>;
 
 export type Idempotency = Readonly<{
@@ -52,12 +51,6 @@ export type Idempotency = Readonly<{
     carryOut: (claim: Claim | null) => Promise<Response>,
   ) => Promise<Response>;
   close: () => void;
-}>;
-
-/** How replays become responses. */
-export type Presentation = Readonly<{
-  stream: StreamResponse;
-  setRateLimit: (headers: Headers, rate: RateLimit) => void;
 }>;
 
 /** Says of an answer that is not stored, because its key has stored as much as it may. */
@@ -74,7 +67,7 @@ export function openIdempotency(
   sql: SQL,
   key: Buffer,
   nodeId: string,
-  presentation: Presentation,
+  streamResponse: StreamResponse,
   log: Log,
 ): Idempotency {
   const places = new Places(mostPlacesPerKey);
@@ -161,9 +154,9 @@ export function openIdempotency(
       // Gone: it was not charged, or not stored, and whoever claims it next carries it out anew.
       if (state === null) continue;
       if (state.isAnswered) {
-        const rate = await countReplay();
+        await countReplay();
         const stored = await openStored(sql, key, request, state.requestId);
-        if (stored !== null) return replay(stored, rate, client);
+        if (stored !== null) return replay(stored, client);
         continue;
       }
       if (await certain(request, id, takeOver(sql, request, state.requestId, id, nodeId)))
@@ -176,14 +169,11 @@ export function openIdempotency(
     return new Claim(request, id, !isFull, keeper);
   }
 
-  function replay(stored: StoredAnswer, rate: RateLimit, signal: AbortSignal): Response {
+  function replay(stored: StoredAnswer, signal: AbortSignal): Response {
     const headers = headersOf(stored);
-    presentation.setRateLimit(headers, rate);
     if (!isLong(stored)) return answerShort(stored, headers);
     const leave = places.take(stored.request.keyId);
-    return presentation.stream(headers, signal, (client) =>
-      writeLong(sql, stored, client, log).finally(leave),
-    );
+    return streamResponse(headers, signal, (client) => writeLong(sql, stored, client, log).finally(leave));
   }
 
   async function carryOutClaimed(

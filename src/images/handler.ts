@@ -2,11 +2,8 @@
 import { ApiError } from '../errors.ts';
 import type { RequestContext } from '../http/context.ts';
 import { readJsonBody } from '../http/json-body.ts';
-import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
-import { setRateLimitHeaders } from '../http/rate-limit-headers.ts';
 import type { Claim } from '../idempotency/claim.ts';
-import { authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { Money } from '../lib/money.ts';
 import { resolveModel } from '../models/access.ts';
@@ -18,9 +15,7 @@ import { type ImageRequest, parseImages } from './parse.ts';
 
 export async function createImages(request: Request, context: RequestContext): Promise<Response> {
   const { services, id } = context;
-  const key = await lookUp('api_keys_lookup_failed', () =>
-    authenticate(request.headers.get('authorization'), services.keys, context.clientAddress),
-  );
+  const key = await context.authenticate('api_keys_lookup_failed');
   readQuery(request.url, []);
   const payer = { budget: services.bodies, accountId: key.accountId };
   const body = await readJsonBody(request, { payer });
@@ -42,7 +37,7 @@ export async function createImages(request: Request, context: RequestContext): P
 
 async function create(
   request: Request,
-  { services, id, requestId }: RequestContext,
+  { services, id, requestId, noteRate }: RequestContext,
   key: ApiKey,
   wanted: ImageRequest,
   claim: Claim | null,
@@ -72,14 +67,13 @@ async function create(
     hold: { least: hold, most: hold },
     advice: (available) => adviceFor(costOfImages(price, 1, order.tier), available),
   });
+  noteRate(rate);
   if (request.signal.aborted) {
     await generation.abandon();
     return new Response();
   }
   const run = { requestId, order, price, generation, turns, claim, client: request.signal };
-  const response = await answerImages(run, services.noteAttempts);
-  setRateLimitHeaders(response.headers, rate);
-  return response;
+  return await answerImages(run, services.noteAttempts);
 }
 
 /** What a client that has no more than this can do. */

@@ -1,12 +1,14 @@
 /** Opens a Generation: the key's limits and the balance are checked and the money is held, in one transaction. */
-import { ApiError, type RateLimit } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { HoldRefusal, HoldResult, Shortage } from '../ledger/operations.ts';
 import type { Log } from '../lib/log.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
+import type { RateLimit } from '../lib/rate-limit.ts';
 import type { Turn } from '../routing/candidates.ts';
 import { OpenGeneration, openAttempt } from './generation.ts';
+import { KnownRates } from './known-rates.ts';
 
 export type Admission = Readonly<{
   /** The UUID inside the request ID. */
@@ -39,7 +41,8 @@ export class Admitter {
    * Keys that were told to wait, and until when: a flood of one key costs the database nothing. What is known of a key
    * is read anew every few seconds and whenever it changes, and what was told to it goes with it.
    */
-  readonly #waiting = new WeakMap<ApiKey, Readonly<{ untilMs: number; reached: ReachedLimit }>>();
+  readonly #waiting = new WeakMap<ApiKey, Readonly<{ untilMs: number; concurrencyLimit: number | null }>>();
+  readonly #rates = new KnownRates();
 
   constructor(ledger: Ledger, nodeId: string, log: Log, clock: { isOff: () => boolean }) {
     this.#log = log;
@@ -81,6 +84,7 @@ export class Admitter {
     };
     const generation = new OpenGeneration(facts, provider, first, this.#ledger, this.#log);
     const result = await this.#hold(generation, admission);
+    this.#note(admission.key, result.rate);
     if (result.outcome === 'refused') throw this.#refusal(admission, result);
     return { generation, held: result.amount, rate: result.rate };
   }
@@ -107,14 +111,23 @@ export class Admitter {
   }
 
   /** A stored answer that is given again counts towards the rate of its key like any other request. */
-  async countReplay(key: ApiKey, id: string): Promise<RateLimit> {
+  async countReplay(key: ApiKey, id: string): Promise<void> {
     this.refuseWhoMustWait(key);
     const generation = { id, accountId: key.accountId, keyId: key.id };
     const result = await this.#ledger.count({ kind: 'count', generation }).catch((cause: unknown) => {
       throw new ApiError('balance_lookup_failed', { cause });
     });
+    this.#note(key, result.rate);
     if (result.outcome === 'refused') throw this.#limited(key, result);
-    return result.rate;
+  }
+
+  /** The state of the key's rate, as far as this node knows. */
+  rateOf(key: ApiKey): RateLimit {
+    return this.#rates.of(key);
+  }
+
+  #note(key: ApiKey, rate: RateLimit | null): void {
+    if (rate !== null) this.#rates.note(key.id, rate);
   }
 
   /** Also to be asked before anything else that costs the database something. */
@@ -122,31 +135,25 @@ export class Admitter {
     const waiting = this.#waiting.get(key);
     if (!waiting) return;
     const leftMs = waiting.untilMs - performance.now();
-    if (leftMs > 0) throw rateLimited(leftMs, waiting.reached);
+    if (leftMs > 0) throw rateLimited(leftMs, waiting.concurrencyLimit);
   }
 
   #refusal(admission: Admission, refused: Extract<HoldResult, { outcome: 'refused' }>): ApiError {
-    const { code, rate, shortage } = refused;
-    if (shortage !== null)
-      return new ApiError(code, { rate, message: shortageMessage(admission, code, shortage) });
+    const { code, shortage } = refused;
+    if (shortage !== null) return new ApiError(code, { message: shortageMessage(admission, code, shortage) });
     return this.#limited(admission.key, refused);
   }
 
   /** Remembers who was told to wait. */
   #limited(
     key: ApiKey,
-    { code, rate, retryAfterMs, concurrencyLimit }: Extract<HoldResult, { outcome: 'refused' }>,
+    { code, retryAfterMs, concurrencyLimit }: Extract<HoldResult, { outcome: 'refused' }>,
   ): ApiError {
-    if (code !== 'rate_limit_exceeded' || retryAfterMs === null || rate === null)
-      return new ApiError(code, { rate });
-    const reached = { rate, concurrencyLimit };
-    this.#waiting.set(key, { untilMs: performance.now() + retryAfterMs, reached });
-    return rateLimited(retryAfterMs, reached);
+    if (code !== 'rate_limit_exceeded' || retryAfterMs === null) return new ApiError(code);
+    this.#waiting.set(key, { untilMs: performance.now() + retryAfterMs, concurrencyLimit });
+    return rateLimited(retryAfterMs, concurrencyLimit);
   }
 }
-
-/** Which limit of its key a request has reached: that of a minute, or that of requests at once. */
-type ReachedLimit = Readonly<{ rate: RateLimit; concurrencyLimit: number | null }>;
 
 /** What is needed, what there is, and what would fit. */
 function shortageMessage(
@@ -170,9 +177,9 @@ function isAboutSpend(cause: unknown): boolean {
   return cause instanceof Error && cause.message.includes('api_key_meters');
 }
 
-function rateLimited(retryAfterMs: number, { rate, concurrencyLimit }: ReachedLimit): ApiError {
+/** The limit that was reached is that of a minute, or that of requests at once. */
+function rateLimited(retryAfterMs: number, concurrencyLimit: number | null): ApiError {
   return new ApiError('rate_limit_exceeded', {
-    rate,
     ...(concurrencyLimit === null
       ? {}
       : { message: `This API key may have ${concurrencyLimit} requests under way at once, and has.` }),

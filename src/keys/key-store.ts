@@ -12,6 +12,7 @@ export type ApiKey = Readonly<{
   expiresAt: Date | null;
   revokedAt: Date | null;
   isAccountSuspended: boolean;
+  requestsPerMinute: number;
 }>;
 
 export type NewKey = Readonly<{
@@ -157,13 +158,15 @@ type ApiKeyRow = {
   expires_at: Date | null;
   revoked_at: Date | null;
   is_suspended: boolean;
+  requests_per_minute: number;
 };
 
 /** In the order of the hashes; null for those that no key has. */
 export async function findKeysByHash(sql: SQL, hashes: readonly Buffer[]): Promise<(ApiKey | null)[]> {
   const names = hashes.map((hash) => hash.toString('hex'));
   const rows = await sql<ApiKeyRow[]>`
-    select hash, api_keys.id, account_id, allowed_models, expires_at, revoked_at, suspended_at is not null as is_suspended
+    select hash, api_keys.id, account_id, allowed_models, expires_at, revoked_at, requests_per_minute,
+           suspended_at is not null as is_suspended
     from unnest(${sql.array(names, 'text')}::text[]) as asked (name)
       join api_keys on hash = decode(asked.name, 'hex')
       join accounts on accounts.id = account_id`;
@@ -179,5 +182,6 @@ function apiKeyOf(row: ApiKeyRow): ApiKey {
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
     isAccountSuspended: row.is_suspended,
+    requestsPerMinute: row.requests_per_minute,
   };
 }

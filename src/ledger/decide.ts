@@ -2,8 +2,8 @@
  * The decisions of the ledger as pure functions over the rows that a transaction has locked. Nothing here waits, reads
  * a clock or writes; `commit.ts` does.
  */
-import type { RateLimit } from '../errors.ts';
 import type { Money } from '../lib/money.ts';
+import { minuteMs, type RateLimit, rateAt } from '../lib/rate-limit.ts';
 import type { BilledCost, CountResult, Hold, HoldRefusal, HoldResult, Settlement } from './operations.ts';
 
 export type AccountState = Readonly<{
@@ -28,7 +28,6 @@ export type MeterState = Readonly<{
 
 export type HoldDecision = Readonly<{ account: AccountState; meter: MeterState; result: HoldResult }>;
 
-const minuteMs = 60_000;
 /** A place may be free again in a moment; this is when to look. */
 const placeRetryMs = 100;
 /** A request that does not say how long its answer may get is granted this part of what is free. */
@@ -79,7 +78,7 @@ export function decideHold(
       openCount: meter.openCount + 1,
       theoreticalArrivalMs: nextArrivalMs,
     },
-    result: { outcome: 'held', amount, rate: rateState(meter, nextArrivalMs, nowMs) },
+    result: { outcome: 'held', amount, rate: rateAt(meter.requestsPerMinute, nextArrivalMs, nowMs) },
   };
 }
 
@@ -94,7 +93,7 @@ export function decideCount(
   const { nextArrivalMs } = arrival;
   return {
     meter: { ...meter, theoreticalArrivalMs: nextArrivalMs },
-    result: { outcome: 'counted', rate: rateState(meter, nextArrivalMs, nowMs) },
+    result: { outcome: 'counted', rate: rateAt(meter.requestsPerMinute, nextArrivalMs, nowMs) },
   };
 }
 
@@ -104,9 +103,8 @@ type Arrival = Readonly<{ outcome: 'arrived'; nextArrivalMs: number; unchanged: 
 function decideArrival(account: AccountState, meter: MeterState, nowMs: number): Arrival | Refusal {
   if (account.isSuspended || meter.isRevoked) return refusal('invalid_api_key', null);
   if (meter.isExpired) return refusal('expired_api_key', null);
-  // GCRA: requests arrive one interval apart in theory; a key may be ahead of that by one minute's worth.
   const intervalMs = minuteMs / meter.requestsPerMinute;
-  const unchanged = rateState(meter, meter.theoreticalArrivalMs, nowMs);
+  const unchanged = rateAt(meter.requestsPerMinute, meter.theoreticalArrivalMs, nowMs);
   const nextArrivalMs = Math.max(meter.theoreticalArrivalMs, nowMs) + intervalMs;
   const tooEarlyMs = nextArrivalMs - nowMs - minuteMs;
   // The database keeps microseconds; what is less than one apart is the same.
@@ -136,16 +134,6 @@ function smaller(one: Money, other: Money): Money {
 
 function larger(one: Money, other: Money): Money {
   return one > other ? one : other;
-}
-
-function rateState(
-  { requestsPerMinute }: MeterState,
-  theoreticalArrivalMs: number,
-  nowMs: number,
-): RateLimit {
-  const aheadMs = Math.max(0, theoreticalArrivalMs - nowMs);
-  const remaining = Math.floor(((minuteMs - aheadMs) * requestsPerMinute) / minuteMs + 0.001);
-  return { limit: requestsPerMinute, remaining: Math.max(0, remaining), resetMs: aheadMs };
 }
 
 export type SettlementDecision = Readonly<{

@@ -1,6 +1,7 @@
 /** What can be asked of the ledger, and what it answers. A release is a settlement without a cost. */
-import type { ErrorCode, RateLimit } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import type { Money } from '../lib/money.ts';
+import type { RateLimit } from '../lib/rate-limit.ts';
 
 /** A call to a provider. It is in progress until it has a time of completion. */
 export type Attempt = Readonly<{

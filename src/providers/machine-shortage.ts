@@ -26,7 +26,7 @@ export class MachineShortage extends ProviderError {
   readonly shortage: string;
 
   constructor(shortage: string) {
-    super('internal_error');
+    super('server_overloaded');
     this.name = 'MachineShortage';
     this.message = `This machine is short of something: ${shortage}.`;
     this.shortage = shortage;

@@ -55,10 +55,15 @@ afterAll(async () => {
   await scripted.stop(true);
 });
 
-function ask(key: string, content: string, more: object = {}): Promise<Response> {
+function ask(
+  key: string,
+  content: string,
+  more: object = {},
+  headers: Record<string, string> = {},
+): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify({ model: 'dear', messages: [{ role: 'user', content }], ...more }),
   });
 }
@@ -275,6 +280,23 @@ describe('what was delivered before it went wrong is paid for', () => {
     });
     expect(await balanceOf(account)).toBe(money('1') - 7n * 15_000_000n - BigInt(outputTokens) * 75_000_000n);
     expect(await isEstimated(response)).toBe(true);
+  });
+
+  test('an estimate is charged once for a request with a name, whose retry gets the same again', async () => {
+    const { key, account } = await fixture.customer('1');
+    const send = () =>
+      ask(
+        key,
+        '[[long 900]] [[chunk-delay 20]]',
+        { model: 'brief', stream: true },
+        { 'idempotency-key': 'brief' },
+      );
+    const first = await (await send()).text();
+    expect(first).toContain('provider_timeout');
+    const balance = await balanceOf(account);
+    expect(balance).toBeLessThan(money('1'));
+    expect(await (await send()).text()).toBe(first);
+    expect(await balanceOf(account)).toBe(balance);
   });
 
   test('a provider that breaks off without usage is not paid for', async () => {

@@ -148,7 +148,7 @@ test('a stream that was left and cannot be read on is charged by what was delive
     isEstimated: true,
     whenShort: 'write_off',
     usage: { inputTokens: 10 },
-    attempts: [{ status: 'cancelled' }],
+    attempts: [{ status: 'cancelled', errorCode: 'streaming_error' }],
   });
   const { usage, cost } = settlement ?? {};
   expect(usage?.outputTokens).toBeWithin(1, 500);

@@ -435,6 +435,27 @@ describe('402, 403, 429', () => {
     }
   });
 
+  test('every answer to a key tells of its rate: refusals, failures, lists and lookups', async () => {
+    const { key: own } = await fixture.customer('1', '--rpm', '5');
+    const rateOf = (response: Response) =>
+      ['limit', 'remaining'].map((name) => response.headers.get(`x-ratelimit-${name}-requests`));
+    const get = (path: string) =>
+      fetch(`${fixture.gateway.origin}${path}`, { headers: { authorization: `Bearer ${own}` } });
+    expect(rateOf(await get('/v1/models'))).toEqual(['5', '5']);
+    const failed = await send(ask('[[status 500]]'), { key: own });
+    expect([failed.status, ...rateOf(failed)]).toEqual([502, '5', '4']);
+    const refused = await send(ask('hi', { n: 2 }), { key: own });
+    expect([refused.status, ...rateOf(refused)]).toEqual([400, '5', '4']);
+    const streamed = await send(ask('hi', { stream: true }), { key: own });
+    expect(rateOf(streamed)).toEqual(['5', '3']);
+    await streamed.text();
+    for (const path of ['/v1/usage', '/v1/generations', `/v1/generations/${idOf(failed)}`, '/v1/models'])
+      expect(rateOf(await get(path))).toEqual(['5', '3']);
+    expect(rateOf(await get('/v1/generations/req_0'))).toEqual(['5', '3']);
+    const stranger = await send(ask('hi'), { key: 'svc_sk_wrong' });
+    expect([stranger.status, ...rateOf(stranger)]).toEqual([401, null, null]);
+  });
+
   test('429 provider_rate_limit with the provider’s own Retry-After', async () => {
     const response = await send(ask('[[status 429]] [[retry-after 7]]', { model: 'limited' }));
     expect(response.headers.get('retry-after')).toBe('7');

@@ -90,13 +90,13 @@ async function crowd(): Promise<Socket[]> {
   return sockets;
 }
 
-test('no descriptors left: 500 internal_error, named in the log, and held against no provider', async () => {
+test('no descriptors left: 503 server_overloaded, named in the log, and held against no provider', async () => {
   // What is asked over a connection that is there already needs no new one.
   expect(await outcomeOf('usual')).toBe('200 completed');
   const sockets = await crowd();
-  expect(await outcomeOf('by-number')).toBe('500 internal_error');
+  expect(await outcomeOf('by-number')).toBe('503 server_overloaded');
   // Of a name, fetch says that the connection was refused.
-  expect(await outcomeOf('by-name')).toBe('500 internal_error');
+  expect(await outcomeOf('by-name')).toBe('503 server_overloaded');
   expect(await outcomeOf('backed')).toBe('200 completed');
   expect(fresh.entries).toHaveLength(0);
   for (const socket of sockets) socket.destroy();

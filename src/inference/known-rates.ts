@@ -1,0 +1,24 @@
+/**
+ * What this node knows of the rates of keys, for the headers of answers that ask the database nothing: as the last request
+ * of the key that was counted here left it, and as time has gone on since. Other nodes may have counted more.
+ */
+import type { ApiKey } from '../keys/key-store.ts';
+import { type RateLimit, rateAt } from '../lib/rate-limit.ts';
+
+const mostKeys = 10_000;
+
+export class KnownRates {
+  /** When each key will be back at its full rate, by `performance.now()`. The oldest first. */
+  readonly #arrivals = new Map<string, number>();
+
+  note(keyId: string, { resetMs }: RateLimit): void {
+    this.#arrivals.set(keyId, performance.now() + resetMs);
+    if (this.#arrivals.size <= mostKeys) return;
+    const [oldest = ''] = this.#arrivals.keys();
+    this.#arrivals.delete(oldest);
+  }
+
+  of({ id, requestsPerMinute }: ApiKey): RateLimit {
+    return rateAt(requestsPerMinute, this.#arrivals.get(id) ?? 0, performance.now());
+  }
+}
