@@ -90,7 +90,9 @@ async function leaveOrphan(): Promise<void> {
     // None when the request is no longer open, which the test is about.
     if (!copied) return;
     await sql`update accounts set held = held + ${copied.hold}::numeric where id = ${copied.account_id}`;
-    await sql`update api_key_meters set held = held + ${copied.hold}::numeric where key_id = ${copied.key_id}`;
+    await sql`
+      update api_key_meters set held = held + ${copied.hold}::numeric, open_count = open_count + 1
+      where key_id = ${copied.key_id}`;
   });
   await until(
     async () => (await database.sql`select 1 from open_generations where id = ${orphan.id}`).length === 0,

@@ -164,7 +164,8 @@ export function decideSettlement(
     meter: {
       ...meter,
       held: meter.held - hold,
-      openCount: meter.openCount - 1,
+      // A count that has gone astray is for the audit to find: it must not keep money from being settled.
+      openCount: Math.max(0, meter.openCount - 1),
       monthSpent: meter.monthSpent + total,
     },
     charge,
