@@ -1,7 +1,7 @@
 /** What a run found, in words and figures. */
 import { cpus, release, totalmem, type } from 'node:os';
 import { formatMoneyShort } from '../src/lib/money.ts';
-import { reasonOf, unbilled } from './billing.ts';
+import { isPaid, reasonOf, unbilled } from './billing.ts';
 import { networkProviders } from './catalog.ts';
 import type { Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
@@ -33,7 +33,8 @@ export function formatReport(result: ChaosResult): string {
   const truthsHold = findings.every(isTrue);
   const inTime = timings.every(isInTime);
   return [
-    `${kills.gatewayReadyMs.length} gateways and ${kills.databaseReadyMs.length} times PostgreSQL killed with SIGKILL under load:`,
+    `${kills.gatewayReadyMs.length} gateways and ${kills.databaseReadyMs.length} times PostgreSQL killed with SIGKILL under load,`,
+    `${kills.freezes.length} times a gateway frozen past its lease of ${options.leaseMs / 1000} s, ${kills.clockJumps.length} jumps of a clock:`,
     `${evidence.seen.length} requests on ${options.connections} connections and 2 nodes in ${result.seconds.toFixed(0)} s, seed ${options.seed}.`,
     '',
     'What the clients saw',
@@ -48,6 +49,10 @@ export function formatReport(result: ChaosResult): string {
     '',
     'Usage without a charge, and what it would have cost',
     ...formatUnbilled(evidence),
+    '',
+    ...formatFreezes(result),
+    '',
+    ...formatBystanders(result),
     '',
     'Truths',
     ...findings.flatMap(formatFinding),
@@ -106,6 +111,42 @@ function formatNetwork({ network, ledger }: Evidence): string[] {
     '',
     `Generations that fell back to another provider: ${fallbacks.length}, ${fallbacks.filter(saved).length} of them completed;`,
     `from those behind the bad network: ${fromNetwork.length}, ${fromNetwork.filter(saved).length} of them completed.`,
+  ];
+}
+
+function formatFreezes({ kills, evidence }: ChaosResult): string[] {
+  const { generations } = evidence.ledger;
+  const open = kills.freezes.flatMap((freeze) => freeze.open);
+  const ended = open.flatMap((id) => generations.get(id) ?? []);
+  const late = [...generations.values()].filter(({ hold, charges }) => hold === null && charges.length > 0);
+  const estimates = [...generations.values()].filter(({ isEstimated }) => isEstimated).length;
+  const refunds = [...generations.values()].filter((generation) => generation.refunds.length > 0).length;
+  return [
+    `Frozen gateways had ${open.length} Generations open, which the other one closed as interrupted. In the end they were`,
+    ...counted(ended.map((one) => `${reasonOf(one)}${isPaid(one) ? ', charged' : ', not charged'}`)),
+    `Charges after the Generation had been given up: ${late.length}; estimated charges: ${estimates}; charges given back: ${refunds}.`,
+    'Clocks were off by',
+    ...kills.clockJumps.map(
+      ({ shiftMs, said, during }) =>
+        `  ${`${Math.round(shiftMs / 1000)} s`.padStart(7)}  ${said ?? 'ready'}; asked then: ${during.map(({ outcome, code }) => code ?? outcome)[0] ?? ''}`,
+    ),
+  ];
+}
+
+function formatBystanders({ bystanders, options }: ChaosResult): string[] {
+  const rows = Object.entries(bystanders.honest).map(([company, lines]) => {
+    const succeeded = lines.filter(({ outcome }) => outcome === 'success');
+    const sorted = lines.map(({ ms }) => ms).toSorted((a, b) => a - b);
+    const at = (share: number) => `${sorted[Math.floor((sorted.length - 1) * share)] ?? '–'}`.padStart(7);
+    const rate = lines.length === 0 ? '–' : `${((succeeded.length / lines.length) * 100).toFixed(2)} %`;
+    return `  ${company.padEnd(20)}${`${lines.length}`.padStart(9)}${rate.padStart(11)}${at(0.5)}${at(0.99)}`;
+  });
+  return [
+    `Honest customers, after the kills, ${options.hostileRounds} times ${options.hostileMs / 1000} s each in turn (milliseconds)`,
+    `  ${''.padEnd(20)} requests  succeeded    p50    p99`,
+    ...rows,
+    'What the hostile ones did meanwhile, and how it was answered',
+    ...ranked(bystanders.deeds),
   ];
 }
 

@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { usualTimings } from '../src/ledger/lease-timings.ts';
 import { type BadNetwork, startBadNetwork } from './bad-network.ts';
 import { catalogText } from './catalog.ts';
 import { ChaosDatabase } from './database.ts';
@@ -9,8 +10,6 @@ import { startDeafPort } from './deaf-port.ts';
 import { GatewayNode } from './gateway-node.ts';
 import { type Environment, freePort } from './program.ts';
 import { Upstream } from './upstream.ts';
-
-const nodeCount = 2;
 
 export type World = Readonly<{
   folder: string;
@@ -26,7 +25,18 @@ export type World = Readonly<{
   remove: () => void;
 }>;
 
-export async function createWorld(): Promise<World> {
+export type WorldOptions = Readonly<{
+  /** How long a gateway may be silent before the other one takes it for dead. */
+  leaseMs?: number;
+  nodeCount?: number;
+  /** Loaded before each gateway. */
+  preloads?: readonly string[];
+  settings?: Environment;
+  /** How the gateways reach the database, when not directly. */
+  databaseUrl?: (database: ChaosDatabase) => Promise<{ url: string; close: () => Promise<void> }>;
+}>;
+
+export async function createWorld(options: WorldOptions = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'));
   const closers: (() => Promise<unknown>)[] = [];
   const stop = async () => {
@@ -43,7 +53,7 @@ export async function createWorld(): Promise<World> {
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   try {
-    return { ...(await fill(folder, closers)), stop, remove: () => rmSync(folder, { recursive: true }) };
+    return { ...(await fill(folder, closers, options)), stop, remove: () => rmSync(folder, { recursive: true }) };
   } catch (error) {
     await stop();
     throw error;
@@ -53,6 +63,7 @@ export async function createWorld(): Promise<World> {
 async function fill(
   folder: string,
   closers: (() => Promise<unknown>)[],
+  { leaseMs = usualTimings.leaseMs, nodeCount = 2, preloads = [], settings = {}, databaseUrl }: WorldOptions,
 ): Promise<Omit<World, 'stop' | 'remove'>> {
   const database = await ChaosDatabase.create(join(folder, 'database'));
   closers.push(() => database.stop());
@@ -75,13 +86,17 @@ async function fill(
     TOLLGATE_CATALOG: catalogFile,
     CHAOS_PROVIDER_KEY: 'chaos',
     LOG_LEVEL: 'warn',
+    CHAOS_LEASE_MS: `${leaseMs}`,
+    ...settings,
   };
+  const route = await databaseUrl?.(database);
+  if (route !== undefined) closers.push(route.close);
   const nodes = Array.from({ length: nodeCount }, (_, index) => {
     // Each has its own folder, as two machines would: what one spooled only its own successor can replay.
     const data = join(folder, `node-${index}`);
     mkdirSync(data, { mode: 0o700 });
-    const settings = { ...environment, TOLLGATE_DATA: data };
-    return new GatewayNode(freePort(), settings, join(folder, `node-${index}.log`));
+    const own = { ...environment, DATABASE_URL: route?.url ?? database.url, TOLLGATE_DATA: data };
+    return new GatewayNode(index, freePort(), own, join(folder, `node-${index}.log`), preloads);
   });
   closers.push(() => Promise.all(nodes.map((node) => node.stop())));
   await Promise.all(nodes.map((node) => node.whenReady()));

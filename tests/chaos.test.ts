@@ -21,6 +21,7 @@ function brokenTruths(evidence: Evidence): string[] {
 describe('a request whose first answer was lost on the network, and whose second was good', () => {
   const lostUsage = { inputTokens: 100, outputTokens: 5 };
   const usage = { inputTokens: 101, outputTokens: 7 };
+  const bounds = { inputTokens: 1_200, outputTokens: 100 };
   const first: ProviderCall = {
     requestId: 'req_1',
     provider: 'network',
@@ -37,9 +38,13 @@ describe('a request whose first answer was lost on the network, and whose second
     attempts: [failed, { provider: 'upstream', status: 'succeeded', errorCode: null }],
     status: 'completed',
     errorCode: null,
+    streaming: true,
     ...usage,
+    hold: priceOf(bounds),
     charges: [priceOf(usage)],
-    writtenOff: 0n,
+    refunds: [],
+    isEstimated: false,
+    writeOff: null,
   };
 
   type Story = Readonly<{
@@ -54,13 +59,14 @@ describe('a request whose first answer was lost on the network, and whose second
     const moments = { uncoveredHolds: 0, unmatchedHolds: 0, unmatchedBalances: 0, exceededLimits: 0 };
     return brokenTruths({
       seen: [],
-      kinds: new Map([['c1-1', 'plain']]),
+      asked: new Map([['c1-1', { kind, node: 0, startedAtMs: 1_000, bounds }]]),
       calls: joinCalls(calls),
       ledger: {
         ...books,
         generations: new Map([['req_1', { ...good, ...generation }]]),
         limitedKeys: 0,
         exceededLimits: 0,
+        deadLetters: 0,
       },
       watched: { ...moments, samples: 1 },
       network: {
@@ -69,6 +75,7 @@ describe('a request whose first answer was lost on the network, and whose second
         harmed: new Map([['req_1', new Set(harm)]]),
         counters: { connections: 1, requestBytes: 0, answerBytes: 0 },
       },
+      kills,
     });
   }
 
