@@ -69,7 +69,7 @@ export function formatReport(result: ChaosResult): string {
   ].join('\n');
 }
 
-function formatFinding({ says, checked, wrong }: Finding): string[] {
+export function formatFinding({ says, checked, wrong }: Finding): string[] {
   const examples = wrong.slice(0, mostExamples).map((example) => `          ${example}`);
   const more = wrong.length > mostExamples ? [`          … ${wrong.length} in all`] : [];
   return [
@@ -160,35 +160,36 @@ function counted(names: readonly string[]): string[] {
   return ranked(counts);
 }
 
-function ranked(counts: ReadonlyMap<string, number>): string[] {
+export function ranked(counts: ReadonlyMap<string, number>): string[] {
   return [...counts]
     .toSorted(([, a], [, b]) => b - a)
     .map(([name, count]) => `  ${`${count}`.padStart(7)}  ${name}`);
 }
 
-const lastRun = '## Last run';
+/** Everything that a report is written for has a heading of its own on the page. */
+export type Section = 'Last run' | 'Last hostile run';
 
-/** The page with what stands under its last heading replaced by this run: when, on what, how, and the report. */
+/** The page with what stands under that heading replaced by this run: when, on what, how, and the report. */
 export function formatPage(
   page: string,
-  result: ChaosResult,
-  bursts: string,
+  section: Section,
+  report: string,
   command: string,
+  postgresVersion: string,
   date: Date,
 ): string {
   const machine = `${cpus().length} × ${cpus()[0]?.model ?? process.arch}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()} ${process.arch}`;
-  const before = page.slice(0, page.indexOf(lastRun));
-  if (before === '') throw new Error(`The page has no heading "${lastRun}".`);
-  return `${before}${lastRun}
-
-${date.toISOString().slice(0, 10)}, ${machine}; Bun ${Bun.version}, PostgreSQL ${result.postgresVersion} with fsync on.
+  const heading = `## ${section}\n`;
+  const start = page.indexOf(heading);
+  if (start < 0) throw new Error(`The page has no heading "${section}".`);
+  const next = page.indexOf('\n## ', start + heading.length);
+  return `${page.slice(0, start)}${heading}
+${date.toISOString().slice(0, 10)}, ${machine}; Bun ${Bun.version}, PostgreSQL ${postgresVersion} with fsync on.
 
 \`\`\`
 $ ${command}
 
-${formatReport(result)}
-
-${bursts.trim()}
+${report.trim()}
 \`\`\`
-`;
+${next < 0 ? '' : page.slice(next)}`;
 }

@@ -31,7 +31,10 @@ export type WorldOptions = Readonly<{
   nodeCount?: number;
   /** Loaded before each gateway. */
   preloads?: readonly string[];
-  settings?: Environment;
+  /** More settings of the gateways; they are told the folder of the run. */
+  settings?: (folder: string) => Environment;
+  /** Instead of the catalogue of the kills; it is told where the sandbox is. */
+  catalog?: (origin: string) => string;
   /** How the gateways reach the database, when not directly. */
   databaseUrl?: (database: ChaosDatabase) => Promise<{ url: string; close: () => Promise<void> }>;
 }>;
@@ -63,7 +66,7 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
 async function fill(
   folder: string,
   closers: (() => Promise<unknown>)[],
-  { leaseMs = usualTimings.leaseMs, nodeCount = 2, preloads = [], settings = {}, databaseUrl }: WorldOptions,
+  { leaseMs = usualTimings.leaseMs, nodeCount = 2, preloads = [], settings, catalog, databaseUrl }: WorldOptions,
 ): Promise<Omit<World, 'stop' | 'remove'>> {
   const database = await ChaosDatabase.create(join(folder, 'database'));
   closers.push(() => database.stop());
@@ -80,14 +83,14 @@ async function fill(
     absent: baseUrlOf({ host: '127.0.0.1', port: freePort() }),
     deaf: baseUrlOf(deaf),
   };
-  writeFileSync(catalogFile, catalogText(addresses));
+  writeFileSync(catalogFile, catalog?.(originOf(upstream)) ?? catalogText(addresses));
   const environment = {
     DATABASE_URL: database.url,
     TOLLGATE_CATALOG: catalogFile,
     CHAOS_PROVIDER_KEY: 'chaos',
     LOG_LEVEL: 'warn',
     CHAOS_LEASE_MS: `${leaseMs}`,
-    ...settings,
+    ...settings?.(folder),
   };
   const route = await databaseUrl?.(database);
   if (route !== undefined) closers.push(route.close);
@@ -103,6 +106,12 @@ async function fill(
   return { folder, database, nodes, upstream, network, environment };
 }
 
-function baseUrlOf({ host, port }: Readonly<{ host: string; port: number }>): string {
-  return `http://${host}:${port}/v1`;
+type Address = Readonly<{ host: string; port: number }>;
+
+function originOf({ host, port }: Address): string {
+  return `http://${host}:${port}`;
+}
+
+function baseUrlOf(address: Address): string {
+  return `${originOf(address)}/v1`;
 }
