@@ -176,7 +176,8 @@ async function main(): Promise<number> {
   const world = await createWorld({
     nodeCount: 1,
     databaseUrl: async (database: ChaosDatabase) => {
-      const { proxy } = (line = await openLine(database));
+      line = await openLine(database);
+      const { proxy } = line;
       return { url: database.urlOver(proxy.port), close: proxy.close };
     },
   });

@@ -98,7 +98,12 @@ export function startHostileCustomers(nodes: readonly GatewayNode[], keys: Hosti
   }
 
   const deeds: readonly Deed[] = [
-    { name: 'requests without a balance', customers: 6, pauseMs: 0, once: () => send(keys.broke, plain('hi')) },
+    {
+      name: 'requests without a balance',
+      customers: 6,
+      pauseMs: 0,
+      once: () => send(keys.broke, plain('hi')),
+    },
     {
       name: 'names without a balance',
       customers: 3,
@@ -110,7 +115,8 @@ export function startHostileCustomers(nodes: readonly GatewayNode[], keys: Hosti
       name: 'replays',
       customers: 2,
       pauseMs: 0,
-      once: () => send(keys.funded, plain(`[[say again-${round}]]`), { 'idempotency-key': `replay-${round}` }),
+      once: () =>
+        send(keys.funded, plain(`[[say again-${round}]]`), { 'idempotency-key': `replay-${round}` }),
     },
     { name: 'deep bodies', customers: 1, pauseMs: 500, once: () => send(keys.broke, '['.repeat(deepBytes)) },
     { name: 'slow bodies', customers: 20, pauseMs: 0, once: () => sendSlowly(slowBodyBytes) },

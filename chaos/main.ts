@@ -23,10 +23,7 @@ async function main(words: readonly string[]): Promise<number> {
   const write = (section: Section, report: string, postgresVersion: string) => {
     if (!command.write) return;
     const text = readFileSync(page, 'utf8');
-    writeFileSync(
-      page,
-      formatPage(text, section, report, commandLine(words), postgresVersion, new Date()),
-    );
+    writeFileSync(page, formatPage(text, section, report, commandLine(words), postgresVersion, new Date()));
   };
   const { chaos, hostile, confirmationRounds, admissionRounds, retriedNames } = command;
   if (admissionRounds !== null) return (await admit(admissionRounds, chaos.seed)).exitCode;

@@ -26,6 +26,8 @@ export type Finding = Readonly<{
   wrong: readonly string[];
   /** What it is about happens too seldom for every run to have a case of it. */
   mayBeUntested?: boolean;
+  /** A machine that is busy with other things can break it. */
+  isTiming?: boolean;
 }>;
 
 /** Refused before there was a Generation, or without anyone knowing whether there is one. */
@@ -168,8 +170,7 @@ function wrongEstimate(evidence: Evidence, generation: RecordedGeneration): stri
     ((attempt?.status === 'failed' && attempt.errorCode === 'provider_timeout') ||
       attempt?.status === 'cancelled');
   const charge = standingCharge(generation);
-  const isLow =
-    (hold === null || charge <= hold) && (call?.usage == null || charge <= priceOf(call.usage));
+  const isLow = (hold === null || charge <= hold) && (call?.usage == null || charge <= priceOf(call.usage));
   return isEndedHere && isLow ? null : describe(generation);
 }
 
@@ -185,11 +186,16 @@ function judgeClients(evidence: Evidence): Finding[] {
       const isGood = generation?.status === 'completed' && isPaid(generation);
       return isGood ? null : describeSeen(line, generation);
     }),
-    find('no client that was told of a failure was charged, but for what it had got before', failures, (line) => {
-      const generation = recorded(line);
-      const isGood = generation === undefined || !isPaid(generation) || isChargedRightly(evidence, line, generation);
-      return isGood ? null : describeSeen(line, generation);
-    }),
+    find(
+      'no client that was told of a failure was charged, but for what it had got before',
+      failures,
+      (line) => {
+        const generation = recorded(line);
+        const isGood =
+          generation === undefined || !isPaid(generation) || isChargedRightly(evidence, line, generation);
+        return isGood ? null : describeSeen(line, generation);
+      },
+    ),
     find('the usage that a client was told is the one that was billed', told, (line) => {
       const generation = recorded(line);
       const isSame =

@@ -56,7 +56,11 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   try {
-    return { ...(await fill(folder, closers, options)), stop, remove: () => rmSync(folder, { recursive: true }) };
+    return {
+      ...(await fill(folder, closers, options)),
+      stop,
+      remove: () => rmSync(folder, { recursive: true }),
+    };
   } catch (error) {
     await stop();
     throw error;
@@ -66,7 +70,14 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
 async function fill(
   folder: string,
   closers: (() => Promise<unknown>)[],
-  { leaseMs = usualTimings.leaseMs, nodeCount = 2, preloads = [], settings, catalog, databaseUrl }: WorldOptions,
+  {
+    leaseMs = usualTimings.leaseMs,
+    nodeCount = 2,
+    preloads = [],
+    settings,
+    catalog,
+    databaseUrl,
+  }: WorldOptions,
 ): Promise<Omit<World, 'stop' | 'remove'>> {
   const database = await ChaosDatabase.create(join(folder, 'database'));
   closers.push(() => database.stop());

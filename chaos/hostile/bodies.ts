@@ -86,7 +86,8 @@ export function mutateTree(body: { [name: string]: Json }, random: Random): Json
     const place = random.between(0, Math.max(0, holder.length - 1));
     if (random.happens(0.3)) holder.splice(place, 1);
     else if (random.happens(0.5)) holder[place] = oddValue(random);
-    else holder.push(...Array.from({ length: random.pick([1, 1, 1, 50, 50, 2_000]) }, () => oddValue(random)));
+    else
+      holder.push(...Array.from({ length: random.pick([1, 1, 1, 50, 50, 2_000]) }, () => oddValue(random)));
     return copy;
   }
   const names = Object.keys(holder);
@@ -117,7 +118,10 @@ const somewhere = (text: string, random: Random) => random.between(0, text.lengt
 /** The body as text is broken, or is more than it seems. */
 export const textMutations: readonly [TextMutation, ...TextMutation[]] = [
   { name: 'cut off', of: (text, random) => text.slice(0, somewhere(text, random)) },
-  { name: 'with more behind', of: (text, random) => text + random.pick(['}', 'x', '{}', '\u0000', ',', '//']) },
+  {
+    name: 'with more behind',
+    of: (text, random) => text + random.pick(['}', 'x', '{}', '\u0000', ',', '//']),
+  },
   {
     name: 'with a byte changed',
     of: (text, random) => {
@@ -151,13 +155,7 @@ export const textMutations: readonly [TextMutation, ...TextMutation[]] = [
       Buffer.concat([
         Buffer.from(text.slice(0, -1)),
         Buffer.from(
-          random.pick([
-            [0xff],
-            [0xc0, 0x80],
-            [0xed, 0xa0, 0x80],
-            [0xf5, 0x80, 0x80, 0x80],
-            [0xe2, 0x82],
-          ]),
+          random.pick([[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xe2, 0x82]]),
         ),
         Buffer.from('}'),
       ]),
@@ -165,7 +163,10 @@ export const textMutations: readonly [TextMutation, ...TextMutation[]] = [
   { name: 'in UTF-16', of: (text) => Buffer.from(text, 'utf16le') },
   { name: 'after a byte order mark', of: (text) => `\ufeff${text}` },
   { name: 'in single quotes', of: (text) => text.replaceAll('"', "'") },
-  { name: 'nothing', of: (_, random) => random.pick(['', ' ', '\n\n', '\u0000', 'null', '1', '"x"', '[]', '{}', 'true']) },
+  {
+    name: 'nothing',
+    of: (_, random) => random.pick(['', ' ', '\n\n', '\u0000', 'null', '1', '"x"', '[]', '{}', 'true']),
+  },
   {
     name: 'deep',
     of: (text, random) => {
@@ -181,7 +182,8 @@ export const textMutations: readonly [TextMutation, ...TextMutation[]] = [
   },
   {
     name: 'of many values',
-    of: (text, random) => `{"stop":[${'1,'.repeat(random.pick([10, 100, 100, 100, 1_000, 1_000, 5_000, 50_000]))}1],${text.slice(1)}`,
+    of: (text, random) =>
+      `{"stop":[${'1,'.repeat(random.pick([10, 100, 100, 100, 1_000, 1_000, 5_000, 50_000]))}1],${text.slice(1)}`,
   },
   {
     name: 'of many keys',
@@ -190,7 +192,10 @@ export const textMutations: readonly [TextMutation, ...TextMutation[]] = [
       return `{${Array.from({ length: count }, (_, index) => `"k${index}":0,`).join('')}${text.slice(1)}`;
     },
   },
-  { name: 'of escapes', of: (text, random) => `{"user":"${'\\u0041'.repeat(random.pick([10, 100, 5_000]))}",${text.slice(1)}` },
+  {
+    name: 'of escapes',
+    of: (text, random) => `{"user":"${'\\u0041'.repeat(random.pick([10, 100, 5_000]))}",${text.slice(1)}`,
+  },
 ];
 
 /** Seldom, because each is as much work for the sender as for the gateway. */

@@ -3,13 +3,20 @@ export const chatModels = ['hostile-openai', 'hostile-anthropic', 'hostile-googl
 /** For providers that fall silent. */
 export const hastyModel = 'hostile-hasty';
 export const imageModel = 'hostile-image';
-export const uncallableModels = ['hostile-disabled', 'no-such-model', '__proto__', 'constructor', ''] as const;
+export const uncallableModels = [
+  'hostile-disabled',
+  'no-such-model',
+  '__proto__',
+  'constructor',
+  '',
+] as const;
 
 /** `origin` is the sandbox's. */
 export function hostileCatalog(origin: string): string {
   // One account asks for every fault here; a circuit that opened because of it would hide the rest.
   const patient = 'api_key_env: CHAOS_PROVIDER_KEY, circuit: { failures: 1000, open_ms: 100 }';
-  const able = 'capabilities: [text_input, text_output, image_input, streaming, function_calling, structured_output]';
+  const able =
+    'capabilities: [text_input, text_output, image_input, streaming, function_calling, structured_output]';
   const price = 'pricing: { billing_type: token, input: "2.130007", output: "7.770013" }';
   const chat = (provider: string) =>
     `{ workload: chat, context_window: 128000, max_output_tokens: 16384, ${able}, ${price}, providers: [${provider}] }`;

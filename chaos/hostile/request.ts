@@ -29,6 +29,9 @@ export function encode({ method = 'GET', target = '/', headers = [], body = noBo
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   const length = bytes.length > 0 || method === 'POST' ? `content-length: ${bytes.length}\r\n` : '';
-  const head = Buffer.from(`${method} ${target} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines}${length}\r\n`, 'latin1');
+  const head = Buffer.from(
+    `${method} ${target} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines}${length}\r\n`,
+    'latin1',
+  );
   return bytes.length === 0 ? head : Buffer.concat([head, bytes]);
 }

@@ -65,7 +65,10 @@ const oddFields: Maker = (random, keys) => {
 
 const heavyBody: Maker = (random, keys) => {
   const { name, of } = random.pick(heavyBodies);
-  return request(`heavy body: ${name}`, post(chat, somebody(random, keys), of(JSON.stringify(plainChat(random)), random)));
+  return request(
+    `heavy body: ${name}`,
+    post(chat, somebody(random, keys), of(JSON.stringify(plainChat(random)), random)),
+  );
 };
 
 const unknownKey: Maker = (random, keys) => {
@@ -119,15 +122,44 @@ const oddNameHeader: Maker = (random, keys, number) => {
     "'; drop table idempotent_requests; --",
   ]);
   const key = random.pick([keys.good, keys.broke, keys.slow]);
-  const headers: Header[] = [['idempotency-key', name], ...(random.happens(0.1) ? [['idempotency-key', 'b'] as const] : [])];
-  const body = random.happens(0.5) ? { model: chatModels[0], messages: [{ role: 'user', content: '[[say hi]]' }] } : plainChat(random);
+  const headers: Header[] = [
+    ['idempotency-key', name],
+    ...(random.happens(0.1) ? [['idempotency-key', 'b'] as const] : []),
+  ];
+  const body = random.happens(0.5)
+    ? { model: chatModels[0], messages: [{ role: 'user', content: '[[say hi]]' }] }
+    : plainChat(random);
   return request('odd Idempotency-Key', post(chat, key, JSON.stringify(body), ...headers));
 };
 
-const numbers = ['0', '-1', '1', '101', '1e9', 'NaN', '99999999999999999999', '', '%00', '0x1', '1.5', '%31'] as const;
+const numbers = [
+  '0',
+  '-1',
+  '1',
+  '101',
+  '1e9',
+  'NaN',
+  '99999999999999999999',
+  '',
+  '%00',
+  '0x1',
+  '1.5',
+  '%31',
+] as const;
 
 const oddQuery: Maker = (random, keys) => {
-  const cursor = () => random.pick(['', 'x', 'eyJpZCI6MX0', 'A'.repeat(2_000), '%00', '%ff%fe', '__proto__', '../..', btoa('{"v":1}')]);
+  const cursor = () =>
+    random.pick([
+      '',
+      'x',
+      'eyJpZCI6MX0',
+      'A'.repeat(2_000),
+      '%00',
+      '%ff%fe',
+      '__proto__',
+      '../..',
+      btoa('{"v":1}'),
+    ]);
   const path = random.pick(['/v1/generations', '/v1/usage', '/v1/models']);
   const query = random.pick<() => string>([
     () => `limit=${random.pick(numbers)}`,
@@ -135,7 +167,8 @@ const oddQuery: Maker = (random, keys) => {
     () => `cursor=${cursor()}`,
     () => `after=${cursor()}&before=${cursor()}`,
     () => `status=${random.pick(['completed', 'x', '%00', '__proto__'])}&model=${cursor()}`,
-    () => `from=${random.pick(['2026-01-01', 'x', '-1', '275760-09-13', '0000-00-00T99:99:99Z', '%F0%9F'])}&to=${random.pick(numbers)}`,
+    () =>
+      `from=${random.pick(['2026-01-01', 'x', '-1', '275760-09-13', '0000-00-00T99:99:99Z', '%F0%9F'])}&to=${random.pick(numbers)}`,
     () => `${cursor()}=${cursor()}`,
     () => '&'.repeat(500),
     () => '%',
@@ -195,7 +228,17 @@ const paths = [
 ] as const;
 
 const anyRoute: Maker = (random, keys) => {
-  const method = random.pick(['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD', 'TRACE', 'PROPFIND']);
+  const method = random.pick([
+    'GET',
+    'POST',
+    'PUT',
+    'DELETE',
+    'PATCH',
+    'OPTIONS',
+    'HEAD',
+    'TRACE',
+    'PROPFIND',
+  ]);
   const target = random.pick(paths);
   const body = method === 'GET' || method === 'HEAD' ? '' : random.pick(['', '{}', '[]', '{"a":1}', 'x']);
   const headers: Header[] = [
@@ -204,7 +247,9 @@ const anyRoute: Maker = (random, keys) => {
     ...(random.happens(0.2) ? [['origin', 'https://evil.example'] as const] : []),
     ...(random.happens(0.2) ? [['cookie', 'better-auth.session_token=x.y'] as const] : []),
     ...(random.happens(0.2) ? [['accept', random.pick(['text/html', '*/*', 'x', ''])] as const] : []),
-    ...(random.happens(0.1) ? [['x-forwarded-for', random.pick(['1.2.3.4', 'x', '::', ','.repeat(500)])] as const] : []),
+    ...(random.happens(0.1)
+      ? [['x-forwarded-for', random.pick(['1.2.3.4', 'x', '::', ','.repeat(500)])] as const]
+      : []),
   ];
   return request('any route and method', { method, target, headers, body });
 };
@@ -234,21 +279,66 @@ type Misdeed = Readonly<{ directives: string; provokes?: HostileRequest['provoke
 /** What the provider is asked to do. Whatever may fail because of it is said so. */
 const misdeeds: readonly [Misdeed, ...Misdeed[]] = [
   { directives: '[[repeat 200]]', provokes: 'failure' },
-  ...['200', '201', '302', '400', '401', '402', '403', '404', '408', '409', '413', '422', '429', '500', '503', '529'].map(
-    (status): Misdeed => ({ directives: `[[status ${status}]]`, provokes: 'failure' }),
-  ),
-  ...['html 502', 'error-body', 'not-json', 'redirect', 'close', 'cut 1', 'cut finish', 'end 1', 'malformed 1', 'error-event 1', 'empty', 'wrong-type'].map(
-    (name): Misdeed => ({ directives: `[[${name}]]`, provokes: 'failure' }),
-  ),
-  ...['no-usage', 'bad-usage negative', 'bad-usage fraction', 'bad-usage string', 'bad-usage partial', 'bad-usage total', 'end finish'].map(
-    (name): Misdeed => ({ directives: `[[${name}]]`, provokes: 'unbillable' }),
-  ),
+  ...[
+    '200',
+    '201',
+    '302',
+    '400',
+    '401',
+    '402',
+    '403',
+    '404',
+    '408',
+    '409',
+    '413',
+    '422',
+    '429',
+    '500',
+    '503',
+    '529',
+  ].map((status): Misdeed => ({ directives: `[[status ${status}]]`, provokes: 'failure' })),
+  ...[
+    'html 502',
+    'error-body',
+    'not-json',
+    'redirect',
+    'close',
+    'cut 1',
+    'cut finish',
+    'end 1',
+    'malformed 1',
+    'error-event 1',
+    'empty',
+    'wrong-type',
+  ].map((name): Misdeed => ({ directives: `[[${name}]]`, provokes: 'failure' })),
+  ...[
+    'no-usage',
+    'bad-usage negative',
+    'bad-usage fraction',
+    'bad-usage string',
+    'bad-usage partial',
+    'bad-usage total',
+    'end finish',
+  ].map((name): Misdeed => ({ directives: `[[${name}]]`, provokes: 'unbillable' })),
   ...['hang', 'stall 1', 'delay 300', 'chunk-delay 150'].map(
     (name): Misdeed => ({ directives: `[[${name}]]`, provokes: 'failure', isHasty: true }),
   ),
-  ...['no-done', 'crlf', 'bytes 1', 'burst', 'gzip', 'zero-usage', 'usage 10 100000000', 'usage 9999999 1', 'reasoning 50', 'cached 30', 'finish nonsense', 'finish content_filter', 'retry-after 1', 'long 300'].map(
-    (name): Misdeed => ({ directives: `[[${name}]]`, provokes: 'failure' }),
-  ),
+  ...[
+    'no-done',
+    'crlf',
+    'bytes 1',
+    'burst',
+    'gzip',
+    'zero-usage',
+    'usage 10 100000000',
+    'usage 9999999 1',
+    'reasoning 50',
+    'cached 30',
+    'finish nonsense',
+    'finish content_filter',
+    'retry-after 1',
+    'long 300',
+  ].map((name): Misdeed => ({ directives: `[[${name}]]`, provokes: 'failure' })),
   { directives: '[[huge 1]]', provokes: 'failure' },
   { directives: '[[tools 3]]', provokes: 'failure' },
   { directives: '[[no-such-directive]]', provokes: 'failure' },
@@ -258,19 +348,29 @@ const misbehavingProvider: Maker = (random, keys) => {
   const { directives, provokes = 'nothing', isHasty = false } = random.pick(misdeeds);
   const model = isHasty ? hastyModel : random.pick(chatModels);
   const body = chatBody(random, model, `Hello ${directives}`);
-  return request(`provider asked for ${directives}`, post(chat, keys.good, JSON.stringify(body)), { provokes });
+  return request(`provider asked for ${directives}`, post(chat, keys.good, JSON.stringify(body)), {
+    provokes,
+  });
 };
 
 const uncallable: Maker = (random, keys) =>
   request(
     'model that cannot be called',
-    post(chat, keys.good, JSON.stringify(chatBody(random, random.pick([...uncallableModels, imageModel]), 'hi'))),
+    post(
+      chat,
+      keys.good,
+      JSON.stringify(chatBody(random, random.pick([...uncallableModels, imageModel]), 'hi')),
+    ),
   );
 
 const leaver: Maker = (random, keys) => {
-  const body = JSON.stringify({ ...chatBody(random, chatModels[0], '[[long 40]] [[chunk-delay 5]]'), stream: true });
+  const body = JSON.stringify({
+    ...chatBody(random, chatModels[0], '[[long 40]] [[chunk-delay 5]]'),
+    stream: true,
+  });
   const parts = post(chat, keys.good, body);
-  if (random.happens(0.5)) return request('leaves in the middle of the answer', parts, { leave: 'when answered' });
+  if (random.happens(0.5))
+    return request('leaves in the middle of the answer', parts, { leave: 'when answered' });
   const bytes = encode(parts);
   return request('leaves in the middle of the body', parts, {
     bytes: bytes.subarray(0, random.between(1, bytes.length - 1)),
@@ -279,12 +379,16 @@ const leaver: Maker = (random, keys) => {
 };
 
 const bigPromise: Maker = (random, keys) =>
-  request('announces far more than it sends', {}, {
-    bytes: Buffer.from(
-      `POST ${chat} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${keys.broke}\r\ncontent-type: application/json\r\ncontent-length: ${random.pick([20_000_000, 900_000_000, 5_000])}\r\n\r\n${'['.repeat(random.pick([1, 1_000, 60_000]))}`,
-    ),
-    leave: 'when sent',
-  });
+  request(
+    'announces far more than it sends',
+    {},
+    {
+      bytes: Buffer.from(
+        `POST ${chat} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${keys.broke}\r\ncontent-type: application/json\r\ncontent-length: ${random.pick([20_000_000, 900_000_000, 5_000])}\r\n\r\n${'['.repeat(random.pick([1, 1_000, 60_000]))}`,
+      ),
+      leave: 'when sent',
+    },
+  );
 
 const brokenHttp: Maker = (random, keys) => {
   const { name, of } = random.pick(brokenRequests);
@@ -310,13 +414,29 @@ const pipelined: Maker = (random, keys) => {
 const signIn: Maker = (random) =>
   request('sign-in', {
     method: 'POST',
-    target: random.pick(['/api/auth/sign-in/email', '/api/auth/sign-up/email', '/api/auth/forget-password', '/api/auth/reset-password']),
+    target: random.pick([
+      '/api/auth/sign-in/email',
+      '/api/auth/sign-up/email',
+      '/api/auth/forget-password',
+      '/api/auth/reset-password',
+    ]),
     headers: [json, ['origin', 'http://127.0.0.1']],
-    body: random.pick(['{}', '{"email":"a@b.c","password":"x"}', '{"email":{"$ne":1},"password":[]}', '[', '{"email":"' + 'a'.repeat(5_000) + '@b.c","password":"' + 'x'.repeat(5_000) + '"}']),
+    body: random.pick([
+      '{}',
+      '{"email":"a@b.c","password":"x"}',
+      '{"email":{"$ne":1},"password":[]}',
+      '[',
+      `{"email":"${'a'.repeat(5_000)}@b.c","password":"${'x'.repeat(5_000)}"}`,
+    ]),
   });
 
 const decision: Maker = (random) =>
-  request('decision without a session', { method: 'POST', target: '/api/decisions/run', headers: [json], body: random.pick(['{}', '[', '{"state":{},"questions":[]}']) });
+  request('decision without a session', {
+    method: 'POST',
+    target: '/api/decisions/run',
+    headers: [json],
+    body: random.pick(['{}', '[', '{"state":{},"questions":[]}']),
+  });
 
 /** How often each is sent, of a million. */
 const shares: readonly (readonly [number, Maker])[] = [

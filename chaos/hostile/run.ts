@@ -240,7 +240,9 @@ function eventOf(line: string): string {
 
 /** What is refused with a status of 5xx is logged; that the request explains it, its answer was held against already. */
 function judgeLog(logged: ReadonlyMap<string, number>): Finding {
-  const own = [...logged].filter(([event]) => !event.startsWith('request failed ') || event.endsWith(' internal_error'));
+  const own = [...logged].filter(
+    ([event]) => !event.startsWith('request failed ') || event.endsWith(' internal_error'),
+  );
   return {
     says: 'the gateway logged no error of its own',
     checked: [...logged.values()].reduce((sum, times) => sum + times, 0),
@@ -276,6 +278,7 @@ function judgeGaps(gaps: readonly Gap[], suspectsOf: (gap: Gap) => readonly stri
       .toSorted((a, b) => workedMs(b) - workedMs(a))
       .map((gap) => `${describeGap(gap)}; under way: ${suspectsOf(gap).join('; ') || 'nothing long'}`),
     mayBeUntested: true,
+    isTiming: true,
   };
 }
 
