@@ -2,34 +2,49 @@
  * Which of the calls that a provider logged is the one to be charged, and why the usage of others may stay without a
  * charge. What a provider reports may be lost on the way; then another provider is asked, and reports again.
  */
+import { believed } from './bounds.ts';
 import { networkProviders, priceOf } from './catalog.ts';
-import { type Evidence, kindOf } from './evidence.ts';
+import { askedFor, type Evidence } from './evidence.ts';
 import type { FaultKind } from './fault.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import type { ProviderCall, Usage } from './upstream.ts';
 
-/** Why all usage that providers reported for a Generation may remain without a charge. */
-const excuses = new Set([
-  'failed gateway_interrupted',
-  'failed insufficient_balance',
-  'failed billing_consistency_error',
-  'cancelled',
-]);
-
-/** A stream with a broken chunk is given up there; the provider may have reported usage behind it all the same. */
-const brokenStreamExcuse = 'failed malformed_stream_chunk';
-
 /** Faults after which an answer is not whole. The others only make it late. */
 const breaking: readonly FaultKind[] = ['cut', 'reset', 'black-hole', 'refuse'];
+
+/** What a killed gateway had open is given up within this time, or something else is wrong. */
+const givenUpWithinMs = 120_000;
 
 export function reasonOf({ status, errorCode }: RecordedGeneration): string {
   return errorCode === null ? status : `${status} ${errorCode}`;
 }
 
-/** The usage that a charge must be for: what was reported to the provider that the Generation ended with. */
-export function usageToCharge({ calls }: Evidence, generation: RecordedGeneration): Usage | null {
-  const answered = calls.get(generation.requestId)?.find(({ provider }) => provider === generation.provider);
-  return answered?.usage ?? null;
+/** What was charged and not given back. */
+export function standingCharge({ charges, refunds }: RecordedGeneration): bigint {
+  return sum(charges) - sum(refunds);
+}
+
+export function isPaid({ charges, refunds }: RecordedGeneration): boolean {
+  return charges.length > refunds.length;
+}
+
+/** The call that a charge must be for: the one to the provider that the Generation ended with. */
+export function callToCharge({ calls }: Evidence, generation: RecordedGeneration): ProviderCall | null {
+  return calls.get(generation.requestId)?.find(({ provider }) => provider === generation.provider) ?? null;
+}
+
+export type Due = Readonly<{
+  usage: Usage;
+  /** What was reported beyond anything that had been held for, by its price. */
+  unbelieved: bigint;
+}>;
+
+/** What a charge must be for; null when no usage was reported. */
+export function dueFor(evidence: Evidence, generation: RecordedGeneration): Due | null {
+  const reported = callToCharge(evidence, generation)?.usage ?? null;
+  if (reported === null) return null;
+  const usage = believed(reported, askedFor(evidence, generation.requestId)?.bounds ?? null);
+  return { usage, unbelieved: priceOf(reported) - priceOf(usage) };
 }
 
 export type UsedCall = Readonly<{ generation: RecordedGeneration; call: ProviderCall; usage: Usage }>;
@@ -44,17 +59,49 @@ export function usedCalls({ calls, ledger }: Evidence): UsedCall[] {
 }
 
 export function isCharged({ generation, call }: UsedCall): boolean {
-  return generation.charges.length > 0 && call.provider === generation.provider;
+  return isPaid(generation) && call.provider === generation.provider;
 }
 
 /** Why usage remains without a charge; null when nothing allows it. */
-export function excuseOf(evidence: Evidence, { generation, call }: UsedCall): string | null {
-  const reason = reasonOf(generation);
-  const kind = kindOf(evidence, generation.requestId);
-  const isExcused = excuses.has(reason) || (reason === brokenStreamExcuse && kind === 'malformed');
+export function excuseOf(evidence: Evidence, used: UsedCall): string | null {
+  const { generation, call } = used;
   // A charge shows that the answer of another provider was good, so how the Generation ended excuses nothing here.
-  if (isExcused && generation.charges.length === 0) return `${reason} (${kind})`;
+  if (!isPaid(generation) && isExcused(evidence, generation)) {
+    const kind = askedFor(evidence, generation.requestId)?.kind ?? 'unknown';
+    return `${reasonOf(generation)} (${kind})`;
+  }
   return lossOnNetwork(evidence, generation, call);
+}
+
+/** Whether all usage that was reported for a Generation may remain without a charge. */
+function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean {
+  const kind = askedFor(evidence, generation.requestId)?.kind;
+  switch (reasonOf(generation)) {
+    // A gateway that only stood still charges for what it had open as soon as it goes on.
+    case 'failed gateway_interrupted':
+      return wasKilled(evidence, generation.requestId);
+    // Withheld: nobody got what was not paid for.
+    case 'failed insufficient_balance':
+      return !generation.streaming && kind === 'overrun';
+    case 'failed billing_consistency_error':
+      return !generation.streaming;
+    // A stream with a broken chunk is given up there; the provider may have reported usage behind it all the same.
+    case 'failed malformed_stream_chunk':
+    case 'cancelled':
+      return kind === 'malformed';
+    default:
+      return false;
+  }
+}
+
+/** Whether the gateway that was asked was killed after it had been. */
+function wasKilled(evidence: Evidence, requestId: string): boolean {
+  const asked = askedFor(evidence, requestId);
+  if (asked === null) return false;
+  const { node, startedAtMs } = asked;
+  return evidence.kills.some(
+    (kill) => kill.node === node && kill.atMs >= startedAtMs && kill.atMs < startedAtMs + givenUpWithinMs,
+  );
 }
 
 /** The gateway must have noted the failure, and the network must have done something that explains it. */
@@ -82,4 +129,8 @@ export function unbilled(evidence: Evidence): ReadonlyMap<string, { count: numbe
     reasons.set(reason, { count: so.count + 1, amount: so.amount + priceOf(used.usage) });
   }
   return reasons;
+}
+
+function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((total, amount) => total + amount, 0n);
 }

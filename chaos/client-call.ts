@@ -10,6 +10,11 @@ export type Seen = Readonly<{
   kind: string;
   tenant: string;
   streaming: boolean;
+  /** What was held for, where the request said how long its answer may get. */
+  bounds: Usage | null;
+  /** Which gateway was asked, and when. */
+  node: number;
+  startedAtMs: number;
   /** Null when no header arrived. */
   requestId: string | null;
   outcome: Outcome;
@@ -27,8 +32,13 @@ const unansweredMs = 40_000;
 
 type Answer = { text: string; usage: Usage | null; code: string | null; isWhole: boolean };
 
-export async function call(origin: string, key: string, plan: RequestPlan): Promise<Seen> {
+export async function call(
+  { origin, index }: Readonly<{ origin: string; index: number }>,
+  key: string,
+  plan: RequestPlan,
+): Promise<Seen> {
   const startedAt = performance.now();
+  const startedAtMs = Date.now();
   const controller = new AbortController();
   let ending: Outcome = 'cut';
   const end = (outcome: Outcome) => {
@@ -59,6 +69,9 @@ export async function call(origin: string, key: string, plan: RequestPlan): Prom
     kind: plan.kind,
     tenant: plan.tenant,
     streaming: plan.streaming,
+    bounds: plan.bounds,
+    node: index,
+    startedAtMs,
     requestId: response?.headers.get('x-service-request-id') ?? null,
     outcome: ending,
     status: response?.status ?? null,

@@ -26,6 +26,16 @@ export class ChaosDatabase {
     this.url = this.#urlOf(databaseName);
   }
 
+  /** Where the server listens. */
+  get socketFile(): string {
+    return this.#cluster.connection.path;
+  }
+
+  /** How to reach it through something that listens on this port. */
+  urlOver(port: number): string {
+    return `postgres://${this.#cluster.connection.username}@127.0.0.1:${port}/${databaseName}?sslmode=disable`;
+  }
+
   /** A running, migrated database inside `dataFolder`. */
   static async create(dataFolder: string): Promise<ChaosDatabase> {
     const database = new ChaosDatabase(openCluster(dataFolder));

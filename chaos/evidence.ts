@@ -7,21 +7,25 @@ import type { Watched } from './watcher.ts';
 
 export type Evidence = Readonly<{
   seen: readonly Seen[];
-  /** What was special about each request, by its token. */
-  kinds: ReadonlyMap<string, string>;
+  /** What was asked for, by its token. */
+  asked: ReadonlyMap<string, Asked>;
   /** By request ID. Of one request there is a call for each provider that was tried and got it. */
   calls: ReadonlyMap<string, readonly ProviderCall[]>;
   ledger: LedgerLog;
   watched: Watched;
   network: NetworkLog;
+  /** Which gateway was killed, and when. */
+  kills: readonly GatewayKill[];
 }>;
+
+export type Asked = Pick<Seen, 'kind' | 'node' | 'startedAtMs' | 'bounds'>;
+export type GatewayKill = Readonly<{ node: number; atMs: number }>;
 
 export function joinCalls(calls: readonly ProviderCall[]): ReadonlyMap<string, readonly ProviderCall[]> {
   return Map.groupBy(calls, (call) => call.requestId);
 }
 
-/** What was special about a request, also if its client never saw a request ID: the token went through to the provider. */
-export function kindOf({ calls, kinds }: Evidence, requestId: string): string {
-  const token = calls.get(requestId)?.[0]?.token ?? '';
-  return kinds.get(token) ?? 'unknown';
+/** Also of a request whose client never saw a request ID: the token went through to the provider. */
+export function askedFor({ calls, asked }: Evidence, requestId: string): Asked | null {
+  return asked.get(calls.get(requestId)?.[0]?.token ?? '') ?? null;
 }

@@ -1,4 +1,6 @@
 /** A gateway process on a fixed port that is started again whenever it ends, as a process manager would. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Subprocess } from 'bun';
 import { type Environment, startGateway, statusOf } from './program.ts';
 
@@ -7,9 +9,15 @@ const probeMs = 10;
 /** A gateway that finds no database at boot ends; so does the next one if it is started in the same moment. */
 const pauseAfterFailedStartMs = 50;
 
+const shiftedClock = join(import.meta.dir, '../tests/support/shifted-clock.ts');
+
 export class GatewayNode {
+  readonly index: number;
+  readonly port: number;
   readonly origin: string;
   readonly logFile: string;
+  readonly #clockFile: string;
+  readonly #preloads: readonly string[];
   readonly #environment: Environment;
   #process: Subprocess;
   #isStopping = false;
@@ -20,11 +28,27 @@ export class GatewayNode {
   /** Ends that nobody asked for, after it had been ready. */
   ownEnds = 0;
 
-  constructor(port: number, environment: Environment, logFile: string) {
+  /** Beside `logFile` it keeps how wrong its clock is. */
+  constructor(
+    index: number,
+    port: number,
+    environment: Environment,
+    logFile: string,
+    preloads: readonly string[] = [],
+  ) {
+    this.index = index;
+    this.port = port;
     this.origin = `http://127.0.0.1:${port}`;
     this.logFile = logFile;
-    this.#environment = { ...environment, PORT: `${port}` };
+    this.#clockFile = `${logFile}.clock`;
+    this.#preloads = [shiftedClock, ...preloads];
+    this.#environment = { ...environment, PORT: `${port}`, CLOCK_SHIFT_FILE: this.#clockFile };
+    this.shiftClock(0);
     this.#process = this.#start();
+  }
+
+  get processId(): number {
+    return this.#process.pid;
   }
 
   /** Whether the process that runs now has been ready once, and so may have requests under way. */
@@ -37,6 +61,20 @@ export class GatewayNode {
     this.#isKilled = true;
     this.#hasBeenReady = false;
     this.#process.kill('SIGKILL');
+  }
+
+  /** Until it is thawed it does nothing at all, and knows nothing of it. */
+  freeze(): void {
+    this.#process.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#process.kill('SIGCONT');
+  }
+
+  /** Its clock is wrong by this much from the next moment on. */
+  shiftClock(ms: number): void {
+    writeFileSync(this.#clockFile, `${ms}`);
   }
 
   async whenReady(): Promise<void> {
@@ -61,7 +99,7 @@ export class GatewayNode {
   }
 
   #start(): Subprocess {
-    const started = startGateway(this.#environment, this.logFile);
+    const started = startGateway(this.#environment, this.logFile, this.#preloads);
     started.exited.then(() => this.#startAgain()).catch(() => undefined);
     return started;
   }

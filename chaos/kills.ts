@@ -1,7 +1,13 @@
-/** Kills gateways and the database with SIGKILL, again and again, and takes the time until all is ready again. */
+/**
+ * Kills gateways and the database with SIGKILL, again and again, and takes the time until all is ready again. Now and then
+ * a gateway is frozen, or its clock jumps; nothing else is done meanwhile.
+ */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type ClockJump, chooseShiftMs, jumpClock } from './clock-jumps.ts';
 import type { DatabaseKill } from './database.ts';
+import type { GatewayKill } from './evidence.ts';
+import { type Freeze, freeze } from './freezes.ts';
 import type { GatewayNode } from './gateway-node.ts';
 import type { ChaosOptions } from './options.ts';
 import type { Random } from './random.ts';
@@ -16,22 +22,33 @@ export type KillLog = Readonly<{
   /** From each kill of the database until it took connections, and until both gateways were ready. */
   databaseUpMs: readonly number[];
   databaseReadyMs: readonly number[];
+  gateways: readonly GatewayKill[];
+  freezes: readonly Freeze[];
+  clockJumps: readonly ClockJump[];
   lastKillAtMs: number;
 }>;
 
-type Target = 'gateway' | 'database';
+type Target = 'gateway' | 'database' | 'freeze' | 'clock';
 
 /** When no gateway becomes ready within this time, the run has failed and goes on no longer. */
 const patienceMs = 60_000;
 const millisecondsPerSecond = 1_000;
 /** When only a time is given: of six kills one is the database's. */
 const databaseShare = 1 / 6;
+const freezeShare = 1 / 30;
+const clockShare = 1 / 20;
+/** As in the gateway: so many heartbeats in each lease. */
+const beatsPerLease = 5;
 
 export async function killAgainAndAgain(
   world: World,
   options: ChaosOptions,
   random: Random,
+  key: string,
 ): Promise<KillLog> {
+  const gateways: GatewayKill[] = [];
+  const freezes: Freeze[] = [];
+  const clockJumps: ClockJump[] = [];
   const gatewayReadyMs: number[] = [];
   const databaseUpMs: number[] = [];
   const databaseReadyMs: number[] = [];
@@ -61,6 +78,7 @@ export async function killAgainAndAgain(
     note(`node-${world.nodes.indexOf(node)}`);
     hitAt.set(node, performance.now());
     lastKillAtMs = Date.now();
+    gateways.push({ node: node.index, atMs: lastKillAtMs });
     expectRecovery(
       node.whenReady().then(() => {
         gatewayReadyMs.push(sinceHit([node]));
@@ -91,28 +109,65 @@ export async function killAgainAndAgain(
     );
   }
 
+  /** Both gateways and the database must be well: who is to take over has to be there. */
+  async function freezeGateway(): Promise<void> {
+    await Promise.all(recoveries);
+    const node = await anyWithWork(world.nodes, random);
+    const sql = world.database.open(1);
+    try {
+      note(`freezing node-${node.index}`);
+      freezes.push(await freeze(sql, node, options.leaseMs));
+      note(`thawed node-${node.index}`);
+    } finally {
+      await sql.close({ timeout: 1 });
+    }
+    lastKillAtMs = Date.now();
+    await node.whenReady();
+  }
+
+  async function moveClock(): Promise<void> {
+    await Promise.all(recoveries);
+    const node = await anyWithWork(world.nodes, random);
+    const shiftMs = chooseShiftMs(clockJumps.length, random);
+    note(`node-${node.index} clock ${shiftMs}`);
+    const beatMs = options.leaseMs / beatsPerLease;
+    clockJumps.push(await jumpClock(node, key, clockJumps.length, shiftMs, beatMs));
+    note(`node-${node.index} clock 0`);
+  }
+
+  const blows: Readonly<Record<Target, () => Promise<void>>> = {
+    gateway: killGateway,
+    database: killDatabase,
+    freeze: freezeGateway,
+    clock: moveClock,
+  };
   for (const target of targets(options, random)) {
     await Bun.sleep(pauseMs(random));
-    if (target === 'gateway') await killGateway();
-    else await killDatabase();
+    await blows[target]();
   }
   await Promise.all(recoveries);
-  return { gatewayReadyMs, databaseUpMs, databaseReadyMs, lastKillAtMs };
+  return { gatewayReadyMs, databaseUpMs, databaseReadyMs, gateways, freezes, clockJumps, lastKillAtMs };
 }
 
 function* targets(options: ChaosOptions, random: Random): Generator<Target> {
   if (options.seconds !== null) {
     const endsAtMs = Date.now() + options.seconds * millisecondsPerSecond;
-    while (Date.now() < endsAtMs) yield random.happens(databaseShare) ? 'database' : 'gateway';
+    while (Date.now() < endsAtMs) yield anyTarget(random.next());
     return;
   }
-  let [gateways, databases] = [options.gatewayKills, options.databaseKills];
-  while (gateways + databases > 0) {
-    const isDatabase = random.between(1, gateways + databases) <= databases;
-    if (isDatabase) databases -= 1;
-    else gateways -= 1;
-    yield isDatabase ? 'database' : 'gateway';
-  }
+  const left: Target[] = [
+    ...Array<Target>(options.gatewayKills).fill('gateway'),
+    ...Array<Target>(options.databaseKills).fill('database'),
+    ...Array<Target>(options.freezes).fill('freeze'),
+    ...Array<Target>(options.clockJumps).fill('clock'),
+  ];
+  while (left.length > 0) yield* left.splice(random.between(0, left.length - 1), 1);
+}
+
+function anyTarget(chance: number): Target {
+  if (chance < databaseShare) return 'database';
+  if (chance < databaseShare + freezeShare) return 'freeze';
+  return chance < databaseShare + freezeShare + clockShare ? 'clock' : 'gateway';
 }
 
 /** Mostly there is time to recover; sometimes the next blow falls in the middle of it. */

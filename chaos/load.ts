@@ -26,7 +26,7 @@ export function startLoad(world: World, tenants: Tenants, connections: number, r
       const node = world.nodes[number % world.nodes.length];
       if (!node) throw new Error('There is no gateway.');
       const plan = planRequest(`c${client}-${number}`, chance);
-      const seen = await call(node.origin, tenants.keys[plan.tenant], plan);
+      const seen = await call(node, tenants.keys[plan.tenant], plan);
       log.push(seen);
       writeSync(file, `${JSON.stringify(seen)}\n`);
       if (seen.outcome === 'unreachable' || seen.outcome === 'cut') await Bun.sleep(pauseWhenAwayMs);

@@ -1,9 +1,11 @@
 /** npm run chaos: see docs/chaos.md. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, readOptions, usage } from './options.ts';
+import { formatHostileReport } from './hostile/report.ts';
+import { runHostile } from './hostile/run.ts';
+import { type ChaosOptions, type Command, type HostileOptions, readOptions, usage } from './options.ts';
 import { type CommandResult, runWithManyConnections } from './program.ts';
-import { formatPage, formatReport, isInTime, isTrue, timingsOf } from './report.ts';
+import { formatPage, formatReport, isInTime, isTrue, type Section, timingsOf } from './report.ts';
 import { runChaos } from './run.ts';
 
 const page = join(import.meta.dir, '../docs/chaos.md');
@@ -18,24 +20,45 @@ async function main(words: readonly string[]): Promise<number> {
     console.error(`${error instanceof Error ? error.message : error}\n\n${usage}`);
     return 2;
   }
-  if (command.admissionRounds !== null) {
-    const burst = await admit(command.admissionRounds, command.chaos.seed);
-    return burst.exitCode;
-  }
-  if (command.retriedNames !== null) {
-    const retries = await printed('retries.ts', ['--names', `${command.retriedNames}`]);
-    return retries.exitCode;
-  }
-  const result = await runChaos(command.chaos);
-  console.log(formatReport(result));
+  const write = (section: Section, report: string, postgresVersion: string) => {
+    if (!command.write) return;
+    const text = readFileSync(page, 'utf8');
+    writeFileSync(page, formatPage(text, section, report, commandLine(words), postgresVersion, new Date()));
+  };
+  const { chaos, hostile, confirmationRounds, admissionRounds, retriedNames } = command;
+  if (admissionRounds !== null) return (await admit(admissionRounds, chaos.seed)).exitCode;
+  if (retriedNames !== null) return (await printed('retries.ts', ['--names', `${retriedNames}`])).exitCode;
+  if (confirmationRounds !== null)
+    return (await printed('confirmations.ts', ['--rounds', `${confirmationRounds}`])).exitCode;
+  return hostile === null
+    ? await killAndJudge(chaos, command.write, write)
+    : await sendAndJudge(hostile, write);
+}
+
+type Write = (section: Section, report: string, postgresVersion: string) => void;
+
+async function killAndJudge(options: ChaosOptions, isWritten: boolean, write: Write): Promise<number> {
+  const result = await runChaos(options);
+  const report = formatReport(result);
+  console.log(report);
   const isGood = result.findings.every(isTrue) && timingsOf(result).every(isInTime);
   if (isGood) result.remove();
   else console.log(`The logs of this run are in ${result.folder}`);
-  if (!command.write) return isGood ? 0 : 1;
-  const burst = await admit(writtenRounds, command.chaos.seed);
-  const text = readFileSync(page, 'utf8');
-  writeFileSync(page, formatPage(text, result, burst.stdout, commandLine(words), new Date()));
+  if (!isWritten) return isGood ? 0 : 1;
+  const burst = await admit(writtenRounds, options.seed);
+  write('Last run', `${report}\n\n${burst.stdout}`, result.postgresVersion);
   return isGood ? burst.exitCode : 1;
+}
+
+async function sendAndJudge(options: HostileOptions, write: Write): Promise<number> {
+  const result = await runHostile(options);
+  const report = formatHostileReport(result);
+  console.log(report);
+  const isGood = result.findings.every(isTrue);
+  if (isGood) result.remove();
+  else console.log(`The logs of this run are in ${result.folder}`);
+  write('Last hostile run', report, result.postgresVersion);
+  return isGood ? 0 : 1;
 }
 
 function admit(rounds: number, seed: number): Promise<CommandResult> {

@@ -6,6 +6,14 @@ export type ChaosOptions = Readonly<{
   seconds: number | null;
   gatewayKills: number;
   databaseKills: number;
+  /** How often a gateway is stopped for longer than its lease, and how often its clock jumps. */
+  freezes: number;
+  clockJumps: number;
+  /** Rounds in which honest customers are measured, first alone and then beside hostile ones, and how long each half takes. */
+  hostileRounds: number;
+  hostileMs: number;
+  /** How long a gateway may be silent before the other one takes it for dead. */
+  leaseMs: number;
   connections: number;
   seed: number;
   /** How long the database stays away after every second kill; after the others it is started again at once. */
@@ -16,18 +24,33 @@ export const shortForm: ChaosOptions = {
   seconds: null,
   gatewayKills: 10,
   databaseKills: 3,
+  freezes: 1,
+  clockJumps: 2,
+  hostileRounds: 2,
+  hostileMs: 4_000,
+  leaseMs: 10_000,
   connections: 32,
   seed: 1,
   awayMs: 7_000,
 };
 
-export const usage = `npm run chaos -- [--seconds N | --gateway-kills N --database-kills N]
-                 [--connections N] [--seed N] [--away MS] [--write]
+export const usage = `npm run chaos -- [--seconds N | --gateway-kills N --database-kills N --freezes N --clock-jumps N]
+                 [--hostile-rounds N] [--lease MS] [--connections N] [--seed N] [--away MS] [--write]
+npm run chaos -- --hostile [--requests N] [--connections N] [--seed N] [--write]
+npm run chaos -- --confirmations ROUNDS
 npm run chaos -- --admission ROUNDS [--seed N]
 npm run chaos -- --retries NAMES`;
 
+export type HostileOptions = Readonly<{ requests: number; connections: number; seed: number }>;
+
+export const hostileForm: HostileOptions = { requests: 1_000_000, connections: 64, seed: 1 };
+
 export type Command = Readonly<{
   chaos: ChaosOptions;
+  /** Run instead of the kills: hostile requests by the million. */
+  hostile: HostileOptions | null;
+  /** Rounds in which the database’s confirmations are lost, run instead of the kills. */
+  confirmationRounds: number | null;
   /** Rounds of the admission burst, run instead of the kills. */
   admissionRounds: number | null;
   /** Names for the retries, run instead of the kills. */
@@ -43,29 +66,57 @@ export function readOptions(words: readonly string[]): Command {
       seconds: { type: 'string' },
       'gateway-kills': { type: 'string' },
       'database-kills': { type: 'string' },
+      freezes: { type: 'string' },
+      'clock-jumps': { type: 'string' },
+      'hostile-rounds': { type: 'string' },
+      lease: { type: 'string' },
       connections: { type: 'string' },
       seed: { type: 'string' },
       away: { type: 'string' },
+      hostile: { type: 'boolean', default: false },
+      requests: { type: 'string' },
+      confirmations: { type: 'string' },
       admission: { type: 'string' },
       retries: { type: 'string' },
       write: { type: 'boolean', default: false },
     },
   });
   const seconds = values.seconds === undefined ? null : count('seconds', values.seconds);
+  const gatewayKills = count('gateway-kills', values['gateway-kills'], shortForm.gatewayKills);
+  const oneIn = (rarity: number, least: number) => Math.max(least, Math.round(gatewayKills / rarity));
+  const seed = count('seed', values.seed, shortForm.seed);
   return {
     chaos: {
       seconds,
-      gatewayKills: count('gateway-kills', values['gateway-kills'], shortForm.gatewayKills),
+      gatewayKills,
       databaseKills: count('database-kills', values['database-kills'], shortForm.databaseKills),
+      freezes: count('freezes', values.freezes, oneIn(killsPerFreeze, shortForm.freezes)),
+      clockJumps: count('clock-jumps', values['clock-jumps'], oneIn(killsPerJump, shortForm.clockJumps)),
+      hostileRounds: count('hostile-rounds', values['hostile-rounds'], shortForm.hostileRounds),
+      hostileMs: shortForm.hostileMs,
+      leaseMs: count('lease', values.lease, shortForm.leaseMs),
       connections: count('connections', values.connections, shortForm.connections),
-      seed: count('seed', values.seed, shortForm.seed),
+      seed,
       awayMs: count('away', values.away, shortForm.awayMs),
     },
+    hostile: values.hostile
+      ? {
+          requests: count('requests', values.requests, hostileForm.requests),
+          connections: count('connections', values.connections, hostileForm.connections),
+          seed,
+        }
+      : null,
+    confirmationRounds:
+      values.confirmations === undefined ? null : count('confirmations', values.confirmations),
     admissionRounds: values.admission === undefined ? null : count('admission', values.admission),
     retriedNames: values.retries === undefined ? null : count('retries', values.retries),
     write: values.write,
   };
 }
+
+/** Freezes take long, so a long run has one for so many kills; likewise jumps of a clock. */
+const killsPerFreeze = 20;
+const killsPerJump = 10;
 
 function count(name: string, text: string | undefined, fallback = 0): number {
   if (text === undefined) return fallback;

@@ -5,6 +5,8 @@ import type { Subprocess } from 'bun';
 
 const root = join(import.meta.dir, '..');
 const tollgateProgram = join(root, 'bin/tollgate');
+/** Bun opens no more than 256 connections at once unless told so. */
+const manyConnections = { BUN_CONFIG_MAX_HTTP_REQUESTS: '65336' };
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -17,9 +19,15 @@ function withEnvironment(environment: Environment, command: readonly string[]): 
   return ['env', ...unwanted.flatMap((name) => ['-u', name]), ...settings, ...command];
 }
 
-/** What it prints is added to `logFile`. */
-export function startGateway(environment: Environment, logFile: string): Subprocess {
-  return startLogged(withEnvironment(environment, [tollgateProgram, 'serve']), logFile);
+/** What it prints is added to `logFile`. The scripts are loaded before it. */
+export function startGateway(
+  environment: Environment,
+  logFile: string,
+  preloads: readonly string[] = [],
+): Subprocess {
+  const scripts = preloads.flatMap((script) => ['--preload', script]);
+  const command = [process.execPath, ...scripts, join(import.meta.dir, 'gateway.ts')];
+  return startLogged(withEnvironment({ ...manyConnections, ...environment }, command), logFile);
 }
 
 export function startUpstream(port: number, requestLog: string, logFile: string): Subprocess {
@@ -45,7 +53,7 @@ export async function tollgate(words: readonly string[], environment: Environmen
 /** Runs a program of this folder that opens more connections at once than Bun allows unless told so. */
 export async function runWithManyConnections(file: string, words: readonly string[]): Promise<CommandResult> {
   const command = [process.execPath, join(import.meta.dir, file), ...words];
-  return await run(withEnvironment({ BUN_CONFIG_MAX_HTTP_REQUESTS: '65336' }, command));
+  return await run(withEnvironment(manyConnections, command));
 }
 
 async function run(command: readonly string[]): Promise<CommandResult> {

@@ -2,7 +2,8 @@
 import { connect, type Socket } from 'node:net';
 import { type Fault, type FaultKind, nextStep, type Step } from './fault.ts';
 
-export type Target = Readonly<{ host: string; port: number }>;
+/** A TCP port, or a Unix socket. */
+export type Target = Readonly<{ host: string; port: number } | { path: string }>;
 
 /** All connections together; the bytes are those that were passed on. */
 export type Counters = { connections: number; requestBytes: number; answerBytes: number };

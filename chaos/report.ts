@@ -1,7 +1,7 @@
 /** What a run found, in words and figures. */
 import { cpus, release, totalmem, type } from 'node:os';
 import { formatMoneyShort } from '../src/lib/money.ts';
-import { reasonOf, unbilled } from './billing.ts';
+import { isPaid, reasonOf, unbilled } from './billing.ts';
 import { networkProviders } from './catalog.ts';
 import type { Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
@@ -33,7 +33,8 @@ export function formatReport(result: ChaosResult): string {
   const truthsHold = findings.every(isTrue);
   const inTime = timings.every(isInTime);
   return [
-    `${kills.gatewayReadyMs.length} gateways and ${kills.databaseReadyMs.length} times PostgreSQL killed with SIGKILL under load:`,
+    `${kills.gatewayReadyMs.length} gateways and ${kills.databaseReadyMs.length} times PostgreSQL killed with SIGKILL under load,`,
+    `${kills.freezes.length} times a gateway frozen past its lease of ${options.leaseMs / 1000} s, ${kills.clockJumps.length} jumps of a clock:`,
     `${evidence.seen.length} requests on ${options.connections} connections and 2 nodes in ${result.seconds.toFixed(0)} s, seed ${options.seed}.`,
     '',
     'What the clients saw',
@@ -48,6 +49,10 @@ export function formatReport(result: ChaosResult): string {
     '',
     'Usage without a charge, and what it would have cost',
     ...formatUnbilled(evidence),
+    '',
+    ...formatFreezes(result),
+    '',
+    ...formatBystanders(result),
     '',
     'Truths',
     ...findings.flatMap(formatFinding),
@@ -64,7 +69,7 @@ export function formatReport(result: ChaosResult): string {
   ].join('\n');
 }
 
-function formatFinding({ says, checked, wrong }: Finding): string[] {
+export function formatFinding({ says, checked, wrong }: Finding): string[] {
   const examples = wrong.slice(0, mostExamples).map((example) => `          ${example}`);
   const more = wrong.length > mostExamples ? [`          … ${wrong.length} in all`] : [];
   return [
@@ -109,6 +114,42 @@ function formatNetwork({ network, ledger }: Evidence): string[] {
   ];
 }
 
+function formatFreezes({ kills, evidence }: ChaosResult): string[] {
+  const { generations } = evidence.ledger;
+  const open = kills.freezes.flatMap((freeze) => freeze.open);
+  const ended = open.flatMap((id) => generations.get(id) ?? []);
+  const late = [...generations.values()].filter(({ hold, charges }) => hold === null && charges.length > 0);
+  const estimates = [...generations.values()].filter(({ isEstimated }) => isEstimated).length;
+  const refunds = [...generations.values()].filter((generation) => generation.refunds.length > 0).length;
+  return [
+    `Frozen gateways had ${open.length} Generations open, which the other one closed as interrupted. In the end they were`,
+    ...counted(ended.map((one) => `${reasonOf(one)}${isPaid(one) ? ', charged' : ', not charged'}`)),
+    `Charges after the Generation had been given up: ${late.length}; estimated charges: ${estimates}; charges given back: ${refunds}.`,
+    'Clocks were off by',
+    ...kills.clockJumps.map(
+      ({ shiftMs, said, during }) =>
+        `  ${`${Math.round(shiftMs / 1000)} s`.padStart(7)}  ${said ?? 'ready'}; asked then: ${during.map(({ outcome, code }) => code ?? outcome)[0] ?? ''}`,
+    ),
+  ];
+}
+
+function formatBystanders({ bystanders, options }: ChaosResult): string[] {
+  const rows = Object.entries(bystanders.honest).map(([company, lines]) => {
+    const succeeded = lines.filter(({ outcome }) => outcome === 'success');
+    const sorted = lines.map(({ ms }) => ms).toSorted((a, b) => a - b);
+    const at = (share: number) => `${sorted[Math.floor((sorted.length - 1) * share)] ?? '–'}`.padStart(7);
+    const rate = lines.length === 0 ? '–' : `${((succeeded.length / lines.length) * 100).toFixed(2)} %`;
+    return `  ${company.padEnd(20)}${`${lines.length}`.padStart(9)}${rate.padStart(11)}${at(0.5)}${at(0.99)}`;
+  });
+  return [
+    `Honest customers, after the kills, ${options.hostileRounds} times ${options.hostileMs / 1000} s each in turn (milliseconds)`,
+    `  ${''.padEnd(20)} requests  succeeded    p50    p99`,
+    ...rows,
+    'What the hostile ones did meanwhile, and how it was answered',
+    ...ranked(bystanders.deeds),
+  ];
+}
+
 function longestSeconds({ seen }: Evidence): string {
   return (seen.reduce((longest, { ms }) => Math.max(longest, ms), 0) / 1000).toFixed(1);
 }
@@ -119,35 +160,36 @@ function counted(names: readonly string[]): string[] {
   return ranked(counts);
 }
 
-function ranked(counts: ReadonlyMap<string, number>): string[] {
+export function ranked(counts: ReadonlyMap<string, number>): string[] {
   return [...counts]
     .toSorted(([, a], [, b]) => b - a)
     .map(([name, count]) => `  ${`${count}`.padStart(7)}  ${name}`);
 }
 
-const lastRun = '## Last run';
+/** Everything that a report is written for has a heading of its own on the page. */
+export type Section = 'Last run' | 'Last hostile run';
 
-/** The page with what stands under its last heading replaced by this run: when, on what, how, and the report. */
+/** The page with what stands under that heading replaced by this run: when, on what, how, and the report. */
 export function formatPage(
   page: string,
-  result: ChaosResult,
-  bursts: string,
+  section: Section,
+  report: string,
   command: string,
+  postgresVersion: string,
   date: Date,
 ): string {
   const machine = `${cpus().length} × ${cpus()[0]?.model ?? process.arch}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()} ${process.arch}`;
-  const before = page.slice(0, page.indexOf(lastRun));
-  if (before === '') throw new Error(`The page has no heading "${lastRun}".`);
-  return `${before}${lastRun}
-
-${date.toISOString().slice(0, 10)}, ${machine}; Bun ${Bun.version}, PostgreSQL ${result.postgresVersion} with fsync on.
+  const heading = `## ${section}\n`;
+  const start = page.indexOf(heading);
+  if (start < 0) throw new Error(`The page has no heading "${section}".`);
+  const next = page.indexOf('\n## ', start + heading.length);
+  return `${page.slice(0, start)}${heading}
+${date.toISOString().slice(0, 10)}, ${machine}; Bun ${Bun.version}, PostgreSQL ${postgresVersion} with fsync on.
 
 \`\`\`
 $ ${command}
 
-${formatReport(result)}
-
-${bursts.trim()}
+${report.trim()}
 \`\`\`
-`;
+${next < 0 ? '' : page.slice(next)}`;
 }

@@ -1,18 +1,22 @@
 /** What one client asks for next: a pure choice by chance, the same for the same seed. */
+import { boundsOf } from './bounds.ts';
 import { fallbackModel, networkModel, networkOnlyModel, plainModel, stubbornModel } from './catalog.ts';
 import type { Random } from './random.ts';
 import type { Tenant } from './tenants.ts';
+import type { Usage } from './upstream.ts';
 
 export type RequestPlan = Readonly<{
   token: string;
   /** What is special about it, for the report. */
   kind: string;
-  tenant: Tenant;
+  tenant: string;
   streaming: boolean;
   /** Null: it stays to the end. */
   abortAfterMs: number | null;
   /** What the provider was told to say, so that the client knows its own answer. */
   answer: string;
+  /** What is held for; null when the request leaves it to the gateway how long its answer may get. */
+  bounds: Usage | null;
   body: object;
 }>;
 
@@ -30,14 +34,23 @@ const faults: readonly [Fault, ...Fault[]] = [
   { kind: 'empty', directives: '[[empty]]' },
 ];
 
-const outputLimit = 100;
+export const outputLimit = 100;
 const longWords = 50;
+/** The same word so often in a row that the gateway takes the provider to be caught in a loop. */
+const loopWords = 150;
+/** Beyond both bounds, but within what is tolerated. */
+const tolerated = 10;
 
-export function planRequest(token: string, random: Random): RequestPlan {
-  const tenant = random.pick<Tenant>(['rich', 'rich', 'rich', 'rich', 'rich', 'rich', 'poor', 'limited']);
+type Kind = Fault & Readonly<{ words: number; isUnlimited?: boolean }>;
+
+export function planRequest(token: string, random: Random): RequestPlan & { tenant: Tenant } {
+  const tenant = chooseTenant(random);
   const streaming = random.happens(0.5);
-  const { kind, directives, words } = chooseKind(tenant, random);
+  const { kind, directives, words, isUnlimited = false } = chooseKind(tenant, random);
   const answer = `${token}${' word'.repeat(words)}`;
+  // Without a limit the hold is far more than the small tenants have.
+  const isLimited = tenant !== 'rich' || (!isUnlimited && random.happens(0.5)) || kind === 'implausible';
+  const content = kind === 'overrun' ? overrunContent(answer) : `Tell me. [[say ${answer}]] ${directives}`;
   return {
     token,
     kind,
@@ -45,15 +58,31 @@ export function planRequest(token: string, random: Random): RequestPlan {
     streaming,
     abortAfterMs: random.happens(0.12) ? random.between(1, random.pick([20, 100, 600])) : null,
     answer,
+    bounds: isLimited ? boundsOf(content, outputLimit) : null,
     body: {
       model: chooseModel(random),
-      messages: [{ role: 'user', content: `Tell me. [[say ${answer}]] ${directives}` }],
-      // Without a limit the hold is far more than the small tenants have.
-      ...(tenant !== 'rich' || random.happens(0.5) ? { max_tokens: outputLimit } : {}),
+      messages: [{ role: 'user', content }],
+      ...(isLimited ? { max_tokens: outputLimit } : {}),
       ...(streaming ? { stream: true } : {}),
       ...(streaming && random.happens(0.5) ? { stream_options: { include_usage: true } } : {}),
     },
   };
+}
+
+function chooseTenant(random: Random): Tenant {
+  if (random.happens(0.03)) return 'brink';
+  return random.pick<Tenant>(['rich', 'rich', 'rich', 'rich', 'rich', 'rich', 'poor', 'limited']);
+}
+
+const overrunLength = 150;
+
+/** What everyone on the brink holds: their text always has the same length. */
+export const overrunBounds = boundsOf(' '.repeat(overrunLength), outputLimit);
+
+function overrunContent(answer: string): string {
+  const { inputTokens, outputTokens } = overrunBounds;
+  const usage = `[[usage ${inputTokens + tolerated} ${outputTokens + tolerated}]]`;
+  return `Tell me. [[say ${answer}]] ${usage}`.padEnd(overrunLength);
 }
 
 function chooseModel(random: Random): string {
@@ -65,13 +94,15 @@ function chooseModel(random: Random): string {
   return plainModel;
 }
 
-function chooseKind(tenant: Tenant, random: Random): Fault & { words: number } {
-  // More than the hold was made for: only a balance can be overdrawn, so it is tried where there is little of it.
-  if (tenant === 'poor' && random.happens(0.2))
-    return { kind: 'overrun', directives: '[[usage 20 1500]]', words: 5 };
+function chooseKind(tenant: Tenant, random: Random): Kind {
+  // A little more than the hold was made for: their balance covers the hold and nothing else.
+  if (tenant === 'brink') return { kind: 'overrun', directives: '', words: 5 };
   const chance = random.next();
   if (chance < 0.2) return { ...random.pick(faults), words: 10 };
   if (chance < 0.3) return { kind: 'delay', directives: '[[delay 200]]', words: 5 };
   if (chance < 0.38) return { kind: 'long', directives: '[[chunk-delay 20]]', words: longWords };
+  if (chance < 0.41) return { kind: 'implausible', directives: '[[usage 20 1500]]', words: 5 };
+  if (chance < 0.43 && tenant === 'rich')
+    return { kind: 'loop', directives: '', words: loopWords, isUnlimited: true };
   return { kind: 'plain', directives: '', words: random.between(1, 12) };
 }

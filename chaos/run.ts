@@ -2,7 +2,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Seen } from './client-call.ts';
+import { type ClockJump, isLarge } from './clock-jumps.ts';
 import { type Evidence, joinCalls } from './evidence.ts';
+import type { Freeze } from './freezes.ts';
+import { type Bystanders, measureBystanders } from './honest-customers.ts';
 import { type KillLog, killAgainAndAgain } from './kills.ts';
 import { readLedger } from './ledger-log.ts';
 import { startLoad } from './load.ts';
@@ -24,6 +27,7 @@ export type ChaosResult = Readonly<{
   seconds: number;
   evidence: Evidence;
   kills: KillLog;
+  bystanders: Bystanders;
   findings: readonly Finding[];
   /** From the last kill until nothing that was open then was open any more. */
   orphansMs: number;
@@ -39,20 +43,32 @@ export type ChaosResult = Readonly<{
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const startedAt = performance.now();
-  const world = await createWorld();
+  const world = await createWorld({ leaseMs: options.leaseMs });
   try {
     const setUp = world.database.open(1);
     const tenants = await createTenants(setUp);
     await setUp.close({ timeout: 1 });
 
     const random = new Random(options.seed);
-    const { seen, kills, orphansMs, watched } = await breakUnderLoad(world, tenants, options, random);
+    const broken = await breakUnderLoad(world, tenants, options, random);
+    const { kills, orphansMs, watched, bystanders } = broken;
+    const seen = [
+      ...broken.seen,
+      ...kills.clockJumps.flatMap(({ during, after }) => [...during, ...after]),
+      ...Object.values(bystanders.honest).flat(),
+      ...bystanders.hostile,
+    ];
 
     const sql = world.database.open(1);
-    const calls = joinCalls(world.upstream.calls());
-    const kinds = new Map(seen.map(({ token, kind }) => [token, kind]));
-    const network = world.network.log();
-    const evidence: Evidence = { seen, kinds, calls, ledger: await readLedger(sql), watched, network };
+    const evidence: Evidence = {
+      seen,
+      asked: new Map(seen.map((line) => [line.token, line])),
+      calls: joinCalls(world.upstream.calls()),
+      ledger: await readLedger(sql),
+      watched,
+      network: world.network.log(),
+      kills: kills.gateways,
+    };
     const [version] = await sql<{ version: string }[]>`select current_setting('server_version') as version`;
     await sql.close({ timeout: 1 });
     return {
@@ -60,8 +76,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       seconds: (performance.now() - startedAt) / 1000,
       evidence,
       kills,
+      bystanders,
       findings: [
         ...judge(evidence),
+        judgeFreezes(kills.freezes),
+        ...judgeJumps(kills.clockJumps),
+        judgeBystanders(bystanders),
         ...(await judgeCommands(world.environment, tenants)),
         judgeProcesses(world),
       ],
@@ -80,30 +100,49 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   }
 }
 
+type Broken = Readonly<{
+  seen: readonly Seen[];
+  kills: KillLog;
+  bystanders: Bystanders;
+  orphansMs: number;
+  watched: Watched;
+}>;
+
 async function breakUnderLoad(
   world: World,
   tenants: Tenants,
   options: ChaosOptions,
   random: Random,
-): Promise<{ seen: readonly Seen[]; kills: KillLog; orphansMs: number; watched: Watched }> {
+): Promise<Broken> {
   let isOver = false;
   const watcher = startWatcher(world.database);
   const load = startLoad(world, tenants, options.connections, random.fork(1));
   const network = world.network.play(random.fork(3));
   const spending = keepSpending(tenants, world.environment, () => isOver);
   try {
-    const kills = await killAgainAndAgain(world, options, random.fork(2));
+    const kills = await killAgainAndAgain(world, options, random.fork(2), tenants.keys.rich);
     await network.stop();
     await Bun.sleep(afterLastKillMs);
     const seen = await load.stop();
     const orphansMs = await whenAtRest(world, kills.lastKillAtMs);
-    return { seen, kills, orphansMs, watched: await watcher.stop() };
+    const bystanders = await bystandersOf(world, options);
+    await whenAtRest(world, Date.now());
+    return { seen, kills, bystanders, orphansMs, watched: await watcher.stop() };
   } finally {
     isOver = true;
     await network.stop();
     await load.stop();
     await spending;
     await watcher.stop();
+  }
+}
+
+async function bystandersOf(world: World, options: ChaosOptions): Promise<Bystanders> {
+  const sql = world.database.open(1);
+  try {
+    return await measureBystanders(world, sql, options);
+  } finally {
+    await sql.close({ timeout: 1 });
   }
 }
 
@@ -147,6 +186,60 @@ async function judgeCommands(environment: Environment, tenants: Tenants): Promis
       wrong: audit.exitCode === 0 ? [] : [`${audit.stdout}${audit.stderr}`],
     },
   ];
+}
+
+function judgeFreezes(freezes: readonly Freeze[]): Finding {
+  return {
+    says: 'what a frozen gateway had open was closed by the other one',
+    checked: total(freezes.map(({ open }) => open.length)),
+    wrong: freezes
+      .filter(({ leftOpen }) => leftOpen > 0)
+      .map(({ node, leftOpen }) => `${leftOpen} of node ${node} stayed open`),
+    mayBeUntested: freezes.length === 0,
+  };
+}
+
+function judgeJumps(jumps: readonly ClockJump[]): Finding[] {
+  const describe = ({ node, shiftMs, said, during, after }: ClockJump) =>
+    `node ${node}, off by ${shiftMs} ms, said ${said ?? 'nothing'}, answered ${[...during, ...after].map(({ outcome, code }) => code ?? outcome).join(', ')}`;
+  const isServed = (lines: readonly Seen[]) => lines.every(({ outcome }) => outcome === 'success');
+  const large = jumps.filter(isLarge);
+  const small = jumps.filter((jump) => !isLarge(jump));
+  return [
+    {
+      says: 'a gateway whose clock is off by more than a minute admits nothing, says so, and recovers',
+      checked: large.length,
+      wrong: large
+        .filter(
+          ({ said, during, after }) =>
+            !said?.startsWith('503 off by') ||
+            during.some(({ code }) => code !== 'server_not_configured') ||
+            !isServed(after),
+        )
+        .map(describe),
+      mayBeUntested: large.length === 0,
+    },
+    {
+      says: 'a clock that is off by less changes nothing',
+      checked: small.length,
+      wrong: small
+        .filter(({ said, during, after }) => said !== null || !isServed(during) || !isServed(after))
+        .map(describe),
+      mayBeUntested: small.length === 0,
+    },
+  ];
+}
+
+function judgeBystanders({ honest }: Bystanders): Finding {
+  const lines = Object.values(honest).flat();
+  return {
+    says: 'every request of an honest customer beside hostile ones succeeded',
+    checked: lines.length,
+    wrong: lines
+      .filter(({ outcome }) => outcome !== 'success')
+      .map(({ token, outcome, status, code }) => `${token} saw ${outcome} ${status ?? ''} ${code ?? ''}`),
+    mayBeUntested: lines.length === 0,
+  };
 }
 
 function judgeProcesses(world: World): Finding {

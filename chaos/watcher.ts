@@ -24,7 +24,7 @@ export function startWatcher(database: ChaosDatabase): { stop: () => Promise<Wat
   };
   let isOver = false;
 
-  /** One statement sees one moment. */
+  /** One statement sees one moment. A limit may be exceeded by what is settled after its hold had been given back. */
   async function look(): Promise<void> {
     const [sample] = await sql<Sample[]>`
       select
@@ -34,7 +34,8 @@ export function startWatcher(database: ChaosDatabase): { stop: () => Promise<Wat
         (select count(*) from accounts where balance <> coalesce(
           (select balance_after from ledger_entries where account_id = accounts.id order by number desc limit 1), 0)) as unmatched_balances,
         (select count(*) from api_key_meters join api_keys on api_keys.id = key_id
-          where month_spent + held > monthly_limit) as exceeded`;
+          where month_spent + held > monthly_limit and month_spent + held > monthly_limit + coalesce(
+            (select sum(cost_total) from generations where generations.key_id = api_keys.id and hold is null), 0)) as exceeded`;
     if (!sample) return;
     watched.samples += 1;
     watched.uncoveredHolds += Number(sample.uncovered);

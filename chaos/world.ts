@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { usualTimings } from '../src/ledger/lease-timings.ts';
 import { type BadNetwork, startBadNetwork } from './bad-network.ts';
 import { catalogText } from './catalog.ts';
 import { ChaosDatabase } from './database.ts';
@@ -9,8 +10,6 @@ import { startDeafPort } from './deaf-port.ts';
 import { GatewayNode } from './gateway-node.ts';
 import { type Environment, freePort } from './program.ts';
 import { Upstream } from './upstream.ts';
-
-const nodeCount = 2;
 
 export type World = Readonly<{
   folder: string;
@@ -26,7 +25,21 @@ export type World = Readonly<{
   remove: () => void;
 }>;
 
-export async function createWorld(): Promise<World> {
+export type WorldOptions = Readonly<{
+  /** How long a gateway may be silent before the other one takes it for dead. */
+  leaseMs?: number;
+  nodeCount?: number;
+  /** Loaded before each gateway. */
+  preloads?: readonly string[];
+  /** More settings of the gateways; they are told the folder of the run. */
+  settings?: (folder: string) => Environment;
+  /** Instead of the catalogue of the kills; it is told where the sandbox is. */
+  catalog?: (origin: string) => string;
+  /** How the gateways reach the database, when not directly. */
+  databaseUrl?: (database: ChaosDatabase) => Promise<{ url: string; close: () => Promise<void> }>;
+}>;
+
+export async function createWorld(options: WorldOptions = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'));
   const closers: (() => Promise<unknown>)[] = [];
   const stop = async () => {
@@ -43,7 +56,11 @@ export async function createWorld(): Promise<World> {
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   try {
-    return { ...(await fill(folder, closers)), stop, remove: () => rmSync(folder, { recursive: true }) };
+    return {
+      ...(await fill(folder, closers, options)),
+      stop,
+      remove: () => rmSync(folder, { recursive: true }),
+    };
   } catch (error) {
     await stop();
     throw error;
@@ -53,6 +70,14 @@ export async function createWorld(): Promise<World> {
 async function fill(
   folder: string,
   closers: (() => Promise<unknown>)[],
+  {
+    leaseMs = usualTimings.leaseMs,
+    nodeCount = 2,
+    preloads = [],
+    settings,
+    catalog,
+    databaseUrl,
+  }: WorldOptions,
 ): Promise<Omit<World, 'stop' | 'remove'>> {
   const database = await ChaosDatabase.create(join(folder, 'database'));
   closers.push(() => database.stop());
@@ -69,25 +94,35 @@ async function fill(
     absent: baseUrlOf({ host: '127.0.0.1', port: freePort() }),
     deaf: baseUrlOf(deaf),
   };
-  writeFileSync(catalogFile, catalogText(addresses));
+  writeFileSync(catalogFile, catalog?.(originOf(upstream)) ?? catalogText(addresses));
   const environment = {
     DATABASE_URL: database.url,
     TOLLGATE_CATALOG: catalogFile,
     CHAOS_PROVIDER_KEY: 'chaos',
     LOG_LEVEL: 'warn',
+    CHAOS_LEASE_MS: `${leaseMs}`,
+    ...settings?.(folder),
   };
+  const route = await databaseUrl?.(database);
+  if (route !== undefined) closers.push(route.close);
   const nodes = Array.from({ length: nodeCount }, (_, index) => {
     // Each has its own folder, as two machines would: what one spooled only its own successor can replay.
     const data = join(folder, `node-${index}`);
     mkdirSync(data, { mode: 0o700 });
-    const settings = { ...environment, TOLLGATE_DATA: data };
-    return new GatewayNode(freePort(), settings, join(folder, `node-${index}.log`));
+    const own = { ...environment, DATABASE_URL: route?.url ?? database.url, TOLLGATE_DATA: data };
+    return new GatewayNode(index, freePort(), own, join(folder, `node-${index}.log`), preloads);
   });
   closers.push(() => Promise.all(nodes.map((node) => node.stop())));
   await Promise.all(nodes.map((node) => node.whenReady()));
   return { folder, database, nodes, upstream, network, environment };
 }
 
-function baseUrlOf({ host, port }: Readonly<{ host: string; port: number }>): string {
-  return `http://${host}:${port}/v1`;
+type Address = Readonly<{ host: string; port: number }>;
+
+function originOf({ host, port }: Address): string {
+  return `http://${host}:${port}`;
+}
+
+function baseUrlOf(address: Address): string {
+  return `${originOf(address)}/v1`;
 }

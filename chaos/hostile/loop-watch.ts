@@ -1,0 +1,64 @@
+/**
+ * Loaded before a gateway, this notices when its event loop stands still: a short timer that fires late. Each long gap goes
+ * to a file with the time for which the main thread had work and no processor, so that a stall can be told from a machine
+ * that is busy with others. Nothing of it can be seen from outside.
+ */
+import { appendFileSync, openSync, readSync } from 'node:fs';
+import { isMainThread } from 'node:worker_threads';
+
+export type Gap = Readonly<{
+  atMs: number;
+  /** How late the timer was. */
+  gapMs: number;
+  /** The processor time that the main thread had. */
+  cpuMs: number;
+  /** For how long it could have run, but others did; null where the system does not tell. */
+  waitedMs: number | null;
+}>;
+
+const tickMs = 10;
+/** Shorter gaps are not worth a line. */
+const shortestMs = 20;
+
+function watch(file: string): void {
+  const readWaitedMs = openWaitingTime();
+  let before = { at: performance.now(), cpuMs: readCpuMs(), waitedMs: readWaitedMs() };
+  const tick = () => {
+    const gapMs = performance.now() - before.at - tickMs;
+    if (gapMs >= shortestMs) {
+      const waitedMs = readWaitedMs();
+      const gap: Gap = {
+        atMs: Date.now(),
+        gapMs,
+        cpuMs: readCpuMs() - before.cpuMs,
+        waitedMs: waitedMs === null || before.waitedMs === null ? null : waitedMs - before.waitedMs,
+      };
+      appendFileSync(file, `${JSON.stringify(gap)}\n`);
+    }
+    // Writing the line is no work of the gateway's.
+    before = { at: performance.now(), cpuMs: readCpuMs(), waitedMs: readWaitedMs() };
+  };
+  setInterval(tick, tickMs).unref();
+}
+
+function readCpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+/** Linux counts for each thread the nanoseconds that it ran, and those that it waited for a processor. */
+function openWaitingTime(): () => number | null {
+  try {
+    const file = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r');
+    const text = Buffer.alloc(100);
+    return () => {
+      const length = readSync(file, text, 0, text.length, 0);
+      return Number(text.toString('latin1', 0, length).split(' ')[1]) / 1_000_000;
+    };
+  } catch {
+    return () => null;
+  }
+}
+
+const { LOOP_WATCH_FILE: file } = process.env;
+if (isMainThread && file !== undefined) watch(file);
