@@ -137,6 +137,7 @@ async function runPair(ledger: Ledger, { nodeId, ...owner }: Owner): Promise<boo
   const generation: GenerationFacts = {
     id: newId(),
     ...owner,
+    claimedName: null,
     workload: 'chat',
     model: 'bench',
     streaming: false,
@@ -154,7 +155,6 @@ async function runPair(ledger: Ledger, { nodeId, ...owner }: Owner): Promise<boo
   const hold: Hold = {
     kind: 'hold',
     generation,
-    claimedName: null,
     nodeId,
     provider: attempt.provider,
     least: 300_000_000n,

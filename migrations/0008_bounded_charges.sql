@@ -243,10 +243,18 @@ end $$;
 
 -- How Generations that are to be settled, but are open no more, have ended: as interrupted, because their node seemed
 -- dead; as set aside; or settled, with what was charged and not given back. `is_claimed` is false for a named request
--- that someone else has taken over. Whoever asks has locked their accounts.
+-- that someone else has taken over; whoever still has its claim keeps it until the end of the transaction. Whoever asks
+-- has locked their accounts.
 create function ended_generations(wanted_rows json, this_month date) returns table (
   id uuid, error_code text, is_dead_letter boolean, is_claimed boolean, charged text, is_this_month boolean
-) language sql stable as $$
+) language plpgsql as $$
+begin
+  perform 1 from idempotent_requests as request
+  join json_to_recordset(wanted_rows) as wanted (id uuid, key_id uuid, name text)
+    on request.key_id = wanted.key_id and request.name_hash = decode(wanted.name, 'hex') and request.request_id = wanted.id
+  order by request.key_id, request.name_hash
+  for update of request;
+  return query
   select generations.id, generations.error_code, dead_letters.generation_id is not null,
          wanted.name is null or request.request_id is not null,
          (-charge.amount * 1000000000000)::numeric(38,0)::text, usage_records.month = this_month
@@ -257,8 +265,8 @@ create function ended_generations(wanted_rows json, this_month date) returns tab
     on request.key_id = wanted.key_id and request.name_hash = decode(wanted.name, 'hex') and request.request_id = wanted.id
   left join ledger_entries as charge on charge.generation_id = generations.id and charge.kind = 'charge'
     and not exists (select 1 from ledger_entries as refund where refund.generation_id = generations.id and refund.kind = 'refund')
-  left join usage_records on usage_records.id = charge.generation_id
-$$;
+  left join usage_records on usage_records.id = charge.generation_id;
+end $$;
 
 -- Opens Generations again that were given up too early, with nothing held, so that they can be settled as what they
 -- were. The same transaction settles them.
@@ -291,7 +299,8 @@ begin
       unit = null, tier = null, cost_input = null, cost_output = null, cost_total = null
   where id = of_generation;
   insert into write_offs (generation_id, account_id, reason)
-  select id, account_id, 'interrupted' from generations where id = of_generation;
+  select id, account_id, 'interrupted' from generations where id = of_generation
+  on conflict (generation_id) do update set reason = 'interrupted';
 end $$;
 
 -- As in 0002, with the number of open Generations, estimated charges and what providers reported.
@@ -308,7 +317,7 @@ begin
   update api_key_meters
   set held = row.held * 0.000000000001, month = this_month, month_spent = row.month_spent * 0.000000000001,
       last_used_at = now(), theoretical_arrival_at = to_timestamp(row.theoretical_arrival_ms / 1000),
-      open_count = row.open_count
+      open_count = coalesce(row.open_count, api_key_meters.open_count)
   from json_to_recordset(meter_rows) as row (
     key_id uuid, held numeric, month_spent numeric, theoretical_arrival_ms float8, open_count integer)
   where api_key_meters.key_id = row.key_id;

@@ -18,6 +18,7 @@ import { openKeyCache } from './keys/key-cache.ts';
 import { type LeaseTimings, usualTimings } from './ledger/lease-timings.ts';
 import { type Ledger, openLedger } from './ledger/ledger.ts';
 import { takeLease } from './ledger/node-lease.ts';
+import { withheld } from './ledger/settlement.ts';
 import { openSpool, type Spool } from './ledger/spool.ts';
 import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
@@ -172,7 +173,14 @@ async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise
     log.error('lines of the spool could not be read and were put into malformed.txt', {
       count: malformedCount,
     });
-  const results = await Promise.all(settlements.map((settlement) => ledger.settle(settlement)));
+  // A whole response goes out only once it is settled: of one that was not, nobody has got anything.
+  const results = await Promise.all(
+    settlements.map((settlement) =>
+      ledger.settle(
+        settlement.whenShort === 'withhold' && settlement.kept === null ? withheld(settlement) : settlement,
+      ),
+    ),
+  );
   // What is still under way stays in its file for the next start; settling it twice does no harm.
   if (results.includes('late')) return;
   spool.clearLeftBehind();

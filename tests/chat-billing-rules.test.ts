@@ -122,6 +122,8 @@ const streamed = fc
   .record({
     usage: fc.option(usage),
     isFinished: fc.boolean(),
+    isEnded: fc.boolean(),
+    isUsageLost: fc.boolean(),
     failureCode: code,
     deliveredBytes: fc.integer({ min: 0, max: 1_000_000 }),
     outcome: fc.record({ code, isEndedHere: fc.boolean(), finishedAt: at }),
@@ -266,10 +268,13 @@ describe('a charge', () => {
         const { amount, bill } = whole.admitted;
         const ending = streamEnding(bill, stream, stream.outcome, stream.isGone, null);
         const { code: problem, isEndedHere } = stream.outcome;
-        const hasUsage =
-          stream.usage !== null && stream.isFinished && (problem === null || stream.failure !== null);
-        expect(ending.cost !== null).toBe(hasUsage || isEndedHere);
-        expect(ending.isEstimated).toBe(isEndedHere && !hasUsage);
+        // A provider that reported usage and came to an end is paid; one that the gateway did not hear out is estimated.
+        const isHeardOut =
+          stream.isEnded || (stream.isFinished && (problem === null || stream.failure !== null));
+        const hasUsage = stream.usage !== null && isHeardOut;
+        const isEstimated = !hasUsage && (isEndedHere || stream.isUsageLost);
+        expect(ending.cost !== null).toBe(hasUsage || isEstimated);
+        expect(ending.isEstimated).toBe(isEstimated);
         if (ending.isEstimated) expect(ending.cost?.total).toBeLessThanOrEqual(amount);
         expect(ending.cost?.total ?? 0n).toBeLessThanOrEqual(amount + toleranceIn(whole));
         expect(ending.status).toBe(stream.isGone ? 'cancelled' : problem === null ? 'completed' : 'failed');

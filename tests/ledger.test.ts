@@ -84,12 +84,12 @@ function hold(owner: Customer, amount: bigint, node = nodeId): Hold {
     model: 'm',
     streaming: false,
     priceListId,
+    claimedName: null,
     createdAtMs: Date.now(),
   };
   return {
     kind: 'hold',
     generation,
-    claimedName: null,
     nodeId: node,
     provider: 'P',
     least: amount,
@@ -300,6 +300,18 @@ describe('a response that was withheld after its charge', () => {
     expect(await money(owner)).toEqual({ balance: '70', held: '0' });
   });
 
+  test('is given back also when its usage was not believed', async () => {
+    const owner = await customer(100n);
+    const held = hold(owner, 40n);
+    await ledger.hold(held);
+    const reported = { inputTokens: 1, outputTokens: 1_000_000 };
+    const loss = { reason: 'implausible_usage', amount: 7n, reported } as const;
+    await ledger.settle(settlement(held, 40n, { loss }));
+    expect(await ledger.settle(withheld(held))).toBe('settled');
+    expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    await expectSound();
+  });
+
   test('is nothing but released when the charge was never committed', async () => {
     const owner = await customer(100n);
     const held = hold(owner, 40n);
@@ -340,9 +352,9 @@ test('lines of the spool that are no settlements are put aside and keep nothing 
   const next = openSpool(folder, process.pid, newId());
   const { settlements, malformedCount } = next.leftBehind();
   expect([settlements.map(({ cost }) => cost?.total), malformedCount]).toEqual([[33n], 4]);
-  expect(readFileSync(join(spooled, 'malformed.txt'), 'utf8').trim().split('\n')).toEqual(lines);
   for (const one of settlements) expect(await ledger.settle(one)).toBe('settled');
   next.clearLeftBehind();
+  expect(readFileSync(join(spooled, 'malformed.txt'), 'utf8').trim().split('\n')).toEqual(lines);
 });
 
 describe('a settlement that the database refuses for good', () => {
@@ -378,6 +390,55 @@ describe('a settlement that the database refuses for good', () => {
     expect(await money(owner)).toEqual({ balance: '995', held: '0' });
     expect(await generationOf(held)).toMatchObject({ status: 'completed', charged: '5' });
     await expectSound();
+  });
+
+  test('is set aside also when it comes late, and charged when it is tried again', async () => {
+    const owner = await customer(1_000n);
+    const held = hold(owner, 10n);
+    await ledger.hold(held);
+    await ledger.settle(settlement(held, null, { errorCode: 'gateway_interrupted' }));
+    expect(await ledger.settle(impossible(held))).toBe('refused');
+    expect(await generationOf(held)).toMatchObject({ error_code: 'gateway_interrupted' });
+    await database.sql`
+      update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')
+      where generation_id = ${held.generation.id}`;
+    expect(await retryDeadLetters(database.sql, ledger)).toEqual({ settled: 1, refused: 0 });
+    expect(await money(owner)).toEqual({ balance: '995', held: '0' });
+    await expectSound();
+  });
+
+  test('is set aside for another node that gives it up', async () => {
+    const owner = await customer(1_000n);
+    const held = hold(owner, 10n);
+    await ledger.hold(held);
+    const orphan = settlement(held, null, {
+      errorCode: 'gateway_interrupted',
+      attempts: [{ ...attempt, index: 40_000 }],
+    });
+    expect(await ledger.settleOnce(orphan)).toBe('refused');
+    expect(await money(owner)).toEqual({ balance: '1000', held: '0' });
+    await expectSound();
+    expect(await retryDeadLetters(database.sql, ledger)).toEqual({ settled: 1, refused: 0 });
+  });
+
+  test('is not charged a second time for a request with a name that was carried out again', async () => {
+    const owner = await customer(1_000n);
+    const plain = hold(owner, 10n);
+    const held = { ...plain, generation: { ...plain.generation, claimedName: 'ab'.repeat(32) } };
+    await database.sql`
+      insert into idempotent_requests (key_id, name_hash, body_hash, request_id, node_id, expires_at)
+      values (${owner.keyId}, decode(${'ab'.repeat(32)}, 'hex'), decode(${'ab'.repeat(32)}, 'hex'), ${held.generation.id},
+              ${nodeId}, now() + interval '1 day')`;
+    await ledger.hold(held);
+    expect(await ledger.settle(impossible(held))).toBe('refused');
+    // Its client was told of a failure, and the claim was given back.
+    await database.sql`delete from idempotent_requests where key_id = ${owner.keyId}`;
+    await database.sql`
+      update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')
+      where generation_id = ${held.generation.id}`;
+    expect(await retryDeadLetters(database.sql, ledger)).toEqual({ settled: 1, refused: 0 });
+    expect(await money(owner)).toEqual({ balance: '1000', held: '0' });
+    expect(await findDeadLetters(database.sql)).toEqual([]);
   });
 
   test('is never charged for a response that was withheld', async () => {
@@ -593,6 +654,8 @@ describe('a request with a name', () => {
   const name = 'ab'.repeat(32);
   const answer = { name, whole: 'd2hvbGU=', whenShort: 'c2hvcnQ=' };
 
+  const named = (one: Hold): Hold => ({ ...one, generation: { ...one.generation, claimedName: name } });
+
   async function claim({ generation }: Hold): Promise<void> {
     await database.sql`
       insert into idempotent_requests (key_id, name_hash, body_hash, request_id, node_id, expires_at)
@@ -609,8 +672,8 @@ describe('a request with a name', () => {
 
   test('is admitted only for whoever has its claim, and others in the batch do not suffer', async () => {
     const owner = await customer(100n);
-    const mine = { ...hold(owner, 10n), claimedName: name };
-    const taken = { ...hold(owner, 10n), claimedName: name };
+    const mine = named(hold(owner, 10n));
+    const taken = named(hold(owner, 10n));
     await claim(mine);
     const results = await Promise.allSettled([
       ledger.hold(mine),
@@ -627,7 +690,7 @@ describe('a request with a name', () => {
     ['withheld', 300n, 'withhold', null],
   ] as const)('keeps the answer with the charge: %s', async (_what, cost, whenShort, kept) => {
     const owner = await customer(100n);
-    const held = { ...hold(owner, 40n), claimedName: name };
+    const held = named(hold(owner, 40n));
     await claim(held);
     await ledger.hold(held);
     const unseen = { ...answer, whenShort: whenShort === 'withhold' ? null : answer.whenShort };
@@ -641,7 +704,7 @@ describe('a request with a name', () => {
     ['short', 300n],
   ] as const)('keeps what was staged before: %s', async (which, cost) => {
     const owner = await customer(100n);
-    const held = { ...hold(owner, 40n), claimedName: name };
+    const held = named(hold(owner, 40n));
     await claim(held);
     await ledger.hold(held);
     await database.sql`
@@ -656,7 +719,7 @@ describe('a request with a name', () => {
 
   test('is charged late, and its answer kept, for whoever was given up and still has its claim', async () => {
     const owner = await customer(100n);
-    const held = { ...hold(owner, 40n), claimedName: name };
+    const held = named(hold(owner, 40n));
     await claim(held);
     await ledger.hold(held);
     await ledger.settle(settlement(held, null, { errorCode: 'gateway_interrupted' }));
@@ -668,7 +731,7 @@ describe('a request with a name', () => {
 
   test('is not charged late for whoever was given up and lost its claim to another', async () => {
     const owner = await customer(100n);
-    const held = { ...hold(owner, 40n), claimedName: name };
+    const held = named(hold(owner, 40n));
     await claim(held);
     await ledger.hold(held);
     await ledger.settle(

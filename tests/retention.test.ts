@@ -89,6 +89,7 @@ function holdAt(at: Date): Hold {
     model: 'm',
     streaming: false,
     priceListId,
+    claimedName: null,
     createdAtMs: at.getTime(),
   };
   return {
@@ -98,7 +99,6 @@ function holdAt(at: Date): Hold {
     provider: 'P',
     least: 10n,
     most: 10n,
-    claimedName: null,
     attempts: [],
   };
 }

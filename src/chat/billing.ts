@@ -72,7 +72,11 @@ export type StreamOutcome = Readonly<{
 /** What is known of a stream when it is over. */
 type Streamed = Readonly<{
   usage: TokenUsage | null;
+  /** The provider said why the answer ends, or at least that it does. */
   isFinished: boolean;
+  isEnded: boolean;
+  /** What was passed over, because it was too long, may have held the usage. */
+  isUsageLost: boolean;
   /** Why nothing more was passed on, though the provider was read on. */
   failure: Readonly<{ code: ErrorCode }> | null;
   deliveredBytes: number;
@@ -81,7 +85,7 @@ type Streamed = Readonly<{
 /** What was delivered is charged: by the usage that came, or by an estimate where the gateway did not wait for it. */
 export function streamEnding(
   bill: ChatBill,
-  { usage, isFinished, failure: limit, deliveredBytes }: Streamed,
+  { usage, isFinished, isEnded, isUsageLost, failure: limit, deliveredBytes }: Streamed,
   { code, isEndedHere, finishedAt }: StreamOutcome,
   isGone: boolean,
   kept: Ending['kept'],
@@ -90,7 +94,7 @@ export function streamEnding(
     ? ({ status: 'cancelled', errorCode: null } as const)
     : ({ status: 'failed', errorCode: code ?? 'usage_missing' } as const);
   // Usage that came after the answer had failed, or had gone beyond a limit, is that of the whole answer too.
-  if (usage !== null && isFinished && (code === null || limit !== null)) {
+  if (usage !== null && (isEnded || (isFinished && (code === null || limit !== null)))) {
     const ending = billed(
       bill,
       { usage, finishedAt, hasText: deliveredBytes > 0 },
@@ -100,7 +104,7 @@ export function streamEnding(
     );
     return code === null && !isGone ? ending : { ...ending, ...failed };
   }
-  if (isEndedHere) return { ...estimated(bill, deliveredBytes, finishedAt), ...failed, kept };
+  if (isEndedHere || isUsageLost) return { ...estimated(bill, deliveredBytes, finishedAt), ...failed, kept };
   return { ...failure('usage_missing', 'usage_missing'), ...failed };
 }
 

@@ -10,12 +10,14 @@ const mostRepetitions = 100;
 export class StreamProgress {
   readonly #chunks: ChunkWriter;
   usage: TokenUsage | null = null;
-  /** The provider has given the reason why the answer ends, be it that it failed. */
+  /** The provider has said why the answer ends, whether it is complete or failed. */
   isFinished = false;
   /** The provider has said that nothing follows. */
   isEnded = false;
   /** Why nothing more of the stream is passed on. */
   failure: ProviderError | null = null;
+  /** What was passed over, because it was too long, may have held the usage. */
+  isUsageLost = false;
   /** UTF-8 bytes of the text and the arguments that were passed on while there was someone to read them. */
   deliveredBytes = 0;
   isDelivering = true;
@@ -65,6 +67,7 @@ export class StreamProgress {
         return '';
       case 'failure':
         this.failure ??= event.error;
+        this.isUsageLost ||= event.isUsageLost;
         // What one of our own limits ends goes on at the provider, which says later why it finished.
         if (event.error.code !== 'malformed_stream_chunk') this.isFinished = true;
         return '';

@@ -130,22 +130,23 @@ async function relay(
   let events: readonly ChatEvent[] | null = first;
   let text = chunks.role(first.find(isUsable)?.type !== 'tool_call');
   let isToldOfFailure = false;
-  let clientWaitMs = 0;
+  let finishedAtMs = Date.now();
   const ended = (code: ErrorCode | null, isProvoked: boolean, isEndedHere: boolean): Outcome => ({
     code,
     isProvoked,
     isEndedHere,
-    finishedAt: new Date(Date.now() - clientWaitMs),
+    finishedAt: new Date(finishedAtMs),
   });
   try {
     while (events !== null) {
       text += progress.take(events);
+      let clientWaitMs = 0;
       if (text !== '') {
         const taken = client.write(text);
         if (taken !== undefined) {
           const sinceMs = performance.now();
           await taken;
-          clientWaitMs += performance.now() - sinceMs;
+          clientWaitMs = performance.now() - sinceMs;
         }
         text = '';
       }
@@ -155,10 +156,13 @@ async function relay(
       }
       if (progress.isEnded) break;
       if (client.isGone || progress.failure !== null) {
-        progress.isDelivering = false;
+        // What is kept for a retry is delivered as well.
+        progress.isDelivering = run.claim !== null;
         reading ??= abandoned.begin(run.generation.facts.accountId, stream.close);
       }
       events = await stream.next();
+      // What came while the client was waited for had been there before.
+      finishedAtMs = Date.now() - clientWaitMs;
     }
     return ended(progress.missing(), progress.failure?.isProvoked === true, false);
   } catch (error) {
@@ -187,7 +191,7 @@ async function keptStream(
   return await claim.kept(transcript + last + endOfStream, eventStreamHeaders, unpaid);
 }
 
-/** What the provider did as it should, or was kept from doing, is no failure of its. */
+/** These are not failures of the provider. */
 const notTheProviders: ReadonlySet<ErrorCode> = new Set(['usage_missing', 'streaming_error']);
 
 function endAttempt(

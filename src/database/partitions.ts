@@ -15,7 +15,14 @@ export async function createPartitions(sql: SQL): Promise<void> {
 /** For a gateway that runs for months: migrating made those of the first year. */
 export function keepPartitionsAhead(sql: SQL, log: Log): () => void {
   const timer = setInterval(() => {
-    sql.begin(createPartitions).catch((error: unknown) => log.error('partitions not made', { error }));
+    sql
+      .begin(async (transaction) => {
+        // Attaching a month needs the default partition alone for a moment, and requests must not wait for that. There is
+        // a year's time to try again.
+        await transaction`set local lock_timeout = '200ms'`;
+        await createPartitions(transaction);
+      })
+      .catch((error: unknown) => log.warn('partitions not made yet', { error }));
   }, everyMs);
   return () => clearInterval(timer);
 }

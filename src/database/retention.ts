@@ -16,7 +16,10 @@ const betweenTriesMs = 500;
 /** About an hour; who reads for longer than that is waited for again tomorrow. */
 const mostTries = 6_000;
 
-/** A partition by its name; one that was detached by hand, and not dropped, counts too. */
+/**
+ * A partition by its name; one that was detached and not dropped counts too, and so does one that an earlier version began
+ * to detach.
+ */
 type Partition = { is_expired: boolean; detach: string | null; drop: string };
 
 /** Removes what has expired now and once a day from now on. */
@@ -68,11 +71,20 @@ export async function removeExpiredMonths(sql: SQL, retentionDays: number): Prom
     if (!isMine) return 0;
     const expired = (await findPartitions(connection, retentionDays)).filter(({ is_expired }) => is_expired);
     for (const partition of expired) await removePartition(connection, partition);
+    await removeStrays(connection, retentionDays);
     await connection`select pg_advisory_unlock(${retentionLock})`;
     return expired.length;
   } finally {
     await connection.release();
   }
+}
+
+/** What strayed into the default partitions is as old as its ID says. */
+async function removeStrays(connection: ReservedSQL, retentionDays: number): Promise<void> {
+  await connection`
+    delete from generations_default where id < first_id_at(now() - make_interval(days => ${retentionDays}::int))`;
+  await connection`
+    delete from attempts_default where generation_id < first_id_at(now() - make_interval(days => ${retentionDays}::int))`;
 }
 
 async function removePartition(connection: ReservedSQL, { detach, drop }: Partition): Promise<void> {
@@ -121,7 +133,9 @@ async function findPartitions(connection: ReservedSQL, retentionDays: number): P
              and not exists (select 1 from open_generations where open_generations.id >= first_id_at(begins_at)
                              and open_generations.id < first_id_at(ends_at))
              as is_expired,
-           case when inhrelid is not null then format('alter table %I detach partition %I', parent, name) end as detach,
+           case when inhrelid is not null
+             then format('alter table %I detach partition %I', parent, name) || case when inhdetachpending then ' finalize' else '' end
+           end as detach,
            format('drop table %I', name) as drop
     from bounded left join pg_inherits on inhrelid = bounded.oid
     order by month, place`;

@@ -75,6 +75,7 @@ export class Admitter {
       model: admission.model,
       streaming: admission.streaming,
       priceListId: admission.priceListId,
+      claimedName: admission.claimedName,
       createdAtMs,
     };
     const { turn, provider } = admission;
@@ -89,15 +90,11 @@ export class Admitter {
     return { generation, held: result.amount, rate: result.rate };
   }
 
-  async #hold(
-    { facts, provider, attempts }: OpenGeneration,
-    { claimedName, hold }: Admission,
-  ): Promise<HoldResult> {
+  async #hold({ facts, provider, attempts }: OpenGeneration, { hold }: Admission): Promise<HoldResult> {
     try {
       return await this.#ledger.hold({
         kind: 'hold',
         generation: facts,
-        claimedName,
         nodeId: this.#nodeId,
         provider,
         ...hold,
@@ -182,7 +179,9 @@ function rateLimited(retryAfterMs: number, concurrencyLimit: number | null): Api
   return new ApiError('rate_limit_exceeded', {
     ...(concurrencyLimit === null
       ? {}
-      : { message: `This API key may have ${concurrencyLimit} requests under way at once, and has.` }),
+      : {
+          message: `This API key already has ${concurrencyLimit} requests under way, the most it may have at once.`,
+        }),
     retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMs / 1000)),
   });
 }

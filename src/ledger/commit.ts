@@ -110,7 +110,7 @@ function applyCount({ generation }: Count, rows: Rows, effects: Effects): CountR
   const decision = decideCount(account, meter, rows.nowMs);
   if (decision.result.outcome === 'counted') {
     rows.meters.set(generation.keyId, decision.meter);
-    effects.touch(generation);
+    effects.touchKey(generation.keyId);
   }
   return decision.result;
 }
@@ -161,10 +161,10 @@ function close(
   return result;
 }
 
-/** What is no longer open is settled or set aside already. */
+/** What is open is closed. What has ended, and was to be charged late or refunded, stays as it is until it is retried. */
 function applySetAside(operation: SetAside, rows: Rows, effects: Effects): SettlementResult {
-  if (!rows.openHolds.has(operation.generation.id)) return 'refused';
-  applySettlement(closedUnbilled(operation.settlement), rows, effects);
+  if (rows.openHolds.has(operation.generation.id))
+    applySettlement(closedUnbilled(operation.settlement), rows, effects);
   effects.setAside(operation);
   return 'refused';
 }
@@ -240,7 +240,7 @@ async function findEnded(
           {
             id: operation.generation.id,
             key_id: operation.generation.keyId,
-            name: operation.kept?.name ?? null,
+            name: operation.generation.claimedName,
           },
         ]
       : [],

@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import type { Money } from '../lib/money.ts';
 import type { Ledger } from './ledger.ts';
 import type { Settlement } from './operations.ts';
-import { closedUnbilled } from './settlement.ts';
+import { withheld } from './settlement.ts';
 import { parseSettlement } from './spool-format.ts';
 
 export type DeadLetter = Readonly<{
@@ -49,16 +49,23 @@ export async function retryDeadLetters(
   const outcome = { settled: 0, refused: 0 };
   for (const row of await readRows(sql, mostAtOnce)) {
     const settlement = settlementIn(row);
-    const isSettled = settlement !== null && (await isTaken(ledger, settlement));
+    const isSettled = settlement !== null && (await retry(sql, ledger, settlement));
     outcome[isSettled ? 'settled' : 'refused'] += 1;
   }
   return outcome;
 }
 
-async function isTaken(ledger: Pick<Ledger, 'settleOnce'>, settlement: Settlement): Promise<boolean> {
+/** Whether it is done with. */
+async function retry(sql: SQL, ledger: Pick<Ledger, 'settleOnce'>, settlement: Settlement): Promise<boolean> {
   try {
     // Nobody got a response that was withheld, so nobody pays for it.
-    await ledger.settleOnce(settlement.whenShort === 'withhold' ? closedUnbilled(settlement) : settlement);
+    const isWithheld = settlement.whenShort === 'withhold';
+    const result = await ledger.settleOnce(
+      isWithheld ? { ...withheld(settlement), attempts: [] } : settlement,
+    );
+    if (result === 'refused') return false;
+    // One that stays as it ended, because its name was taken over or it was settled before, is done with too.
+    await sql`delete from dead_letters where generation_id = ${settlement.generation.id}`;
     return true;
   } catch {
     return false;

@@ -210,7 +210,7 @@ export function decideLate(
 ): LateDecision {
   if (ended.charged !== null && whenCharged === 'refund') return 'refund';
   if (ended.errorCode === 'gateway_interrupted' || ended.isDeadLetter) {
-    // Who only gives it up as well knows nothing better.
+    // Another node that gives it up knows no more than the first one did.
     const knowsBetter = errorCode !== 'gateway_interrupted' && ended.isClaimed;
     return knowsBetter ? 'reopen' : 'interrupted';
   }

@@ -20,10 +20,10 @@ export class Effects {
   /** What happens too seldom to have a place in the one statement. */
   readonly #rarely: ((connection: SQL) => Promise<unknown>)[] = [];
 
-  hold({ generation, claimedName, nodeId, provider, attempts }: Hold, amount: Money): void {
+  hold({ generation, nodeId, provider, attempts }: Hold, amount: Money): void {
     this.touch(generation);
-    if (claimedName !== null)
-      this.#claims.push({ key_id: generation.keyId, name: claimedName, request_id: generation.id });
+    const { claimedName: name } = generation;
+    if (name !== null) this.#claims.push({ key_id: generation.keyId, name, request_id: generation.id });
     this.#opened.push({
       id: generation.id,
       account_id: generation.accountId,
@@ -88,7 +88,7 @@ export class Effects {
         generation_id: generation.id,
         account_id: generation.accountId,
         reason: isShort ? 'insufficient_balance' : settlement.loss?.reason,
-        amount: amount && `${amount}`,
+        amount: amount === null ? null : `${amount}`,
         reported_input_tokens: settlement.loss?.reported?.inputTokens,
         reported_output_tokens: settlement.loss?.reported?.outputTokens,
       });
@@ -125,7 +125,8 @@ export class Effects {
       (connection) => connection`
         insert into dead_letters (generation_id, account_id, key_id, settlement, refusal_code, refusal_about)
         values (${generation.id}, ${generation.accountId}, ${generation.keyId}, ${stored}::text::jsonb, ${refusal.code},
-                ${refusal.about})`,
+                ${refusal.about})
+        on conflict (generation_id) do nothing`,
     );
   }
 
@@ -148,7 +149,7 @@ export class Effects {
     meters: ReadonlyMap<string, MeterState>,
     month: string,
   ): Promise<void> {
-    if (this.#accountIds.size === 0) return;
+    if (this.#keyIds.size === 0) return;
     const accountRows = [...this.#accountIds].map((id) => accountRow(id, accounts.get(id)));
     const meterRows = [...this.#keyIds].map((id) => meterRow(id, meters.get(id)));
     await connection`
@@ -160,6 +161,10 @@ export class Effects {
 
   touch({ accountId, keyId }: Owned): void {
     this.#accountIds.add(accountId);
+    this.#keyIds.add(keyId);
+  }
+
+  touchKey(keyId: string): void {
     this.#keyIds.add(keyId);
   }
 }

@@ -29,7 +29,10 @@ export type Ledger = Readonly<{
    * settled, for as long as it takes.
    */
   settle: (settlement: Settlement, whenLate?: () => Settlement) => Promise<SettlementResult | 'late'>;
-  /** Settles what belongs to another node: tried once, because whoever asks looks again later. */
+  /**
+   * Settles what belongs to another node: tried once, because whoever asks looks again later. What the database refuses for
+   * good is set aside.
+   */
   settleOnce: (settlement: Settlement) => Promise<SettlementResult>;
   /** Whether this process has anything held that is not settled yet. */
   isBusy: () => boolean;
@@ -115,14 +118,16 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
         return result;
       } catch (error) {
         if (isRefusal(error)) throw error;
-        if (performance.now() + pauseMs > deadline) {
+        const isInTime = performance.now() + pauseMs <= deadline;
+        if (isInTime) await Bun.sleep(pauseMs);
+        // A process that was stopped meanwhile may have been given up by the others.
+        if (!isInTime || performance.now() > deadline) {
           // Whether it was held after all is unknown, so it is released as soon as the database can be asked.
           const { generation, provider, attempts } = operation;
           const release = released(generation, provider, 'balance_lookup_failed', attempts, null);
           track(settleUntilDone(release, () => release)).catch(() => undefined);
           throw error;
         }
-        await Bun.sleep(pauseMs);
       }
     }
   }
@@ -156,7 +161,7 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
         spool.forget(settlement);
         return result;
       } catch (error) {
-        if (isRefusal(error) && (await isSetAside(settlement, error))) return 'refused';
+        if (isRefusal(error) && (await setAside(settlement, error))) return 'refused';
         keepInSpool(settlement);
         if (isClosed) throw error;
         log.error('not settled yet, trying again', { generationId: settlement.generation.id, error });
@@ -169,8 +174,20 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
     }
   }
 
-  /** Trying again would change nothing: the hold is released, and the settlement kept for someone to look at. */
-  async function isSetAside(settlement: Settlement, error: unknown): Promise<boolean> {
+  async function settleOnce(settlement: Settlement): Promise<SettlementResult> {
+    try {
+      return await submit<SettlementResult>(settlement);
+    } catch (error) {
+      if (isRefusal(error) && (await setAside(settlement, error))) return 'refused';
+      throw error;
+    }
+  }
+
+  /**
+   * Trying again would change nothing: the hold is released, and the settlement kept for someone to look at. False when
+   * not even that could be done.
+   */
+  async function setAside(settlement: Settlement, error: unknown): Promise<boolean> {
     const { generation } = settlement;
     try {
       await submit<SettlementResult>({
@@ -205,7 +222,7 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
     hold,
     count: (count) => submit<CountResult>(count),
     settle,
-    settleOnce: (settlement) => submit<SettlementResult>(settlement),
+    settleOnce,
     isBusy: () => held.size + unsettled.size > 0,
     close: async () => {
       isClosed = true;

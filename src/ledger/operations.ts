@@ -23,14 +23,14 @@ export type GenerationFacts = Readonly<{
   model: string;
   streaming: boolean;
   priceListId: number;
+  /** The name of the request, hashed, when it has one: only whoever has its claim is admitted, and charged late. */
+  claimedName: string | null;
   createdAtMs: number;
 }>;
 
 export type Hold = Readonly<{
   kind: 'hold';
   generation: GenerationFacts;
-  /** The name of the request, hashed, when it has one: only whoever has its claim is admitted. */
-  claimedName: string | null;
   nodeId: string;
   provider: string;
   /** What is held: no less than this, or the request is refused, and no more than that, however much is free. */

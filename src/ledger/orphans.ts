@@ -36,6 +36,7 @@ export async function findOrphans(sql: SQL, leaseSeconds: number): Promise<Settl
         model: row.model,
         streaming: row.streaming,
         priceListId: row.price_list_id,
+        claimedName: null,
         createdAtMs: row.created_ms,
       },
       row.provider,

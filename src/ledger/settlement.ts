@@ -1,4 +1,4 @@
-/** Endings of a Generation that are not those of a request on its way: nothing is charged for any of them. */
+/** Settlements that charge nothing. */
 import type { ErrorCode } from '../errors.ts';
 import type { Attempt, GenerationFacts, Loss, Settlement } from './operations.ts';
 
@@ -32,6 +32,14 @@ export function released(
     completedAtMs,
     latencyMs: completedAtMs - generation.createdAtMs,
     timeToFirstTokenMs: null,
+  };
+}
+
+/** For a response that nobody got: nothing is charged, and what was charged unknown to us is given back. */
+export function withheld({ generation, provider, attempts }: Settlement): Settlement {
+  return {
+    ...released(generation, provider, 'billing_consistency_error', attempts, lossOf('interrupted')),
+    whenCharged: 'refund',
   };
 }
 

@@ -42,6 +42,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
     model: z.string(),
     streaming: z.boolean(),
     priceListId: z.int(),
+    claimedName: z.string().nullable().default(null),
     createdAtMs: z.number(),
   }),
   provider: z.string(),

@@ -3,7 +3,6 @@
  * away; read again when a gateway starts on the same folder.
  */
 import {
-  appendFileSync,
   closeSync,
   fsyncSync,
   mkdirSync,
@@ -20,12 +19,9 @@ import { parseSettlement, serializeSettlement } from './spool-format.ts';
 export type Spool = Readonly<{
   keep: (settlement: Settlement) => void;
   forget: (settlement: Settlement) => void;
-  /**
-   * Settlements that a gateway which is gone left behind. Lines that are none do not keep a gateway from starting: they are
-   * put into a file of their own, for someone to look at.
-   */
+  /** Settlements that a gateway which is gone left behind. Lines that are none do not keep a gateway from starting. */
   leftBehind: () => Readonly<{ settlements: readonly Settlement[]; malformedCount: number }>;
-  /** Says that all of them have been settled. */
+  /** Says that all of them have been settled. Lines that were none go to a file of their own, for someone to look at. */
   clearLeftBehind: () => void;
 }>;
 
@@ -38,6 +34,7 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
   /** What was written last for each Generation. */
   const kept = new Map<string, Settlement>();
   let foreignFiles: string[] = [];
+  let malformed: string[] = [];
 
   function keep(settlement: Settlement): void {
     const { id } = settlement.generation;
@@ -45,14 +42,8 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     // A release that is lost with this process is made up for by the other nodes.
     if (settlement.cost === null && !kept.has(id)) return;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const file = openSync(ownFile, 'a', 0o600);
-    try {
-      // Begun on a line of its own: what a crash left unfinished before it must not spoil this one.
-      writeSync(file, `\n${serializeSettlement(settlement)}\n`);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
+    // Begun on a line of its own: what a crash left unfinished before it must not spoil this one.
+    appendDurably(ownFile, `\n${serializeSettlement(settlement)}\n`);
     kept.set(id, settlement);
   }
 
@@ -67,14 +58,12 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     const lines = foreignFiles.flatMap((file) => readFileSync(file, 'utf8').split('\n'));
     // What was written last for a Generation is what its client was told.
     const settlements = new Map<string, Settlement>();
-    const malformed: string[] = [];
+    malformed = [];
     for (const line of lines.filter((text) => text !== '')) {
       const settlement = parseSettlement(line);
       if (settlement === null) malformed.push(line);
       else settlements.set(settlement.generation.id, settlement);
     }
-    if (malformed.length > 0)
-      appendFileSync(join(folder, malformedFile), `${malformed.join('\n')}\n`, { mode: 0o600 });
     return { settlements: [...settlements.values()], malformedCount: malformed.length };
   }
 
@@ -82,11 +71,21 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     keep,
     forget,
     leftBehind,
-    clearLeftBehind: () =>
-      foreignFiles.forEach((file) => {
-        rmSync(file, { force: true });
-      }),
+    clearLeftBehind: () => {
+      if (malformed.length > 0) appendDurably(join(folder, malformedFile), `${malformed.join('\n')}\n`);
+      for (const file of foreignFiles) rmSync(file, { force: true });
+    },
   };
+}
+
+function appendDurably(path: string, text: string): void {
+  const file = openSync(path, 'a', 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
 }
 
 function filesIn(folder: string): string[] {

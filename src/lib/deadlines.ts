@@ -9,18 +9,24 @@ export type Deadline = {
 };
 
 const tickMs = 100;
+/** Ticks are never that late because of work alone. */
+const standstillMs = 1_000;
 
 type Pending = { atMs: number; expire: () => void };
 
 export class Deadlines {
   readonly #pending = new Set<Pending>();
   #timer: ReturnType<typeof setInterval> | null = null;
+  #lastTickMs = 0;
 
   /** Calls `expire` once when the time has passed, give or take a tick. */
   start(durationMs: number, expire: () => void): Deadline {
     const pending: Pending = { atMs: performance.now() + durationMs, expire };
     this.#pending.add(pending);
-    this.#timer ??= setInterval(() => this.#tick(), tickMs);
+    if (this.#timer === null) {
+      this.#lastTickMs = performance.now();
+      this.#timer = setInterval(() => this.#tick(), tickMs);
+    }
     return {
       extend: (ms) => {
         pending.atMs = performance.now() + ms;
@@ -33,6 +39,10 @@ export class Deadlines {
 
   #tick(): void {
     const nowMs = performance.now();
+    const lateMs = nowMs - this.#lastTickMs - tickMs;
+    this.#lastTickMs = nowMs;
+    // Who was waited for may have answered while this process stood still, and gets the time to be heard.
+    if (lateMs > standstillMs) for (const pending of this.#pending) pending.atMs += lateMs;
     for (const pending of this.#pending) {
       if (pending.atMs > nowMs) continue;
       this.#pending.delete(pending);

@@ -9,12 +9,13 @@ import {
   type ChatAnswer,
   type ChatEvent,
   type FinishReason,
+  failed,
   mostToolCalls,
   type TokenUsage,
   type ToolCall,
 } from './chat.ts';
 import { writeArguments } from './tool-arguments.ts';
-import { beyondLimit, ProviderError } from './upstream.ts';
+import { beyondLimit, ProviderError, unreadableArguments } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
 export const anthropic: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
@@ -43,7 +44,7 @@ function readAnswer(body: unknown): ChatAnswer {
 function readToolUse({ id, name, input }: Fields): ToolCall {
   const code = 'provider_unknown_error';
   const written = writeArguments(input);
-  if (written === null) throw new ProviderError(code);
+  if (written === null) throw unreadableArguments();
   return { id: textOf(id, code), name: textOf(name, code), arguments: written };
 }
 
@@ -111,8 +112,7 @@ function readBlockStart({ index, content_block: block }: Fields, progress: Progr
   const name = textOf(block.name, 'malformed_stream_chunk');
   // The input is usually empty here and follows in pieces. Without pieces, what stands here is all of it.
   const rest = writeArguments(block.input ?? {});
-  if (rest === null || progress.callCount >= mostToolCalls)
-    return [{ type: 'failure', error: beyondLimit() }];
+  if (rest === null || progress.callCount >= mostToolCalls) return [failed(beyondLimit())];
   const call: OpenCall = { index: progress.callCount++, rest };
   progress.openCalls.set(index, call);
   return [{ type: 'tool_call', index: call.index, id, name }];

@@ -38,6 +38,6 @@ export function streamChat(
 ): Promise<ChatEventStream> {
   return postForStream(adapter.chatRequest(call, upstream, true), link, {
     read: adapter.openReader(upstream),
-    tooLong: () => ({ type: 'failure', error: beyondLimit() }),
+    tooLong: () => ({ type: 'failure', error: beyondLimit(), isUsageLost: true }),
   });
 }

@@ -66,8 +66,8 @@ export type ChatEvent =
   | Readonly<{ type: 'tool_arguments'; index: number; text: string }>
   | Readonly<{ type: 'finish'; reason: FinishReason }>
   | Readonly<{ type: 'usage'; usage: TokenUsage }>
-  /** Nothing that follows is part of the answer, but its usage still is to be read. */
-  | Readonly<{ type: 'failure'; error: ProviderError }>
+  /** Nothing that follows is part of the answer, but its usage is still to be read, unless it may be lost already. */
+  | Readonly<{ type: 'failure'; error: ProviderError; isUsageLost: boolean }>
   | Readonly<{ type: 'end' }>;
 
 /** A wire format, both ways. */
@@ -83,3 +83,7 @@ export type ChatAdapter = Readonly<{
 
 /** As many calls of tools as an answer may have. */
 export const mostToolCalls = 1_000;
+
+export function failed(error: ProviderError): ChatEvent {
+  return { type: 'failure', error, isUsageLost: false };
+}

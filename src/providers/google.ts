@@ -7,13 +7,14 @@ import {
   type ChatAnswer,
   type ChatEvent,
   type FinishReason,
+  failed,
   mostToolCalls,
   type TokenUsage,
 } from './chat.ts';
 import { refusal } from './google-refusal.ts';
 import { type Carried, callId, chatRequest } from './google-request.ts';
 import { writeArguments } from './tool-arguments.ts';
-import { beyondLimit, ProviderError, type Upstream } from './upstream.ts';
+import { beyondLimit, ProviderError, type Upstream, unreadableArguments } from './upstream.ts';
 import { arrayAt, type Fields, isCount, isObject, objectAt, parseJson, parseObject } from './wire.ts';
 
 export const google: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
@@ -25,8 +26,8 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   if (candidate === null && isBlocked(body))
     return { content: '', toolCalls: [], finishReason: 'content_filter', usage };
   const pieces = candidate === null ? [] : readPieces(candidate);
-  if (candidate === null || pieces.some(({ type }) => type === 'unreadable'))
-    throw new ProviderError('provider_unknown_error');
+  if (candidate === null) throw new ProviderError('provider_unknown_error');
+  if (pieces.some(({ type }) => type === 'unreadable')) throw unreadableArguments();
   const text = pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join('');
   const toolCalls = pieces
     .filter((piece) => piece.type === 'call')
@@ -58,7 +59,7 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
         continue;
       }
       if (piece.type === 'unreadable' || callCount >= mostToolCalls) {
-        events.push({ type: 'failure', error: beyondLimit() });
+        events.push(failed(beyondLimit()));
         continue;
       }
       const index = callCount++;
@@ -71,7 +72,7 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
       events.push({ type: 'tool_arguments', index, text: piece.arguments });
     }
     const reason = readFinishReason(candidate.finishReason, callCount > 0);
-    if (reason === 'failure') finish({ type: 'failure', error: failedAnswer() }, events);
+    if (reason === 'failure') finish(failed(failedAnswer()), events);
     else if (reason !== null) finish({ type: 'finish', reason }, events);
   }
 

@@ -1,7 +1,7 @@
 /** Reads calls to tools in OpenAI's format, whole and in pieces, from servers that leave out some of what it promises. */
-import { type ChatEvent, mostToolCalls, type ToolCall } from './chat.ts';
+import { type ChatEvent, failed, mostToolCalls, type ToolCall } from './chat.ts';
 import { writeArguments } from './tool-arguments.ts';
-import { beyondLimit, ProviderError } from './upstream.ts';
+import { beyondLimit, ProviderError, unreadableArguments } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt } from './wire.ts';
 
 /** A call in a whole answer. `index` is its place among the calls of the answer. */
@@ -9,7 +9,8 @@ export function readToolCall(item: unknown, index: number, generationId: string)
   const call = objectAt(item, 'function');
   const name = textAt(call, 'name');
   const text = argumentsText(call?.arguments);
-  if (!isObject(item) || name === null || text === null) throw new ProviderError('provider_unknown_error');
+  if (!isObject(item) || name === null) throw new ProviderError('provider_unknown_error');
+  if (text === null) throw unreadableArguments();
   return { id: textAt(item, 'id') ?? madeId(generationId, index), name, arguments: text };
 }
 
@@ -34,7 +35,7 @@ export class ToolCallReader {
     const call = objectAt(item, 'function');
     const text = argumentsText(call?.arguments);
     const index = this.#known(item, call) ?? this.#begin(item, call, events);
-    if (index === null || text === null) events.push({ type: 'failure', error: beyondLimit() });
+    if (index === null || text === null) events.push(failed(beyondLimit()));
     else if (text !== '') events.push({ type: 'tool_arguments', index, text });
   }
 
@@ -57,12 +58,11 @@ export class ToolCallReader {
     return name !== null || this.#ids.length === 0 ? null : this.#ids.length - 1;
   }
 
-  /** Null when the answer has as many calls as it may have. */
+  /** Null when the answer has as many calls as it may have, or calls what has no name. */
   #begin(item: Fields, call: Fields | null, events: ChatEvent[]): number | null {
     const name = textAt(call, 'name');
     const index = this.#ids.length;
-    if (name === null) throw new ProviderError('malformed_stream_chunk');
-    if (index >= mostToolCalls) return null;
+    if (name === null || index >= mostToolCalls) return null;
     const id = textAt(item, 'id') ?? madeId(this.#generationId, index);
     this.#ids.push(id);
     const wireIndex = wireIndexOf(item);

@@ -3,7 +3,14 @@
  * Documented at platform.openai.com/docs/api-reference/chat and chat-streaming. Reading is lenient wherever a vendor
  * is known to differ and the meaning is clear.
  */
-import type { ChatAdapter, ChatAnswer, ChatEvent, FinishReason, TokenUsage } from './chat.ts';
+import {
+  type ChatAdapter,
+  type ChatAnswer,
+  type ChatEvent,
+  type FinishReason,
+  failed,
+  type TokenUsage,
+} from './chat.ts';
 import { chatRequest, refusal } from './openai-request.ts';
 import { readToolCall, ToolCallReader } from './openai-tool-calls.ts';
 import { ProviderError, type Upstream } from './upstream.ts';
@@ -40,8 +47,8 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
     if (data === '[DONE]') return [{ type: 'end' }];
     const chunk = parseObject(data);
     if (chunk === null) throw new ProviderError('malformed_stream_chunk');
-    if (hasError(chunk)) throw new ProviderError('provider_stream_error');
     const events: ChatEvent[] = [];
+    if (hasError(chunk)) events.push(failed(new ProviderError('provider_stream_error')));
     const choice = firstChoice(chunk);
     if (choice !== null) readChoice(choice, toolCalls, events);
     // Also of an answer that has failed: it was used all the same.
@@ -62,8 +69,7 @@ function readChoice(choice: Fields, toolCalls: ToolCallReader, events: ChatEvent
     if (Array.isArray(delta.tool_calls)) for (const item of delta.tool_calls) toolCalls.read(item, events);
   }
   const reason = readFinishReason(choice.finish_reason, toolCalls.count > 0);
-  if (reason === 'failure')
-    events.push({ type: 'failure', error: new ProviderError('provider_stream_error') });
+  if (reason === 'failure') events.push(failed(new ProviderError('provider_stream_error')));
   else if (reason !== null) events.push({ type: 'finish', reason });
 }
 

@@ -73,6 +73,11 @@ export function beyondLimit(): ProviderError {
   return new ProviderError('malformed_stream_chunk', null, null, true);
 }
 
+/** The same in a whole answer: a client can have a model call a tool with anything. */
+export function unreadableArguments(): ProviderError {
+  return new ProviderError('provider_unknown_error', null, null, true);
+}
+
 /** The gateway ended the call itself: at the end of all the time it may take, or because the process stops. */
 export class EndedByGateway extends ProviderError {
   constructor(code: 'provider_timeout' | 'streaming_error', upstreamStatus: number | null) {

@@ -42,6 +42,7 @@ function serveStream(
     model: 'm',
     streaming: true,
     priceListId: 1,
+    claimedName: null,
     createdAtMs: Date.now(),
   };
   const ledger = {

@@ -95,6 +95,7 @@ function openStage(keyId: string, baseMs: number) {
       model,
       streaming: false,
       priceListId,
+      claimedName: null,
       createdAtMs: baseMs + afterMs,
     };
     if (ids.includes(generation.id)) return;
@@ -105,7 +106,6 @@ function openStage(keyId: string, baseMs: number) {
       provider: 'P',
       least: 1n,
       most: 1n,
-      claimedName: null,
       attempts: [],
     };
     ids.push(generation.id);

@@ -806,7 +806,7 @@ describe('stream', () => {
     const failed = { finishReason: 'MALFORMED_FUNCTION_CALL', content: { parts: [{ text: 'So' }] } };
     expect(reader(JSON.stringify({ candidates: [failed], usageMetadata }))).toEqual([
       { type: 'text', text: 'So' },
-      { type: 'failure', error: expect.any(ProviderError) },
+      { type: 'failure', error: expect.any(ProviderError), isUsageLost: false },
       usage,
     ]);
     const calls = Array.from({ length: 1_001 }, () => ({ functionCall: { name: 'f' } }));
@@ -815,7 +815,7 @@ describe('stream', () => {
     );
     expect(events.filter(({ type }) => type === 'tool_call')).toHaveLength(1_000);
     expect(events.slice(-3)).toEqual([
-      { type: 'failure', error: expect.any(ProviderError) },
+      { type: 'failure', error: expect.any(ProviderError), isUsageLost: false },
       { type: 'finish', reason: 'tool_calls' },
       usage,
     ]);

@@ -28,7 +28,6 @@ export async function settleAs(
     const held = await ledger.hold({
       kind: 'hold',
       generation,
-      claimedName: null,
       nodeId: node?.id ?? newId(),
       provider,
       least: dollar,
@@ -109,6 +108,7 @@ async function settlementOf(
       model: 'full',
       streaming: true,
       priceListId,
+      claimedName: null,
       createdAtMs: nowMs,
     },
     provider: 'Main',
