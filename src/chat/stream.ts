@@ -31,9 +31,7 @@ export async function answerAsStream(run: ChatRun, services: StreamServices): Pr
     generation.noteFirstToken();
     // From here on the stream itself says what becomes of the claim.
     claim?.handOver();
-    return streamResponse(new Headers(eventStreamHeaders), signal, (client) =>
-      deliver(run, opened, client, services),
-    );
+    return respond(deliveryOf(run), opened, services);
   } catch (error) {
     // Some failures have no status of their own: they are told inside a stream even when it is otherwise empty.
     if (!(error instanceof ApiError) || errorTable[error.code].status !== null) throw error;
@@ -41,6 +39,21 @@ export async function answerAsStream(run: ChatRun, services: StreamServices): Pr
       await client.write(errorEvent(error) + endOfStream);
     });
   }
+}
+
+/** What is still needed of a run once its stream is open. The conversation is not, and may be of many megabytes. */
+type Delivery = Omit<ChatRun, 'chat' | 'turns'> & Readonly<{ model: string; includeUsage: boolean }>;
+
+function deliveryOf({ requestId, chat, bill, generation, claim, client }: ChatRun): Delivery {
+  const { model, includeUsage } = chat;
+  return { requestId, model, includeUsage, bill, generation, claim, client };
+}
+
+/** A function of its own, because what the stream refers to stays in memory for as long as it lasts. */
+function respond(delivery: Delivery, opened: OpenedStream, services: StreamServices): Response {
+  return streamResponse(new Headers(eventStreamHeaders), delivery.client, (client) =>
+    deliver(delivery, opened, client, services),
+  );
 }
 
 const eventStreamHeaders = {
@@ -78,7 +91,7 @@ type Outcome = StreamOutcome & Readonly<{ isProvoked: boolean }>;
 
 /** Never throws: by now the client can only be told in the stream. */
 async function deliver(
-  run: ChatRun,
+  run: Delivery,
   { stream, first }: OpenedStream,
   client: ClientStream,
   services: StreamServices,
@@ -86,7 +99,7 @@ async function deliver(
   const chunks = new ChunkWriter(
     run.requestId,
     Math.floor(run.generation.facts.createdAtMs / 1000),
-    run.chat.model,
+    run.model,
   );
   const progress = new StreamProgress(chunks);
   if (run.claim !== null) client.record();
@@ -100,7 +113,7 @@ async function deliver(
   stream.close();
   endAttempt(run, stream.status, outcome);
   const usage = progress.usage && believed(progress.usage, run.bill.bounds);
-  const last = run.chat.includeUsage && usage !== null ? chunks.usage(usage) : '';
+  const last = run.includeUsage && usage !== null ? chunks.usage(usage) : '';
   // A failure of the stream itself was told when it happened.
   const isTold = outcome.code === progress.failure?.code;
   const untold = outcome.code === null || isTold ? '' : errorEvent(new ApiError(outcome.code));
@@ -118,7 +131,7 @@ async function deliver(
 
 /** Passes on what the provider sends, and reads on for the usage when nobody gets it any more. */
 async function relay(
-  run: ChatRun,
+  run: Delivery,
   stream: ChatEventStream,
   first: readonly ChatEvent[],
   progress: StreamProgress,
@@ -181,7 +194,7 @@ async function relay(
 
 /** The whole of the stream for retries, as it ends with what is left to be written and, should it not be paid for, with that. */
 async function keptStream(
-  { claim }: ChatRun,
+  { claim }: Delivery,
   transcript: string | null,
   last: string,
 ): Promise<Ending['kept']> {
@@ -195,7 +208,7 @@ async function keptStream(
 const notTheProviders: ReadonlySet<ErrorCode> = new Set(['usage_missing', 'streaming_error']);
 
 function endAttempt(
-  { generation }: ChatRun,
+  { generation }: Delivery,
   status: number,
   { code, isProvoked, isEndedHere }: Outcome,
 ): void {
