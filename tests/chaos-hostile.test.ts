@@ -2,9 +2,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { type Answer, AnswerReader } from '../chaos/hostile/answer-reader.ts';
 import { judgeExchange } from '../chaos/hostile/judge.ts';
+import type { Keys } from '../chaos/hostile/maker.ts';
 import { formatHostileReport } from '../chaos/hostile/report.ts';
 import { encode, type HostileRequest } from '../chaos/hostile/request.ts';
-import { hostileRequest, type Keys } from '../chaos/hostile/requests.ts';
+import { hostileRequest } from '../chaos/hostile/requests.ts';
 import { type HostileResult, runHostile } from '../chaos/hostile/run.ts';
 import { Random } from '../chaos/random.ts';
 import { isTrue } from '../chaos/report.ts';
