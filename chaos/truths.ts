@@ -14,7 +14,7 @@ import {
   usedCalls,
 } from './billing.ts';
 import { mostBeyond } from './bounds.ts';
-import { networkProviders, priceOf } from './catalog.ts';
+import { hastyProviders, priceOf } from './catalog.ts';
 import type { Seen } from './client-call.ts';
 import type { Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
@@ -166,7 +166,7 @@ function wrongEstimate(evidence: Evidence, generation: RecordedGeneration): stri
   const attempt = attempts.at(-1);
   const call = callToCharge(evidence, generation);
   const isEndedHere =
-    networkProviders.has(provider) &&
+    hastyProviders.has(provider) &&
     ((attempt?.status === 'failed' && attempt.errorCode === 'provider_timeout') ||
       attempt?.status === 'cancelled');
   const charge = standingCharge(generation);
@@ -217,9 +217,9 @@ function isChargedRightly(evidence: Evidence, line: Seen, generation: RecordedGe
   const isInStream = line.streaming && line.status === 200;
   if (!isInStream) return false;
   switch (line.code) {
-    // The charge came later, or fell short.
+    // The charge came later, or fell short. What went wrong before that was told before it.
     case 'billing_temporarily_unavailable':
-      return generation.status === 'completed';
+      return generation.isEstimated || dueFor(evidence, generation) !== null;
     case 'insufficient_balance':
       return generation.errorCode === line.code && generation.writeOff?.reason === line.code;
     // A limit of the gateway's own ended what the provider went on with and reported.
