@@ -1,9 +1,9 @@
 /** What must be true of gateways that were frozen, of those whose clock jumped, and of honest customers beside hostile ones. */
 import type { Seen } from './client-call.ts';
 import { type ClockJump, isLarge } from './clock-jumps.ts';
+import type { Finding } from './finding.ts';
 import type { Freeze } from './freezes.ts';
 import type { Bystanders } from './honest-customers.ts';
-import type { Finding } from './truths.ts';
 
 export function judgeFreezes(freezes: readonly Freeze[]): Finding {
   return {

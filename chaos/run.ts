@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Seen } from './client-call.ts';
 import { type Evidence, joinCalls } from './evidence.ts';
+import type { Finding } from './finding.ts';
 import { type Bystanders, measureBystanders } from './honest-customers.ts';
 import { judgeBystanders, judgeFreezes, judgeJumps } from './judge-trials.ts';
 import { type KillLog, killAgainAndAgain } from './kills.ts';
@@ -12,7 +13,7 @@ import type { ChaosOptions } from './options.ts';
 import { type Environment, tollgate } from './program.ts';
 import { Random } from './random.ts';
 import { createTenants, keepSpending, type Tenants } from './tenants.ts';
-import { type Finding, judge } from './truths.ts';
+import { judge } from './truths.ts';
 import { startWatcher, type Watched } from './watcher.ts';
 import { createWorld, type World } from './world.ts';
 

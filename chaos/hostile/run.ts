@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { residentBytes } from '../../bench/cpu.ts';
+import type { Finding } from '../finding.ts';
 import type { HostileOptions } from '../options.ts';
-import type { Finding } from '../truths.ts';
 import { createWorld } from '../world.ts';
 import { hostileCatalog } from './catalog.ts';
 import {
@@ -50,7 +50,8 @@ export async function runHostile(options: HostileOptions): Promise<HostileResult
   const world = await createWorld({
     nodeCount: 1,
     preloads: [join(import.meta.dir, 'loop-watch.ts')],
-    settings: (folder) => ({ LOG_LEVEL: 'error', LOOP_WATCH_FILE: join(folder, watchFile) }),
+    wordsFor: (folder) => ['--gaps', join(folder, watchFile)],
+    settings: { LOG_LEVEL: 'error' },
     catalog: hostileCatalog,
   });
   const [node] = world.nodes;

@@ -1,7 +1,8 @@
 /** Sends hostile requests over many connections, has every answer judged, and remembers what was wrong and what was slow. */
+
+import type { Finding } from '../finding.ts';
 import type { HostileOptions } from '../options.ts';
 import { Random } from '../random.ts';
-import type { Finding } from '../truths.ts';
 import { HostileConnection } from './connection.ts';
 import { judgeExchange } from './judge.ts';
 import type { Gap } from './loop-watch.ts';
