@@ -15,8 +15,14 @@ export const networkOnlyModel = 'chaos-network-only';
 /** Served over the bad network first, however often that fails. */
 export const stubbornModel = 'chaos-stubborn';
 
+/** Served by the sandbox alone, for no longer than some answers take. */
+export const briefModel = 'chaos-brief';
+
 /** The providers that are the sandbox over the bad network. */
 export const networkProviders: ReadonlySet<string> = new Set(['network', 'stubborn']);
+
+/** The providers that are given up before the longest answers are over. */
+export const hastyProviders: ReadonlySet<string> = new Set([...networkProviders, 'brief']);
 
 /** Base URLs. */
 export type Addresses = Readonly<{ upstream: string; network: string; absent: string; deaf: string }>;
@@ -38,6 +44,7 @@ export function catalogText(addresses: Addresses): string {
   return `price_version: chaos
 providers:
   upstream: { ${provider(addresses.upstream)}, ${patient} }
+  brief: { ${provider(addresses.upstream)}, ${patient}, timeouts: { total_ms: 700 } }
   absent: { ${provider(addresses.absent)}, ${patient} }
   deaf: { ${provider(addresses.deaf)}, ${wary}, ${hasty} }
   network: { ${provider(addresses.network)}, ${wary}, ${hasty} }
@@ -45,6 +52,8 @@ providers:
 models:
   ${plainModel}:${model}
     providers: [${route('upstream')}]
+  ${briefModel}:${model}
+    providers: [${route('brief')}]
   ${fallbackModel}:${model}
     providers: [${route('absent')}, ${route('deaf')}, ${route('upstream')}]
   ${networkModel}:${model}

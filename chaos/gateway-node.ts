@@ -18,6 +18,7 @@ export class GatewayNode {
   readonly logFile: string;
   readonly #clockFile: string;
   readonly #preloads: readonly string[];
+  readonly #words: readonly string[];
   readonly #environment: Environment;
   #process: Subprocess;
   #isStopping = false;
@@ -34,7 +35,8 @@ export class GatewayNode {
     port: number,
     environment: Environment,
     logFile: string,
-    preloads: readonly string[] = [],
+    preloads: readonly string[],
+    words: readonly string[],
   ) {
     this.index = index;
     this.port = port;
@@ -42,6 +44,7 @@ export class GatewayNode {
     this.logFile = logFile;
     this.#clockFile = `${logFile}.clock`;
     this.#preloads = [shiftedClock, ...preloads];
+    this.#words = words;
     this.#environment = { ...environment, PORT: `${port}`, CLOCK_SHIFT_FILE: this.#clockFile };
     this.shiftClock(0);
     this.#process = this.#start();
@@ -99,7 +102,7 @@ export class GatewayNode {
   }
 
   #start(): Subprocess {
-    const started = startGateway(this.#environment, this.logFile, this.#preloads);
+    const started = startGateway(this.#environment, this.logFile, this.#preloads, this.#words);
     started.exited.then(() => this.#startAgain()).catch(() => undefined);
     return started;
   }

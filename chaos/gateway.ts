@@ -1,9 +1,11 @@
-/** The gateway of a run: the real one, with leases as long as the run wants them. */
+/** The gateway of a run: the real one, with leases as long as the run wants them. Other words are for scripts before it. */
+import { parseArgs } from 'node:util';
 import { readConfig } from '../src/config.ts';
 import { usualTimings } from '../src/ledger/lease-timings.ts';
 import { serve } from '../src/main.ts';
 
-const leaseMs = Number(process.env.CHAOS_LEASE_MS ?? usualTimings.leaseMs);
+const { values } = parseArgs({ options: { lease: { type: 'string' } }, strict: false });
+const leaseMs = typeof values.lease === 'string' ? Number(values.lease) : usualTimings.leaseMs;
 const beatsPerLease = usualTimings.leaseMs / usualTimings.beatMs;
 
 await serve(readConfig(), { ...usualTimings, leaseMs, beatMs: leaseMs / beatsPerLease });

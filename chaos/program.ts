@@ -19,14 +19,15 @@ function withEnvironment(environment: Environment, command: readonly string[]): 
   return ['env', ...unwanted.flatMap((name) => ['-u', name]), ...settings, ...command];
 }
 
-/** What it prints is added to `logFile`. The scripts are loaded before it. */
+/** What it prints is added to `logFile`. The scripts are loaded before it; the words are for them and for it. */
 export function startGateway(
   environment: Environment,
   logFile: string,
-  preloads: readonly string[] = [],
+  preloads: readonly string[],
+  words: readonly string[],
 ): Subprocess {
   const scripts = preloads.flatMap((script) => ['--preload', script]);
-  const command = [process.execPath, ...scripts, join(import.meta.dir, 'gateway.ts')];
+  const command = [process.execPath, ...scripts, join(import.meta.dir, 'gateway.ts'), ...words];
   return startLogged(withEnvironment({ ...manyConnections, ...environment }, command), logFile);
 }
 

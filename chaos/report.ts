@@ -4,9 +4,9 @@ import { formatMoneyShort } from '../src/lib/money.ts';
 import { isPaid, reasonOf, unbilled } from './billing.ts';
 import { networkProviders } from './catalog.ts';
 import type { Evidence } from './evidence.ts';
+import type { Finding } from './finding.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import type { ChaosResult } from './run.ts';
-import type { Finding } from './truths.ts';
 
 const readyWithinMs = 5_000;
 const orphansWithinMs = 15_000;

@@ -1,6 +1,13 @@
 /** What one client asks for next: a pure choice by chance, the same for the same seed. */
 import { boundsOf } from './bounds.ts';
-import { fallbackModel, networkModel, networkOnlyModel, plainModel, stubbornModel } from './catalog.ts';
+import {
+  briefModel,
+  fallbackModel,
+  networkModel,
+  networkOnlyModel,
+  plainModel,
+  stubbornModel,
+} from './catalog.ts';
 import type { Random } from './random.ts';
 import type { Tenant } from './tenants.ts';
 import type { Usage } from './upstream.ts';
@@ -41,12 +48,12 @@ const loopWords = 150;
 /** Beyond both bounds, but within what is tolerated. */
 const tolerated = 10;
 
-type Kind = Fault & Readonly<{ words: number; isUnlimited?: boolean }>;
+type Kind = Fault & Readonly<{ words: number; isUnlimited?: boolean; isBrief?: boolean }>;
 
 export function planRequest(token: string, random: Random): RequestPlan & { tenant: Tenant } {
   const tenant = chooseTenant(random);
-  const streaming = random.happens(0.5);
-  const { kind, directives, words, isUnlimited = false } = chooseKind(tenant, random);
+  const { kind, directives, words, isUnlimited = false, isBrief = false } = chooseKind(tenant, random);
+  const streaming = isBrief || random.happens(0.5);
   const answer = `${token}${' word'.repeat(words)}`;
   // Without a limit the hold is far more than the small tenants have.
   const isLimited = tenant !== 'rich' || (!isUnlimited && random.happens(0.5)) || kind === 'implausible';
@@ -60,7 +67,7 @@ export function planRequest(token: string, random: Random): RequestPlan & { tena
     answer,
     bounds: isLimited ? boundsOf(content, outputLimit) : null,
     body: {
-      model: chooseModel(random),
+      model: isBrief ? briefModel : chooseModel(random),
       messages: [{ role: 'user', content }],
       ...(isLimited ? { max_tokens: outputLimit } : {}),
       ...(streaming ? { stream: true } : {}),
@@ -104,5 +111,8 @@ function chooseKind(tenant: Tenant, random: Random): Kind {
   if (chance < 0.41) return { kind: 'implausible', directives: '[[usage 20 1500]]', words: 5 };
   if (chance < 0.43 && tenant === 'rich')
     return { kind: 'loop', directives: '', words: loopWords, isUnlimited: true };
+  // The gateway ends it in the middle, before the provider has said what was used.
+  if (chance < 0.44)
+    return { kind: 'overlong', directives: '[[chunk-delay 40]]', words: longWords, isBrief: true };
   return { kind: 'plain', directives: '', words: random.between(1, 12) };
 }

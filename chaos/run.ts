@@ -2,10 +2,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Seen } from './client-call.ts';
-import { type ClockJump, isLarge } from './clock-jumps.ts';
 import { type Evidence, joinCalls } from './evidence.ts';
-import type { Freeze } from './freezes.ts';
+import type { Finding } from './finding.ts';
 import { type Bystanders, measureBystanders } from './honest-customers.ts';
+import { judgeBystanders, judgeFreezes, judgeJumps } from './judge-trials.ts';
 import { type KillLog, killAgainAndAgain } from './kills.ts';
 import { readLedger } from './ledger-log.ts';
 import { startLoad } from './load.ts';
@@ -13,7 +13,7 @@ import type { ChaosOptions } from './options.ts';
 import { type Environment, tollgate } from './program.ts';
 import { Random } from './random.ts';
 import { createTenants, keepSpending, type Tenants } from './tenants.ts';
-import { type Finding, judge } from './truths.ts';
+import { judge } from './truths.ts';
 import { startWatcher, type Watched } from './watcher.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -186,60 +186,6 @@ async function judgeCommands(environment: Environment, tenants: Tenants): Promis
       wrong: audit.exitCode === 0 ? [] : [`${audit.stdout}${audit.stderr}`],
     },
   ];
-}
-
-function judgeFreezes(freezes: readonly Freeze[]): Finding {
-  return {
-    says: 'what a frozen gateway had open was closed by the other one',
-    checked: total(freezes.map(({ open }) => open.length)),
-    wrong: freezes
-      .filter(({ leftOpen }) => leftOpen > 0)
-      .map(({ node, leftOpen }) => `${leftOpen} of node ${node} stayed open`),
-    mayBeUntested: freezes.length === 0,
-  };
-}
-
-function judgeJumps(jumps: readonly ClockJump[]): Finding[] {
-  const describe = ({ node, shiftMs, said, during, after }: ClockJump) =>
-    `node ${node}, off by ${shiftMs} ms, said ${said ?? 'nothing'}, answered ${[...during, ...after].map(({ outcome, code }) => code ?? outcome).join(', ')}`;
-  const isServed = (lines: readonly Seen[]) => lines.every(({ outcome }) => outcome === 'success');
-  const large = jumps.filter(isLarge);
-  const small = jumps.filter((jump) => !isLarge(jump));
-  return [
-    {
-      says: 'a gateway whose clock is off by more than a minute admits nothing, says so, and recovers',
-      checked: large.length,
-      wrong: large
-        .filter(
-          ({ said, during, after }) =>
-            !said?.startsWith('503 off by') ||
-            during.some(({ code }) => code !== 'server_not_configured') ||
-            !isServed(after),
-        )
-        .map(describe),
-      mayBeUntested: large.length === 0,
-    },
-    {
-      says: 'a clock that is off by less changes nothing',
-      checked: small.length,
-      wrong: small
-        .filter(({ said, during, after }) => said !== null || !isServed(during) || !isServed(after))
-        .map(describe),
-      mayBeUntested: small.length === 0,
-    },
-  ];
-}
-
-function judgeBystanders({ honest }: Bystanders): Finding {
-  const lines = Object.values(honest).flat();
-  return {
-    says: 'every request of an honest customer beside hostile ones succeeded',
-    checked: lines.length,
-    wrong: lines
-      .filter(({ outcome }) => outcome !== 'success')
-      .map(({ token, outcome, status, code }) => `${token} saw ${outcome} ${status ?? ''} ${code ?? ''}`),
-    mayBeUntested: lines.length === 0,
-  };
 }
 
 function judgeProcesses(world: World): Finding {

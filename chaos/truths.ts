@@ -2,33 +2,13 @@
  * What must be true after any mix of load and kills, each as a pure question to the three logs. Whatever is wrong is
  * named by request ID, so that it can be followed through the logs.
  */
-import { formatMoney } from '../src/lib/money.ts';
-import {
-  callToCharge,
-  dueFor,
-  excuseOf,
-  isCharged,
-  isPaid,
-  reasonOf,
-  standingCharge,
-  usedCalls,
-} from './billing.ts';
-import { mostBeyond } from './bounds.ts';
-import { networkProviders, priceOf } from './catalog.ts';
+import { dueFor, isPaid } from './billing.ts';
+import { judgeCharges } from './charge-truths.ts';
 import type { Seen } from './client-call.ts';
 import type { Evidence } from './evidence.ts';
+import { describe, type Finding, find, summary } from './finding.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import type { ProviderCall } from './upstream.ts';
-
-export type Finding = Readonly<{
-  says: string;
-  checked: number;
-  wrong: readonly string[];
-  /** What it is about happens too seldom for every run to have a case of it. */
-  mayBeUntested?: boolean;
-  /** A machine that is busy with other things can break it. */
-  isTiming?: boolean;
-}>;
 
 /** Refused before there was a Generation, or without anyone knowing whether there is one. */
 const notAdmitted = new Set([
@@ -75,105 +55,6 @@ function judgeMoments({ watched }: Evidence): Finding[] {
   ];
 }
 
-function judgeCharges(evidence: Evidence): Finding[] {
-  const all = [...evidence.ledger.generations.values()];
-  const charged = all.filter(({ charges }) => charges.length > 0);
-  const paid = charged.filter(isPaid);
-  const estimated = paid.filter(({ isEstimated }) => isEstimated);
-  const reported = paid.filter(({ isEstimated }) => !isEstimated);
-  return [
-    {
-      says: 'at most one charge per Generation, and none without one',
-      checked: charged.length,
-      wrong: [
-        ...charged.filter(({ charges }) => charges.length > 1).map(describe),
-        ...evidence.ledger.strayCharges,
-      ],
-    },
-    find(
-      'each charge equals the price of the usage that the provider logged, within what was held for',
-      reported,
-      (generation) => wrongAmount(evidence, generation),
-    ),
-    find('no usage, no charge', reported, (generation) =>
-      dueFor(evidence, generation) === null ? describe(generation) : null,
-    ),
-    find('no charge exceeds its hold by more than is tolerated', paid, (generation) => {
-      const { hold } = generation;
-      const isWithin = hold === null || standingCharge(generation) <= hold + mostBeyond(hold);
-      return isWithin ? null : `${describe(generation)}, held ${formatMoney(hold)}`;
-    }),
-    {
-      ...find(
-        'a charge is estimated only where the gateway ended the call, and never too high',
-        estimated,
-        (generation) => wrongEstimate(evidence, generation),
-      ),
-      mayBeUntested: true,
-    },
-    {
-      ...find(
-        'a refund gives back the whole of a charge whose answer was withheld',
-        all.filter(({ refunds }) => refunds.length > 0),
-        (generation) => {
-          const isWhole = generation.refunds.length === 1 && standingCharge(generation) === 0n;
-          const isWithheld =
-            reasonOf(generation) === 'failed billing_consistency_error' && !generation.streaming;
-          return isWhole && isWithheld ? null : describe(generation);
-        },
-      ),
-      mayBeUntested: true,
-    },
-    find('usage stays without a charge only for a reason that is allowed', usedCalls(evidence), (used) =>
-      isCharged(used) || excuseOf(evidence, used) !== null
-        ? null
-        : `${describe(used.generation)}, over ${used.call.provider}`,
-    ),
-    summary(
-      'no settlement was refused by the database and set aside',
-      all.length,
-      evidence.ledger.deadLetters,
-    ),
-  ];
-}
-
-/** Where a balance did not suffice, the charge and what was written off make up the price. */
-function wrongAmount(evidence: Evidence, generation: RecordedGeneration): string | null {
-  const due = dueFor(evidence, generation);
-  if (due === null) return null;
-  const { usage, unbelieved } = due;
-  const price = priceOf(usage);
-  const paid = standingCharge(generation);
-  const { writeOff } = generation;
-  const isShort = generation.errorCode === 'insufficient_balance';
-  const expected = isShort
-    ? { reason: 'insufficient_balance', amount: price - paid }
-    : { reason: 'implausible_usage', amount: unbelieved };
-  const isBorne =
-    expected.amount === 0n
-      ? writeOff === null
-      : writeOff?.reason === expected.reason && writeOff.amount === expected.amount;
-  const isPriced = isShort ? paid < price : paid === price;
-  const isSameUsage =
-    usage.inputTokens === generation.inputTokens && usage.outputTokens === generation.outputTokens;
-  if (isPriced && isBorne && isSameUsage) return null;
-  return `${describe(generation)}, but its price is ${formatMoney(price)}`;
-}
-
-/** In these runs only the total deadline ends a call that has not reported its usage, and only some providers have a short one. */
-function wrongEstimate(evidence: Evidence, generation: RecordedGeneration): string | null {
-  const { attempts, provider, hold } = generation;
-  const attempt = attempts.at(-1);
-  const call = callToCharge(evidence, generation);
-  const isEndedHere =
-    networkProviders.has(provider) &&
-    ((attempt?.status === 'failed' && attempt.errorCode === 'provider_timeout') ||
-      attempt?.status === 'cancelled');
-  const charge = standingCharge(generation);
-  const isLow = (hold === null || charge <= hold) && (call?.usage == null || charge <= priceOf(call.usage));
-  return isEndedHere && isLow ? null : describe(generation);
-}
-
 function judgeClients(evidence: Evidence): Finding[] {
   const { seen, ledger } = evidence;
   const successes = seen.filter(({ outcome }) => outcome === 'success');
@@ -217,9 +98,9 @@ function isChargedRightly(evidence: Evidence, line: Seen, generation: RecordedGe
   const isInStream = line.streaming && line.status === 200;
   if (!isInStream) return false;
   switch (line.code) {
-    // The charge came later, or fell short.
+    // The charge came later, or fell short. What went wrong before that was told before it.
     case 'billing_temporarily_unavailable':
-      return generation.status === 'completed';
+      return generation.isEstimated || dueFor(evidence, generation) !== null;
     case 'insufficient_balance':
       return generation.errorCode === line.code && generation.writeOff?.reason === line.code;
     // A limit of the gateway's own ended what the provider went on with and reported.
@@ -280,18 +161,6 @@ function carriedOutTwice(made: readonly ProviderCall[]): string[] {
     known.set(token, requestId);
   }
   return [...twice];
-}
-
-function find<Item>(says: string, items: readonly Item[], fault: (item: Item) => string | null): Finding {
-  return { says, checked: items.length, wrong: items.flatMap((item) => fault(item) ?? []) };
-}
-
-function summary(says: string, checked: number, violations: number): Finding {
-  return { says, checked, wrong: violations === 0 ? [] : [`${violations} times`] };
-}
-
-function describe(generation: RecordedGeneration): string {
-  return `${generation.requestId} ${reasonOf(generation)}, charged ${generation.charges.map(formatMoney).join(' and ') || 'nothing'}${generation.refunds.length > 0 ? ' and given back' : ''}`;
 }
 
 function describeSeen(line: Seen, generation: RecordedGeneration | undefined): string {

@@ -31,8 +31,9 @@ export type WorldOptions = Readonly<{
   nodeCount?: number;
   /** Loaded before each gateway. */
   preloads?: readonly string[];
-  /** More settings of the gateways; they are told the folder of the run. */
-  settings?: (folder: string) => Environment;
+  /** Words for those scripts; they are told the folder of the run. */
+  wordsFor?: (folder: string) => readonly string[];
+  settings?: Environment;
   /** Instead of the catalogue of the kills; it is told where the sandbox is. */
   catalog?: (origin: string) => string;
   /** How the gateways reach the database, when not directly. */
@@ -74,7 +75,8 @@ async function fill(
     leaseMs = usualTimings.leaseMs,
     nodeCount = 2,
     preloads = [],
-    settings,
+    settings = {},
+    wordsFor,
     catalog,
     databaseUrl,
   }: WorldOptions,
@@ -100,9 +102,9 @@ async function fill(
     TOLLGATE_CATALOG: catalogFile,
     CHAOS_PROVIDER_KEY: 'chaos',
     LOG_LEVEL: 'warn',
-    CHAOS_LEASE_MS: `${leaseMs}`,
-    ...settings?.(folder),
+    ...settings,
   };
+  const words = ['--lease', `${leaseMs}`, ...(wordsFor?.(folder) ?? [])];
   const route = await databaseUrl?.(database);
   if (route !== undefined) closers.push(route.close);
   const nodes = Array.from({ length: nodeCount }, (_, index) => {
@@ -110,7 +112,7 @@ async function fill(
     const data = join(folder, `node-${index}`);
     mkdirSync(data, { mode: 0o700 });
     const own = { ...environment, DATABASE_URL: route?.url ?? database.url, TOLLGATE_DATA: data };
-    return new GatewayNode(index, freePort(), own, join(folder, `node-${index}.log`), preloads);
+    return new GatewayNode(index, freePort(), own, join(folder, `node-${index}.log`), preloads, words);
   });
   closers.push(() => Promise.all(nodes.map((node) => node.stop())));
   await Promise.all(nodes.map((node) => node.whenReady()));

@@ -2,12 +2,13 @@
 import { beforeAll, describe, expect, test } from 'bun:test';
 import { type Answer, AnswerReader } from '../chaos/hostile/answer-reader.ts';
 import { judgeExchange } from '../chaos/hostile/judge.ts';
+import type { Keys } from '../chaos/hostile/maker.ts';
 import { formatHostileReport } from '../chaos/hostile/report.ts';
 import { encode, type HostileRequest } from '../chaos/hostile/request.ts';
-import { hostileRequest, type Keys } from '../chaos/hostile/requests.ts';
+import { hostileRequest } from '../chaos/hostile/requests.ts';
 import { type HostileResult, runHostile } from '../chaos/hostile/run.ts';
 import { Random } from '../chaos/random.ts';
-import { isTrue } from '../chaos/report.ts';
+import { formatPage, isTrue } from '../chaos/report.ts';
 
 const deadlineMs = 180_000;
 
@@ -113,6 +114,18 @@ test('a request can be had again by its number', () => {
     Array.from({ length: 300 }, (_, number) => hostileRequest(number, new Random(seed).fork(number), keys));
   expect(sent(7)).toEqual(sent(7));
   expect(sent(7)).not.toEqual(sent(8));
+});
+
+test('each report is written under its own heading of the page, and leaves the rest as it is', () => {
+  const page = '# Chaos\n\n## Last run\n\nold kills\n\n## Last hostile run\n\nold requests\n';
+  const date = new Date('2026-11-15');
+  const kills = formatPage(page, 'Last run', 'new kills', 'npm run chaos', '18.4', date);
+  expect(kills).toContain('$ npm run chaos\n\nnew kills\n```\n\n## Last hostile run\n\nold requests\n');
+  expect(kills).not.toContain('old kills');
+  const both = formatPage(kills, 'Last hostile run', 'new requests', 'npm run chaos', '18.4', date);
+  expect(both).toContain('new kills\n```\n\n## Last hostile run\n\n2026-11-15, ');
+  expect(both.endsWith('new requests\n```\n')).toBe(true);
+  expect(both).not.toContain('old requests');
 });
 
 describe('a gateway under hostile requests', () => {

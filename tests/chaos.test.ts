@@ -230,6 +230,7 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ generation: looped, seen: told })).toEqual([]);
     expect(broken({ generation: looped, seen: { ...told, status: 502 } })).toEqual([chargedFailure]);
     expect(broken({ seen: { code: 'billing_temporarily_unavailable' } })).toEqual([]);
+    expect(broken({ generation: looped, seen: { code: 'billing_temporarily_unavailable' } })).toEqual([]);
     expect(broken({ seen: { code: 'insufficient_balance' } })).toEqual([chargedFailure]);
     expect(broken({ seen: { code: 'provider_stream_error' } })).toEqual([chargedFailure]);
     const charges = [priceOf(usage) - 5n];
@@ -296,6 +297,9 @@ describe('gateways and database killed again and again under load, one provider 
     const endings = new Set([...result.evidence.ledger.generations.values()].map(({ status }) => status));
     expect([...outcomes]).toEqual(expect.arrayContaining(['success', 'error', 'aborted', 'unreachable']));
     expect([...endings]).toEqual(expect.arrayContaining(['completed', 'failed', 'cancelled']));
+    expect([...result.evidence.ledger.generations.values()].some(({ isEstimated }) => isEstimated)).toBe(
+      true,
+    );
     expect(
       result.findings.filter(({ checked, mayBeUntested = false }) => checked === 0 && !mayBeUntested),
     ).toEqual([]);

@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import { createAccount } from '../../src/accounts/account-store.ts';
 import { createKey, revokeKey } from '../../src/keys/key-store.ts';
 import { parseMoney } from '../../src/lib/money.ts';
-import type { Keys } from './requests.ts';
+import type { Keys } from './maker.ts';
 
 type Terms = Readonly<{
   requestsPerMinute?: number;

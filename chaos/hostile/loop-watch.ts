@@ -1,9 +1,10 @@
 /**
  * Loaded before a gateway, this notices when its event loop stands still: a short timer that fires late. Each long gap goes
- * to a file with the time for which the main thread had work and no processor, so that a stall can be told from a machine
+ * to the file that `--gaps` names, with the time for which the main thread had work and no processor, so that a stall can be told from a machine
  * that is busy with others. Nothing of it can be seen from outside.
  */
 import { appendFileSync, openSync, readSync } from 'node:fs';
+import { parseArgs } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
 
 export type Gap = Readonly<{
@@ -60,5 +61,5 @@ function openWaitingTime(): () => number | null {
   }
 }
 
-const { LOOP_WATCH_FILE: file } = process.env;
-if (isMainThread && file !== undefined) watch(file);
+const { values } = parseArgs({ options: { gaps: { type: 'string' } }, strict: false });
+if (isMainThread && typeof values.gaps === 'string') watch(values.gaps);

@@ -1,7 +1,8 @@
 /** What a hostile run found, in words and figures. */
 import { formatFinding, isTrue, ranked } from '../report.ts';
+import { describeGap, longestStallMs, megabytes, workedMs } from './judge-gateway.ts';
 import type { Gap } from './loop-watch.ts';
-import { describeGap, type HostileResult, longestStallMs, megabytes, workedMs } from './run.ts';
+import type { HostileResult } from './run.ts';
 
 export function formatHostileReport(result: HostileResult): string {
   const { options, seconds, sent, answered, findings, memory, gaps, logged, idempotency } = result;
