@@ -1,6 +1,6 @@
 /**
  * How many bytes of request bodies this node takes in at a time, in all and from one account. Room is taken before a
- * body is read, by the length that it announces, and given back when its answer is complete.
+ * body is read, by the length that it announces, and given back when its response begins.
  */
 import { ApiError } from '../errors.ts';
 
@@ -35,12 +35,10 @@ export class BodyBudget {
     return room;
   }
 
-  /** Gives back what was taken for a request, once. Null when nothing was. */
-  releaseOf(request: Request): (() => void) | null {
-    const room = this.#rooms.get(request);
-    if (room === undefined) return null;
+  /** Gives back what was taken for a request, if anything was. */
+  release(request: Request): void {
+    this.#rooms.get(request)?.close();
     this.#rooms.delete(request);
-    return () => room.close();
   }
 
   #take(accountId: string, bytes: number): void {
