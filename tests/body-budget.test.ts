@@ -60,12 +60,25 @@ test('a room grows and never shrinks, and is given back once', () => {
   const room = budget.roomFor(request, 'a');
   for (const bytes of [100, 50, 200]) room.growTo(bytes);
   expect(budget.takenBytes).toBe(200);
-  expect(fits(() => room.growTo(300))).toBe(false);
+  expect(fits(() => room.checkGrowthTo(250))).toBe(true);
+  expect(fits(() => room.checkGrowthTo(251))).toBe(false);
   expect(budget.takenBytes).toBe(200);
   budget.release(request);
   budget.release(request);
   room.growTo(100);
   expect(budget.takenBytes).toBe(0);
+});
+
+test('a room that cannot grow is given up, so that others can', () => {
+  const budget = new BodyBudget(1_000);
+  const [one, other] = [budget.roomFor(newRequest(), 'a'), budget.roomFor(newRequest(), 'a')];
+  one.growTo(150);
+  other.growTo(100);
+  expect(fits(() => one.growTo(200))).toBe(false);
+  expect(budget.takenBytes).toBe(100);
+  expect(fits(() => other.growTo(250))).toBe(true);
+  expect(fits(() => one.growTo(1))).toBe(true);
+  expect(budget.takenBytes).toBe(250);
 });
 
 test('a body may take so long for its size, and no body for ever', () => {
@@ -115,6 +128,30 @@ test('a body without a length takes room while it comes', async () => {
   }, budget);
   expect(answer).toStartWith('HTTP/1.1 503');
   expect(answer).toContain('server_overloaded');
+});
+
+test('a body takes room for what has come of it, and not for what it announces', async () => {
+  const budget = new BodyBudget(8 * megabyte);
+  let takenBytes = 0;
+  const answer = await answerTo(async (write) => {
+    write(`${head}Content-Length: ${2 * megabyte}\r\n\r\n${' '.repeat(megabyte)}`);
+    while (budget.takenBytes < megabyte) await Bun.sleep(5);
+    ({ takenBytes } = budget);
+    write('{"a":12}'.padStart(megabyte));
+  }, budget);
+  expect(answer).toContain('{"a":12}');
+  expect(takenBytes).toBeLessThanOrEqual(1.5 * megabyte);
+  expect(budget.takenBytes).toBe(2 * megabyte);
+});
+
+test('a body that announces more than fits now is refused unread', async () => {
+  const budget = new BodyBudget(8 * megabyte);
+  const answer = await answerTo(
+    (write) => write(`${head}Content-Length: ${2 * megabyte + 1}\r\n\r\n`),
+    budget,
+  );
+  expect(answer).toStartWith('HTTP/1.1 503');
+  expect(budget.takenBytes).toBe(0);
 });
 
 test('small bodies take none of it', async () => {
