@@ -7,7 +7,7 @@ import { type BodyLimits, readBodyBytes } from './body-bytes.ts';
 import { countKeys, findDuplicateKey } from './json-keys.ts';
 import { formatPath, type JsonPath } from './json-path.ts';
 import { JsonLimitError, parseInSteps, type SteppedJson } from './json-steps.ts';
-import { inspectTree, maxDepth } from './json-tree.ts';
+import { inspectTree, maxDepth, mostKeys, tooManyKeys } from './json-tree.ts';
 
 export const maxBodyBytes = 20 * 1024 * 1024;
 
@@ -19,7 +19,7 @@ const smallBodyBytes = 65_536;
 const largeBodyBytes = 524_288;
 const decodedAtOnceBytes = 1_048_576;
 
-const limits = { depth: maxDepth, values: mostValues };
+const limits = { depth: maxDepth, values: mostValues, keys: mostKeys };
 
 /** Stateless between whole texts, so one serves every request. A byte order mark is dropped. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -78,13 +78,18 @@ function checkExtent(text: string): void {
 
 const tooDeep = `The body is nested deeper than ${maxDepth} levels.`;
 const tooMany = `The body holds more than ${mostValues} values.`;
+const limitMessages = {
+  depth: tooDeep,
+  values: tooMany,
+  keys: tooManyKeys,
+  digits: 'This number has too many digits.',
+};
 const twice = 'This key appears more than once in its object.';
 
 function inWordsOfApi(thrown: unknown): SteppedJson {
   if (thrown instanceof SyntaxError) throw new ApiError('invalid_json');
   if (!(thrown instanceof JsonLimitError)) throw thrown;
-  if (thrown.limit === 'values') throw new ApiError('invalid_parameter', { message: tooMany });
-  throw refusal(thrown.path, thrown.limit === 'depth' ? tooDeep : 'This number has too many digits.');
+  throw refusal(thrown.path, limitMessages[thrown.limit]);
 }
 
 function requireObject(value: unknown): object {
