@@ -154,6 +154,29 @@ test('a body that announces more than fits now is refused unread', async () => {
   expect(budget.takenBytes).toBe(0);
 });
 
+test('large bodies of several accounts are parsed in turn, and those of clients that left not at all', async () => {
+  const budget = new BodyBudget(80 * megabyte);
+  const order: string[] = [];
+  const leaving = new AbortController();
+  const read = async (accountId: string, signal?: AbortSignal) => {
+    const request = new Request('http://gateway/', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-length': `${megabyte}` },
+      body: '{"a":12}'.padStart(megabyte),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    await readJsonBody(request, { payer: { budget, accountId } });
+    order.push(accountId);
+  };
+  const left = read('a', leaving.signal).catch((error: unknown) => error);
+  const stayed = ['a', 'a', 'a', 'a', 'a', 'a', 'b', 'c'].map((accountId) => read(accountId));
+  leaving.abort();
+  await Promise.all(stayed);
+  expect(await left).toBeInstanceOf(ApiError);
+  expect(order.slice(-2)).toEqual(['a', 'a']);
+  expect(order).toHaveLength(8);
+});
+
 test('small bodies take none of it', async () => {
   const budget = new BodyBudget(0);
   expect(await answerTo((write) => write(`${head}Content-Length: 8\r\n\r\n{"a":12}`), budget)).toContain(
