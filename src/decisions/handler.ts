@@ -3,7 +3,7 @@
  * error body of its own, so nothing that is thrown in here goes further.
  */
 import { ApiError } from '../errors.ts';
-import type { Payer } from '../http/body-bytes.ts';
+import type { BodyRoom } from '../http/body-budget.ts';
 import type { Services } from '../http/context.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { formatPath } from '../http/json-path.ts';
@@ -38,7 +38,7 @@ export async function runDecision(request: Request, context: DecisionContext): P
 async function decide(request: Request, { services, requestId }: DecisionContext): Promise<Response> {
   if (!isSameOrigin(request, services.publicUrl)) throw new DecisionError('invalid_origin');
   const { userId } = await requireSession(request, services);
-  const decision = await readRequest(request, { budget: services.bodies, accountId: userId });
+  const decision = await readRequest(request, services.bodies.roomFor(request, userId));
   const decider = services.decisions();
   if (decider === null) throw new DecisionError('not_configured');
   if (decision.model !== decider.model)
@@ -62,11 +62,11 @@ async function requireSession(
   return signedIn;
 }
 
-async function readRequest(request: Request, payer: Payer): Promise<DecisionRequest> {
+async function readRequest(request: Request, room: BodyRoom): Promise<DecisionRequest> {
   const type = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/json') throw invalid('The Content-Type must be application/json.');
   try {
-    const bytes = await readBody(request, payer);
+    const bytes = await readBody(request, room);
     readQuery(request.url, []);
     const body = parseJsonBody(bytes) as Readonly<Record<string, unknown>>;
     return parseDecision(body, new TextDecoder().decode(bytes));
