@@ -7,7 +7,7 @@ import { dashboardPages } from './dashboard/serve.ts';
 import { runDecision } from './decisions/handler.ts';
 import { ApiError, errorTable } from './errors.ts';
 import { getGeneration, listGenerations } from './generations/handler.ts';
-import { endOf } from './http/client-stream.ts';
+import { isStream } from './http/client-stream.ts';
 import type { Handler, Services } from './http/context.ts';
 import { errorResponse } from './http/error-response.ts';
 import { maxBodyBytes } from './http/json-body.ts';
@@ -145,10 +145,11 @@ async function answer(
     response = refuse(thrown, requestId, route, services);
   }
   if (caller !== null) setRateLimitHeaders(response.headers, rate ?? services.admitter.rateOf(caller));
-  releaseBody(request, response, services);
+  // All of a provider's answer is there by now, or its stream is open: nobody needs the body again.
+  services.bodies.release(request);
   if (response.status >= 400 && hasEndlessBody(request)) response.headers.set('connection', 'close');
   // After it the connection waits for a next request, and that must not be for ever. A stream is still under way.
-  if (isPatient && isWhole(response)) host.timeout(request, usualIdleSeconds);
+  if (isPatient && !isStream(response)) host.timeout(request, usualIdleSeconds);
   // What one person is told must not be kept for the next one at the same browser.
   if (route.startsWith('/api/')) {
     if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store');
@@ -176,25 +177,12 @@ function refuseTwoHosts({ headers }: Request): void {
     throw new ApiError('invalid_request', { message: 'The request has more than one Host header.' });
 }
 
-/** A request may be needed until its answer is complete, and so may its body. */
-function releaseBody(request: Request, response: Response, { bodies }: Services): void {
-  const release = bodies.releaseOf(request);
-  if (release === null) return;
-  const end = endOf(response);
-  if (end === null) release();
-  else end.then(release, release);
-}
-
 /**
  * What is left of a refused body is read and dropped, so that the client gets to see its answer. Of one that is too large,
  * or may be, the connection is closed instead.
  */
 function hasEndlessBody({ headers }: Request): boolean {
   return headers.has('transfer-encoding') || Number(headers.get('content-length')) > maxBodyBytes;
-}
-
-function isWhole({ headers }: Response): boolean {
-  return headers.get('content-type')?.startsWith('application/json') === true;
 }
 
 function refuse(thrown: unknown, requestId: string, route: string, services: Services): Response {

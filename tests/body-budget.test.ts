@@ -39,7 +39,7 @@ test('never more than the whole, never more than a quarter for one account, and 
       for (const { account, bytes, releases } of steps) {
         if (releases) {
           const last = held.pop();
-          if (last) budget.releaseOf(last.request)?.();
+          if (last) budget.release(last.request);
           continue;
         }
         const request = newRequest();
@@ -48,7 +48,7 @@ test('never more than the whole, never more than a quarter for one account, and 
         if (isExpected) held.push({ request, account, bytes });
         expect(budget.takenBytes).toBe(sumOf(null));
       }
-      for (const { request } of held) budget.releaseOf(request)?.();
+      for (const { request } of held) budget.release(request);
       expect(budget.takenBytes).toBe(0);
     }),
   );
@@ -60,14 +60,25 @@ test('a room grows and never shrinks, and is given back once', () => {
   const room = budget.roomFor(request, 'a');
   for (const bytes of [100, 50, 200]) room.growTo(bytes);
   expect(budget.takenBytes).toBe(200);
-  expect(fits(() => room.growTo(300))).toBe(false);
+  expect(fits(() => room.checkGrowthTo(250))).toBe(true);
+  expect(fits(() => room.checkGrowthTo(251))).toBe(false);
   expect(budget.takenBytes).toBe(200);
-  const release = budget.releaseOf(request);
-  release?.();
-  release?.();
+  budget.release(request);
+  budget.release(request);
   room.growTo(100);
   expect(budget.takenBytes).toBe(0);
-  expect(budget.releaseOf(request)).toBeNull();
+});
+
+test('a room that cannot grow is given up, so that others can', () => {
+  const budget = new BodyBudget(1_000);
+  const [one, other] = [budget.roomFor(newRequest(), 'a'), budget.roomFor(newRequest(), 'a')];
+  one.growTo(150);
+  other.growTo(100);
+  expect(fits(() => one.growTo(200))).toBe(false);
+  expect(budget.takenBytes).toBe(100);
+  expect(fits(() => other.growTo(250))).toBe(true);
+  expect(fits(() => one.growTo(1))).toBe(true);
+  expect(budget.takenBytes).toBe(250);
 });
 
 test('a body may take so long for its size, and no body for ever', () => {
@@ -117,6 +128,53 @@ test('a body without a length takes room while it comes', async () => {
   }, budget);
   expect(answer).toStartWith('HTTP/1.1 503');
   expect(answer).toContain('server_overloaded');
+});
+
+test('a body takes room for what has come of it, and not for what it announces', async () => {
+  const budget = new BodyBudget(8 * megabyte);
+  let takenBytes = 0;
+  const answer = await answerTo(async (write) => {
+    write(`${head}Content-Length: ${2 * megabyte}\r\n\r\n${' '.repeat(megabyte)}`);
+    while (budget.takenBytes < megabyte) await Bun.sleep(5);
+    ({ takenBytes } = budget);
+    write('{"a":12}'.padStart(megabyte));
+  }, budget);
+  expect(answer).toContain('{"a":12}');
+  expect(takenBytes).toBeLessThanOrEqual(1.5 * megabyte);
+  expect(budget.takenBytes).toBe(2 * megabyte);
+});
+
+test('a body that announces more than fits now is refused unread', async () => {
+  const budget = new BodyBudget(8 * megabyte);
+  const answer = await answerTo(
+    (write) => write(`${head}Content-Length: ${2 * megabyte + 1}\r\n\r\n`),
+    budget,
+  );
+  expect(answer).toStartWith('HTTP/1.1 503');
+  expect(budget.takenBytes).toBe(0);
+});
+
+test('large bodies of several accounts are parsed in turn, and those of clients that left not at all', async () => {
+  const budget = new BodyBudget(80 * megabyte);
+  const order: string[] = [];
+  const leaving = new AbortController();
+  const read = async (accountId: string, signal?: AbortSignal) => {
+    const request = new Request('http://gateway/', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-length': `${megabyte}` },
+      body: '{"a":12}'.padStart(megabyte),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    await readJsonBody(request, { payer: { budget, accountId } });
+    order.push(accountId);
+  };
+  const left = read('a', leaving.signal).catch((error: unknown) => error);
+  const stayed = ['a', 'a', 'a', 'a', 'a', 'a', 'b', 'c'].map((accountId) => read(accountId));
+  leaving.abort();
+  await Promise.all(stayed);
+  expect(await left).toBeInstanceOf(ApiError);
+  expect(order.slice(-2)).toEqual(['a', 'a']);
+  expect(order).toHaveLength(8);
 });
 
 test('small bodies take none of it', async () => {

@@ -76,3 +76,32 @@ test('no origin gets every place, and some are kept for the preferred', async ()
     }),
   );
 });
+
+test('origins are served in rotation, and whoever has left is passed over', async () => {
+  const take = createSharedQueue({
+    mostRunning: 1,
+    mostWaiting: 20,
+    keptForPreferred: 0,
+    mostWaitingOfOneOrigin: 20,
+  });
+  const gate = Promise.withResolvers<void>();
+  const running = take({ origin: 'a', isPreferred: false }, () => gate.promise);
+  const order: string[] = [];
+  const wait = (name: string, signal?: AbortSignal) =>
+    take(
+      { origin: name[0] ?? '', isPreferred: false, ...(signal === undefined ? {} : { signal }) },
+      async () => void order.push(name),
+    );
+  const leaving = new AbortController();
+  const stayed = ['a1', 'a2', 'a3'].map((name) => wait(name));
+  const left = ['a4', 'c1'].map((name) => wait(name, leaving.signal));
+  stayed.push(...['b1', 'b2', 'a5', 'c2'].map((name) => wait(name)));
+  const outcomes = Promise.allSettled(left);
+  leaving.abort();
+  gate.resolve();
+  await Promise.all([running, ...stayed]);
+  expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(order).toEqual(['a1', 'c2', 'b1', 'a2', 'b2', 'a3', 'a5']);
+  await take({ origin: 'a', isPreferred: false }, async () => void order.push('later'));
+  expect(order).toContain('later');
+});

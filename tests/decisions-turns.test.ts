@@ -6,6 +6,7 @@ import type { DecisionErrorBody } from '../src/decisions/present.ts';
 import { askProvider } from '../src/decisions/provider.ts';
 import { patiently, usualPatience } from '../src/decisions/retries.ts';
 import { createDecisionTurns } from '../src/decisions/turns.ts';
+import { BodyBudget } from '../src/http/body-budget.ts';
 import { createLog } from '../src/lib/log.ts';
 
 /** The calls that the provider has not answered yet, by what they are about. */
@@ -30,7 +31,10 @@ beforeEach(() => {
   });
   const source = askProvider({ name: 'Acme', baseUrl: provider.url.origin, apiKey: 'k', model: 'm' });
   const decider = patiently(source);
+  // A quarter of it is for one person.
+  const bodies = new BodyBudget(1024 * 1024);
   const services = {
+    bodies,
     decisions: () => decider,
     publicUrl: null,
     log: createLog('error', () => undefined),
@@ -44,7 +48,10 @@ beforeEach(() => {
   server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
-    fetch: (request) => runDecision(request, { requestId: `req_${'0'.repeat(32)}`, services }),
+    fetch: (request) =>
+      runDecision(request, { requestId: `req_${'0'.repeat(32)}`, services }).finally(() =>
+        bodies.release(request),
+      ),
   });
 });
 
@@ -53,7 +60,7 @@ afterEach(async () => {
   await provider.stop(true);
 });
 
-function ask(person: string, about: string, signal?: AbortSignal): Promise<Response> {
+function ask(person: string, about: string, signal?: AbortSignal, lengthBytes = 0): Promise<Response> {
   return fetch(server.url, {
     method: 'POST',
     headers: { origin: server.url.origin, cookie: person, 'content-type': 'application/json' },
@@ -61,7 +68,7 @@ function ask(person: string, about: string, signal?: AbortSignal): Promise<Respo
       model: 'm',
       state: { about },
       questions: { safe: { type: 'noul', instructions: 'x' } },
-    }),
+    }).padStart(lengthBytes),
     ...(signal === undefined ? {} : { signal }),
   });
 }
@@ -153,4 +160,21 @@ test('the time that someone waited is gone from the deadline', async () => {
   leftMs = performance.now() - startedAtMs;
   expect(outcome instanceof DecisionError && outcome.reason).toBe('timeout');
   expect(leftMs).toBeLessThan(30_000);
+});
+
+test('429 rate_limit when the bodies of one person have no more room, and nobody else notices', async () => {
+  const large = 150 * 1024;
+  const first = ask('ada', 'first', undefined, large);
+  await until(() => held.has('first'));
+  const refused = await ask('ada', 'second', undefined, large);
+  expect(refused.status).toBe(429);
+  expect(((await refused.json()) as DecisionErrorBody).error.type).toBe('rate_limit');
+  const others = [ask('ada', 'small'), ask('bob', 'large', undefined, large)];
+  await until(() => held.size === 3);
+  for (const answer of held.values()) answer();
+  for (const answer of [first, ...others]) expect((await answer).status).toBe(200);
+  const next = ask('ada', 'next', undefined, large);
+  await until(() => held.has('next'));
+  held.get('next')?.();
+  expect((await next).status).toBe(200);
 });

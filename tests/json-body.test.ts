@@ -324,6 +324,21 @@ describe('what JSON allows and no request needs', () => {
     },
   );
 
+  test.each([0, 600_000])('too many keys of one object are refused, after %d bytes too', async (size) => {
+    const objectOf = (count: number) =>
+      `{${Array.from({ length: count }, (_, index) => `"k${index}":0`).join()}}`;
+    const padding = ' '.repeat(size);
+    const bodyOf = (count: number) => `${padding}{"a":[{},${objectOf(count)}],"b":${objectOf(10_000)}}`;
+    expect(await readJsonBody(post(bodyOf(10_000)))).toBeObject();
+    const { code, param, message } = await refusalOf(readJsonBody(post(bodyOf(10_001))));
+    expect([code, param, message]).toEqual([
+      'invalid_parameter',
+      'a[1]',
+      'This object has more than 10000 keys.',
+    ]);
+    expect(await codeOf(readJsonBody(post(padding + objectOf(10_001))))).toBe('invalid_parameter');
+  });
+
   test('a large body is refused for the same reasons as a small one', async () => {
     const padding = ' '.repeat(600_000);
     for (const [body, param] of rows)

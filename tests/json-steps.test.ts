@@ -6,7 +6,7 @@ import { JsonLimitError, parseInSteps } from '../src/http/json-steps.ts';
 import { inspectTree } from '../src/http/json-tree.ts';
 import { measureJson } from '../src/lib/json-scan.ts';
 
-const limits = { depth: 64, values: 100_000 };
+const limits = { depth: 64, values: 100_000, keys: 10_000 };
 const atOnce = () => Promise.resolve();
 
 /** What a parser makes of a text: its value, or that it is none. */
@@ -135,7 +135,9 @@ test('the limits are those of the scan', async () => {
   await fc.assert(
     fc.asyncProperty(json, fc.nat(12), fc.integer({ min: 1, max: 4 }), async (text, values, depth) => {
       const extent = measureJson(text, limits);
-      const outcome = await parseInSteps(text, { values, depth }, atOnce).catch((error: unknown) => error);
+      const outcome = await parseInSteps(text, { ...limits, values, depth }, atOnce).catch(
+        (error: unknown) => error,
+      );
       expect(outcome instanceof JsonLimitError).toBe(extent.values > values || extent.depth > depth);
     }),
     { numRuns: 2_000 },

@@ -164,6 +164,10 @@ test('so many wait in all, so many from one network, and the rest is told to com
   expect(await Promise.all(addresses.map(statusOf))).toEqual([null, null, refused, null, refused]);
   // Whoever has been answered leaves the place to others.
   expect(await Promise.all([null, null, null].map(statusOf))).toEqual([null, null, refused]);
+  // However many ask for one key, they take one place.
+  const same = await Promise.all(Array.from({ length: 8 }, () => cache.find(hashes[2], () => '192.0.2.1')));
+  expect(same.map((key) => key?.id)).toEqual(Array(8).fill(same[0]?.id));
+  expect(same[0]).not.toBeNull();
   // A key of the dashboard is not invented, and one that is known waits for nothing.
   expect(await cache.find(hashes[1])).not.toBeNull();
   await cache.close();

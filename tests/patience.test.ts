@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { ApiError } from '../src/errors.ts';
 import { BodyBudget } from '../src/http/body-budget.ts';
+import { streamResponse } from '../src/http/client-stream.ts';
 import type { Services } from '../src/http/context.ts';
 import { generateKey, hashKey } from '../src/keys/key-format.ts';
 import type { ApiKey } from '../src/keys/key-store.ts';
@@ -173,8 +174,14 @@ describe('while a provider is silent', () => {
   test('who is refused late is given no more time than anyone else; a stream is given all of it', async () => {
     const refuse = () => Promise.reject(new ApiError('insufficient_balance'));
     expect(await timesOf('/v1/chat/completions', chat, refuse)).toEqual({ status: 402, times: [0, 120] });
-    const stream = async () => new Response('', { headers: { 'content-type': 'text/event-stream' } });
-    expect(await timesOf('/v1/chat/completions', chat, stream)).toEqual({ status: 200, times: [0] });
+    for (const type of ['text/event-stream', 'application/json']) {
+      const headers = { 'content-type': type };
+      const stream = async () =>
+        streamResponse(new Headers(headers), new AbortController().signal, async () => undefined);
+      expect(await timesOf('/v1/chat/completions', chat, stream)).toEqual({ status: 200, times: [0] });
+      const whole = async () => new Response('', { headers });
+      expect(await timesOf('/v1/chat/completions', chat, whole)).toEqual({ status: 200, times: [0, 120] });
+    }
   });
 
   test.each(waiting)('POST %s: who is refused early never waits patiently', async (path, body) => {

@@ -66,3 +66,13 @@ test('others get their turn while a long body is hashed', async () => {
   await others;
   expect(turnsMeanwhile).toBeGreaterThan(3);
 });
+
+test('long bodies are hashed one after the other, and short ones do not wait for them', async () => {
+  const order: string[] = [];
+  const hash = async (name: string, length: number) => {
+    await hashRequest('chat', { text: 'x'.repeat(length) });
+    order.push(name);
+  };
+  await Promise.all([hash('long', 8_000_000), hash('less long', 2_000_000), hash('short', 1_000)]);
+  expect(order).toEqual(['short', 'long', 'less long']);
+});

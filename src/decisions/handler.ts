@@ -3,6 +3,7 @@
  * error body of its own, so nothing that is thrown in here goes further.
  */
 import { ApiError } from '../errors.ts';
+import type { BodyRoom } from '../http/body-budget.ts';
 import type { Services } from '../http/context.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { formatPath } from '../http/json-path.ts';
@@ -19,7 +20,7 @@ import { createDecisionTurns } from './turns.ts';
 
 type DecisionContext = Readonly<{
   requestId: string;
-  services: Pick<Services, 'decisions' | 'publicUrl' | 'log'> &
+  services: Pick<Services, 'bodies' | 'decisions' | 'publicUrl' | 'log'> &
     Readonly<{ sessions: Pick<Services['sessions'], 'find'> }>;
 }>;
 
@@ -37,7 +38,7 @@ export async function runDecision(request: Request, context: DecisionContext): P
 async function decide(request: Request, { services, requestId }: DecisionContext): Promise<Response> {
   if (!isSameOrigin(request, services.publicUrl)) throw new DecisionError('invalid_origin');
   const { userId } = await requireSession(request, services);
-  const decision = await readRequest(request);
+  const decision = await readRequest(request, services.bodies.roomFor(request, userId));
   const decider = services.decisions();
   if (decider === null) throw new DecisionError('not_configured');
   if (decision.model !== decider.model)
@@ -61,11 +62,11 @@ async function requireSession(
   return signedIn;
 }
 
-async function readRequest(request: Request): Promise<DecisionRequest> {
+async function readRequest(request: Request, room: BodyRoom): Promise<DecisionRequest> {
   const type = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/json') throw invalid('The Content-Type must be application/json.');
-  const bytes = await readBody(request);
   try {
+    const bytes = await readBody(request, room);
     readQuery(request.url, []);
     const body = parseJsonBody(bytes) as Readonly<Record<string, unknown>>;
     return parseDecision(body, new TextDecoder().decode(bytes));
@@ -79,6 +80,7 @@ function inOwnWords(thrown: unknown): unknown {
   if (thrown instanceof DecisionFault) return invalid(`${formatPath(thrown.path)} ${thrown.message}.`);
   if (!(thrown instanceof ApiError)) return thrown;
   const { code, message, param } = thrown;
+  if (code === 'server_overloaded') return new DecisionError('rate_limit', { message });
   if (code === 'invalid_json') return new DecisionError('invalid_json', { message });
   return invalid(param === undefined ? message : `${param}: ${message}`);
 }

@@ -14,8 +14,8 @@ export type BodyLimits = Readonly<{
   pace: Pace;
 }>;
 
-/** For a body without a length: room is taken in pieces of this size. */
-const roomStepBytes = 1_048_576;
+/** Room is taken in pieces of this size. */
+const roomStepBytes = 262_144;
 
 /** Throws ApiErrors only: 400 invalid_request, and 503 server_overloaded. */
 export async function readBodyBytes(
@@ -61,19 +61,20 @@ function readSmall(
   });
 }
 
-/** With room for it: by the length that it announces before any of it is read, or while it comes. */
+/** With room for it: a body that announces more than would fit now is not begun, but only what has come takes room. */
 async function readLarge(
   request: Request,
   announcedBytes: number | null,
   { mostBytes, payer, pace }: BodyLimits,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const room = payer?.budget.roomFor(request, payer.accountId);
-  if (announcedBytes !== null) room?.growTo(announcedBytes);
+  if (announcedBytes !== null) room?.checkGrowthTo(announcedBytes);
+  const expectedBytes = announcedBytes ?? mostBytes;
   const check = (sizeBytes: number) => {
     if (sizeBytes > mostBytes) throw tooLarge(mostBytes);
-    if (announcedBytes === null && sizeBytes > freeBodyBytes) room?.growTo(roundedUp(sizeBytes));
+    if (sizeBytes > freeBodyBytes) room?.growTo(Math.min(roundedUp(sizeBytes), expectedBytes));
   };
-  return await readPaced(request.body, announcedBytes ?? freeBodyBytes, check, pace);
+  return await readPaced(request.body, expectedBytes, check, pace);
 }
 
 function roundedUp(sizeBytes: number): number {

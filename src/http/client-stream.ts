@@ -76,8 +76,9 @@ export class ClientStream {
 }
 
 /**
- * `produce` writes everything and must not throw; when it resolves the response ends. It runs exactly once, also when
- * the client leaves before the response has begun: what it does besides writing must not depend on being read.
+ * `produce` writes everything. When it resolves the response ends; when it rejects the connection is reset. It runs
+ * exactly once, also when the client leaves before the response has begun: what it does besides writing must not depend
+ * on being read.
  */
 export function streamResponse(
   headers: Headers,
@@ -85,13 +86,11 @@ export function streamResponse(
   produce: (client: ClientStream) => Promise<void>,
 ): Response {
   let client: ClientStream | null = null;
-  const { promise: end, resolve: finish } = Promise.withResolvers<void>();
 
   async function start(controller: ReadableStreamDirectController | null): Promise<void> {
     if (client !== null) return;
     client = new ClientStream(controller);
     await produce(client);
-    finish();
     // A body that fails resets the connection; that it fails without a reason keeps it out of the log.
     if (client.isStalled) return Promise.reject();
     controller?.close();
@@ -105,14 +104,18 @@ export function streamResponse(
   signal.addEventListener('abort', leave);
   if (signal.aborted) leave();
   const body = new ReadableStream({ type: 'direct', pull: start, cancel: leave });
-  const response = new Response(body, { headers });
-  ends.set(response, end);
+  return noteStream(new Response(body, { headers }));
+}
+
+/** Responses that are still being written when their handler returns them. */
+const streams = new WeakSet<Response>();
+
+export function noteStream(response: Response): Response {
+  streams.add(response);
   return response;
 }
 
-const ends = new WeakMap<Response, Promise<void>>();
-
-/** Resolves when all of a response has been produced; null for one that was whole from the beginning. */
-export function endOf(response: Response): Promise<void> | null {
-  return ends.get(response) ?? null;
+/** Neither its type nor its body tells: a stored answer may be given again in one piece or in many. */
+export function isStream(response: Response): boolean {
+  return streams.has(response);
 }

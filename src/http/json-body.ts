@@ -1,13 +1,13 @@
 /** The JSON body of a request, read within bounds and free of what two readers could understand differently. */
 import { ApiError } from '../errors.ts';
-import { createQueue } from '../lib/bounded-queue.ts';
+import { createSharedQueue } from '../lib/bounded-queue.ts';
 import { measureJson } from '../lib/json-scan.ts';
 import { usualPace } from '../lib/read-paced.ts';
 import { type BodyLimits, readBodyBytes } from './body-bytes.ts';
 import { countKeys, findDuplicateKey } from './json-keys.ts';
 import { formatPath, type JsonPath } from './json-path.ts';
 import { JsonLimitError, parseInSteps, type SteppedJson } from './json-steps.ts';
-import { inspectTree, maxDepth } from './json-tree.ts';
+import { inspectTree, maxDepth, mostKeys, tooManyKeys } from './json-tree.ts';
 
 export const maxBodyBytes = 20 * 1024 * 1024;
 
@@ -19,16 +19,21 @@ const smallBodyBytes = 65_536;
 const largeBodyBytes = 524_288;
 const decodedAtOnceBytes = 1_048_576;
 
-const limits = { depth: maxDepth, values: mostValues };
+const limits = { depth: maxDepth, values: mostValues, keys: mostKeys };
 
 /** Stateless between whole texts, so one serves every request. A byte order mark is dropped. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * One large body at a time, because the steps of several would come together. Who may wait is a matter of the budget of
- * bytes; this is far above it.
+ * One large body at a time, because the steps of several would come together, and of one account after the other. Who
+ * may wait is a matter of the budget of bytes; this is far above it.
  */
-const inTurn = createQueue(1, 10_000);
+const inTurn = createSharedQueue({
+  mostRunning: 1,
+  mostWaiting: 10_000,
+  keptForPreferred: 0,
+  mostWaitingOfOneOrigin: 10_000,
+});
 
 /** Always an object. Throws only ApiErrors: of status 400, and 503 server_overloaded. */
 export async function readJsonBody(
@@ -41,7 +46,20 @@ export async function readJsonBody(
   const bytes = await readBodyBytes(request, { mostBytes, payer, pace });
   return bytes.byteLength < largeBodyBytes
     ? parseJsonBody(bytes)
-    : await inTurn(() => parseLargeJsonBody(bytes));
+    : await parseInTurn(bytes, payer?.accountId ?? '', request.signal);
+}
+
+async function parseInTurn(
+  bytes: Uint8Array<ArrayBuffer> | ArrayBuffer,
+  origin: string,
+  signal: AbortSignal,
+): Promise<unknown> {
+  try {
+    return await inTurn({ origin, isPreferred: false, signal }, () => parseLargeJsonBody(bytes));
+  } catch (thrown) {
+    if (thrown instanceof ApiError || !signal.aborted) throw thrown;
+    throw new ApiError('invalid_request', { message: 'The client left.', cause: thrown });
+  }
 }
 
 /** For a body that is not large. */
@@ -78,13 +96,18 @@ function checkExtent(text: string): void {
 
 const tooDeep = `The body is nested deeper than ${maxDepth} levels.`;
 const tooMany = `The body holds more than ${mostValues} values.`;
+const limitMessages = {
+  depth: tooDeep,
+  values: tooMany,
+  keys: tooManyKeys,
+  digits: 'This number has too many digits.',
+};
 const twice = 'This key appears more than once in its object.';
 
 function inWordsOfApi(thrown: unknown): SteppedJson {
   if (thrown instanceof SyntaxError) throw new ApiError('invalid_json');
   if (!(thrown instanceof JsonLimitError)) throw thrown;
-  if (thrown.limit === 'values') throw new ApiError('invalid_parameter', { message: tooMany });
-  throw refusal(thrown.path, thrown.limit === 'depth' ? tooDeep : 'This number has too many digits.');
+  throw refusal(thrown.path, limitMessages[thrown.limit]);
 }
 
 function requireObject(value: unknown): object {

@@ -1,13 +1,14 @@
 /**
  * Reads a large JSON text in steps, so that other requests get their turn in between: what JSON.parse does with 20 MB of
  * escapes or with 100,000 values keeps everyone waiting. It accepts what JSON.parse accepts and makes the same of it,
- * and finds on the way what JSON.parse says nothing of: depth, number of values, duplicate keys, bad characters.
+ * and finds on the way what JSON.parse says nothing of: depth, number of values and keys, duplicate keys, bad
+ * characters.
  */
 import { isEscaped } from '../lib/json-scan.ts';
 import type { JsonPath } from './json-path.ts';
 import { type TreeFault, textFault } from './json-tree.ts';
 
-export type JsonLimits = Readonly<{ depth: number; values: number }>;
+export type JsonLimits = Readonly<{ depth: number; values: number; keys: number }>;
 
 export type SteppedJson = Readonly<{
   value: unknown;
@@ -49,7 +50,12 @@ export async function parseInSteps(
 }
 
 /** A list or an object that is still open. `key` is the name that the next value of an object belongs to. */
-type Frame = { readonly list: unknown[] | null; readonly object: Record<string, unknown>; key: string };
+type Frame = {
+  readonly list: unknown[] | null;
+  readonly object: Record<string, unknown>;
+  key: string;
+  keyCount: number;
+};
 
 /** What may come next. */
 type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end' | 'nothing';
@@ -141,10 +147,10 @@ class StepReader {
         this.#beginString();
         break;
       case '{':
-        this.#open({ list: null, object: {}, key: '' }, 'key or }');
+        this.#open({ list: null, object: {}, key: '', keyCount: 0 }, 'key or }');
         break;
       case '[':
-        this.#open({ list: [], object: {}, key: '' }, 'value or ]');
+        this.#open({ list: [], object: {}, key: '', keyCount: 0 }, 'value or ]');
         break;
       case 't':
         this.#readWord('true', true);
@@ -219,6 +225,7 @@ class StepReader {
     const frame = this.#frames.at(-1);
     const isKey = frame !== undefined && frame.list === null && this.#expected !== 'value';
     if (isKey) {
+      if (++frame.keyCount > this.#limits.keys) throw new JsonLimitError('keys', this.#path().slice(0, -1));
       frame.key = decoded;
       this.#expected = ':';
       if (Object.hasOwn(frame.object, decoded)) this.#duplicate ??= this.#path();

@@ -4,6 +4,10 @@ import type { JsonPath } from './json-path.ts';
 /** Objects and lists inside each other, the body itself included. */
 export const maxDepth = 64;
 
+/** Of one object. Putting many long names in order takes a while, and others have to wait for it. */
+export const mostKeys = 10_000;
+export const tooManyKeys = `This object has more than ${mostKeys} keys.`;
+
 export type TreeFault = Readonly<{ path: JsonPath; message: string }>;
 export type TreeReport = Readonly<{ keys: number; fault: TreeFault | null }>;
 
@@ -56,8 +60,10 @@ class Inspection {
 
   /** What JSON.parse makes has only own properties, and for…in is several times faster than a list of keys. */
   private isSoundObject(object: Readonly<Record<string, unknown>>, depth: number): boolean {
+    let ownKeys = 0;
     for (const key in object) {
       this.keys++;
+      if (++ownKeys > mostKeys) return this.fail(tooManyKeys);
       if ((!this.checksText || this.isSoundText(key)) && this.isSound(object[key], depth + 1)) continue;
       this.outwardPath.push(key);
       return false;

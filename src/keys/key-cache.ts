@@ -80,7 +80,10 @@ export async function openKeyCache(
     clientAddress: (() => string | null) | undefined,
   ): Promise<ApiKey | null> {
     if ((unknown.get(name) ?? 0) > nowMs()) return null;
-    const asked = () => lookups.get(name) ?? lookUp(name, hash, firstLookups);
+    // Whoever asks what is being asked already costs the database nothing, and so needs no place.
+    const underWay = lookups.get(name);
+    if (underWay !== undefined) return await underWay;
+    const asked = () => lookUp(name, hash, firstLookups);
     return await (clientAddress === undefined ? asked() : places.within(clientAddress(), asked));
   }
 

@@ -18,7 +18,10 @@ export function allowedMs(sizeBytes: number, { graceMs, leastBytesPerSecond, lon
   return Math.min(longestMs, graceMs + (sizeBytes / leastBytesPerSecond) * 1_000);
 }
 
-/** `check` is told the size with each piece, before it is kept, and may throw. Throws a LateError for what is too slow. */
+/**
+ * `check` is told the size with each piece, before it is kept, and may throw. Throws a LateError for what is too slow.
+ * `expectedBytes` is how many there should be at most.
+ */
 export async function readPaced(
   body: ReadableStream<Uint8Array> | null,
   expectedBytes: number,
@@ -52,25 +55,32 @@ export async function readPaced(
   }
 }
 
+/** Nothing more is set aside for a body of which nothing has come. */
+const firstBufferBytes = 65_536;
+
 /** One buffer, because a body that comes byte by byte would cost a hundredfold as a list of pieces. */
 class GrowingBytes {
   sizeBytes = 0;
+  readonly #expectedBytes: number;
   #buffer: Uint8Array<ArrayBuffer>;
 
-  /** Memory that is not written to yet costs nothing. */
   constructor(expectedBytes: number) {
-    this.#buffer = new Uint8Array(expectedBytes);
+    this.#expectedBytes = expectedBytes;
+    this.#buffer = new Uint8Array(Math.min(expectedBytes, firstBufferBytes));
   }
 
   add(piece: Uint8Array): void {
     const sizeBytes = this.sizeBytes + piece.byteLength;
-    if (sizeBytes > this.#buffer.byteLength) {
-      const larger = new Uint8Array(Math.max(sizeBytes, this.#buffer.byteLength * 2));
-      larger.set(this.#buffer.subarray(0, this.sizeBytes));
-      this.#buffer = larger;
-    }
+    if (sizeBytes > this.#buffer.byteLength) this.#grow(sizeBytes);
     this.#buffer.set(piece, this.sizeBytes);
     this.sizeBytes = sizeBytes;
+  }
+
+  #grow(sizeBytes: number): void {
+    const doubledBytes = Math.min(this.#buffer.byteLength * 2, this.#expectedBytes);
+    const larger = new Uint8Array(Math.max(sizeBytes, doubledBytes));
+    larger.set(this.#buffer.subarray(0, this.sizeBytes));
+    this.#buffer = larger;
   }
 
   taken(): Uint8Array<ArrayBuffer> {

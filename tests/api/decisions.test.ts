@@ -5,6 +5,7 @@ import { SQL } from 'bun';
 import { runDecision } from '../../src/decisions/handler.ts';
 import { askProvider } from '../../src/decisions/provider.ts';
 import { patiently, usualPatience } from '../../src/decisions/retries.ts';
+import { BodyBudget } from '../../src/http/body-budget.ts';
 import { createLog } from '../../src/lib/log.ts';
 import contractErrors from '../contract/decision-errors.json';
 import {
@@ -392,6 +393,7 @@ describe('with less patience than usual', () => {
     const lines: string[] = [];
     const someone = { userId: 'u', sessionId: 's', email: 'e', name: 'n', isOperator: false };
     const services = {
+      bodies: new BodyBudget(0),
       decisions: () => decider,
       publicUrl: null,
       log: createLog('info', (line) => lines.push(line)),

@@ -1,4 +1,5 @@
 /** /api/console/accounts/{account}/usage and usage.csv: what was used by day, model and key. */
+import { noteStream } from '../../http/client-stream.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, readQuery } from '../../http/query.ts';
 import { dayOf } from '../../usage/days.ts';
@@ -34,12 +35,11 @@ export async function downloadUsage(request: Request, context: ConsoleContextAtL
   // The first piece is read before anything is answered: a refusal has a status of its own.
   const first = await lookUp(failure, () => pieces.next());
   context.waitPatiently();
-  return new Response(bodyOf(first.value ?? '', pieces, context), {
-    headers: {
-      'content-type': 'text/csv; charset=utf-8',
-      'content-disposition': `attachment; filename="usage-${range.from}-to-${range.to}.csv"`,
-    },
-  });
+  const headers = {
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': `attachment; filename="usage-${range.from}-to-${range.to}.csv"`,
+  };
+  return noteStream(new Response(bodyOf(first.value ?? '', pieces, context), { headers }));
 }
 
 function rangeOf(request: Request): DayRange {
