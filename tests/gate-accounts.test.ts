@@ -43,6 +43,14 @@ describe('circuits', () => {
     expect(gate.status(performance.now())?.state).toBe('closed');
   });
 
+  test('an account counts as shut only for as long as its calls would be refused', () => {
+    const gate = gateWith(2, 60_000);
+    failTimes(gate, 'a', 2);
+    permitOf(gate, 'b').failed(new ProviderError('provider_rate_limit', 429, 20));
+    const shutIn = (ms: number) => gate.status(performance.now() + ms)?.accountsShut;
+    expect([shutIn(0), shutIn(30_000), shutIn(70_000)]).toEqual([2, 1, 0]);
+  });
+
   const outcomes = [
     'success',
     'answered',

@@ -105,6 +105,14 @@ export class Turns {
     return this.#current;
   }
 
+  /**
+   * When none could be called for a request that was admitted: its account gets a place before others do. Whoever cannot
+   * pay must not be able to have places kept.
+   */
+  turnAway(): void {
+    for (const { gate } of this.#candidates) gate.turnAway(this.#account);
+  }
+
   /** When none could be called: the seconds until one may be. */
   waitSeconds(): number {
     const waits = this.#candidates.map(({ gate }) => gate.waitMs(this.#account));

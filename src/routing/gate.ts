@@ -5,7 +5,7 @@
  */
 import type { Provider } from '../models/model.ts';
 import { MachineShortage } from '../providers/machine-shortage.ts';
-import { AccountRecords } from './account-records.ts';
+import { type AccountRecord, AccountRecords, isShutFor } from './account-records.ts';
 import {
   beginCall,
   type Circuit,
@@ -86,16 +86,25 @@ export class Gate {
   /** Lets a call of an account through, or null when the provider is to be left alone. Who gets a permit must end it. */
   enter(account: string): Permit | null {
     const nowMs = performance.now();
-    if (nowMs < this.#pause.untilMs || !canBegin(this.#circuit, nowMs)) return null;
     const record = this.#records.find(account);
-    if (record !== undefined && (nowMs < record.pausedUntilMs || !canBegin(record.circuit, nowMs)))
-      return null;
+    if (this.#isShut(record, nowMs)) return null;
     const place = this.#places.take(account, this.#provider.maxConcurrency, nowMs);
     if (place === null) return null;
     this.#circuit = beginCall(this.#circuit);
     if (record !== undefined) record.circuit = beginCall(record.circuit);
     const { era } = record?.circuit ?? closedCircuit;
     return new Permit(this, account, place, this.#circuit.era, era);
+  }
+
+  /** An account that was not let through, though its call was paid for, gets a place before those that have their share. */
+  turnAway(account: string): void {
+    const nowMs = performance.now();
+    if (!this.#isShut(this.#records.find(account), nowMs)) this.#places.turnAway(account, nowMs);
+  }
+
+  #isShut(record: AccountRecord | undefined, nowMs: number): boolean {
+    if (nowMs < this.#pause.untilMs || !canBegin(this.#circuit, nowMs)) return true;
+    return record !== undefined && isShutFor(record, nowMs);
   }
 
   /** How long until another look of this account is worthwhile. */
