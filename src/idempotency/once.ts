@@ -98,6 +98,7 @@ export function openIdempotency(
   async function release({ request, requestId, isStored }: Claim): Promise<void> {
     if (isStored) limit.add(request.keyId, -1, 0);
     await insist(() => releaseClaim(sql, request, requestId));
+    waitingRoom.noteRelease(request);
   }
 
   /** A claim that is not ended keeps everyone with its name waiting for as long as this node lives. */
