@@ -84,7 +84,7 @@ export class Gate {
   }
 
   /** Lets a call of an account through, or null when the provider is to be left alone. Who gets a permit must end it. */
-  enter(account: string): Permit | null {
+  enter(account: string, isWitness = true): Permit | null {
     const nowMs = performance.now();
     const record = this.#records.find(account);
     if (this.#isShut(record, nowMs)) return null;
@@ -93,7 +93,7 @@ export class Gate {
     this.#circuit = beginCall(this.#circuit);
     if (record !== undefined) record.circuit = beginCall(record.circuit);
     const { era } = record?.circuit ?? closedCircuit;
-    return new Permit(this, account, place, this.#circuit.era, era);
+    return new Permit(this, account, isWitness, place, this.#circuit.era, era);
   }
 
   /** An account that was not let through, though its call was paid for, gets a place before those that have their share. */
@@ -181,10 +181,11 @@ export class Gate {
   }
 
   #noteFinding(call: Permit, finding: Finding, nowMs: number): void {
-    const { account, era } = call;
+    const { account, era, isWitness } = call;
     const before = this.#circuit;
     const by = finding === 'account' ? account : null;
-    this.#noteForEveryone(call, finding === 'nobody' ? 'nothing' : 'failure', by, nowMs);
+    const counts = finding === 'everyone' || (finding === 'account' && isWitness);
+    this.#noteForEveryone(call, counts ? 'failure' : 'nothing', by, nowMs);
     const wasProbe = before.state === 'half_open' && before.era === era;
     if (wasProbe && finding === 'account' && !this.#isOwnProbe(call))
       this.#shutFor(account, before.openings + 1, nowMs);
@@ -223,8 +224,8 @@ export class Gate {
     this.#tellOfChange(before, record.circuit, account, nowMs);
   }
 
-  #notePause({ account }: Permit, pauseMs: number, nowMs: number): void {
-    this.#pause = pausedFor(this.#pause, account, pauseMs, nowMs);
+  #notePause({ account, isWitness }: Permit, pauseMs: number, nowMs: number): void {
+    if (isWitness) this.#pause = pausedFor(this.#pause, account, pauseMs, nowMs);
     const record = this.#records.findOrAdd(account);
     record.pausedUntilMs = Math.max(record.pausedUntilMs, nowMs + pauseMs);
     this.#tell('paused', pauseMs, account);
@@ -251,6 +252,8 @@ export class Gate {
 /** One call that was let through. Only its gate uses what it knows of the call. */
 export class Permit {
   readonly account: string;
+  /** Whether what the account meets with counts for everyone, together with the word of others. */
+  readonly isWitness: boolean;
   readonly place: Share;
   /** In which eras of the circuits, everyone's and the account's own, the call began or goes on. */
   era: number;
@@ -258,9 +261,17 @@ export class Permit {
   readonly #gate: Gate;
   #isEnded = false;
 
-  constructor(gate: Gate, account: string, place: Share, era: number, accountEra: number) {
+  constructor(
+    gate: Gate,
+    account: string,
+    isWitness: boolean,
+    place: Share,
+    era: number,
+    accountEra: number,
+  ) {
     this.#gate = gate;
     this.account = account;
+    this.isWitness = isWitness;
     this.place = place;
     this.era = era;
     this.accountEra = accountEra;
