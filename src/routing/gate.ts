@@ -26,6 +26,7 @@ import {
   type SetbackKind,
   setbackOf,
 } from './findings.ts';
+import type { GateObserver } from './gate-event.ts';
 import { noPause, type Pause, pausedFor } from './pause.ts';
 import type { Places, Share } from './places.ts';
 
@@ -33,18 +34,6 @@ import type { Places, Share } from './places.ts';
 const longestPauseMs = 3_600_000;
 /** When a call may end is not known; this is when to look again. */
 const nextLookMs = 1_000;
-
-/**
- * A provider begins to be left alone with a model, for so long, or is back; for one account, or for everyone when that is
- * null. Or it could not be called because this machine is short of something.
- */
-export type GateEvent = Readonly<{ provider: string; model: string }> &
-  (
-    | Readonly<{ kind: 'opened' | 'paused' | 'closed'; pauseMs: number; account: string | null }>
-    | Readonly<{ kind: 'short'; shortage: string }>
-  );
-
-export type GateObserver = (event: GateEvent) => void;
 
 /** A failure that only the operator can put right, the last one since a call succeeded. */
 export type Setback = Readonly<{ kind: SetbackKind; upstreamStatus: number | null; at: Date }>;
