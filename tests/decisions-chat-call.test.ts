@@ -1,11 +1,12 @@
 /** A chat model asked for decisions, in every format that providers speak, on real sockets. */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { startSandbox } from '../sandbox/server.ts';
-import { askChatModel, decisionsAccount } from '../src/decisions/chat-model.ts';
-import type { DecisionRequest, Question } from '../src/decisions/decider.ts';
+import { askChatModel, gateAccountOf } from '../src/decisions/chat-model.ts';
+import type { Asker, DecisionRequest, Question } from '../src/decisions/decider.ts';
 import { DecisionError } from '../src/decisions/errors.ts';
 import { patiently, usualPatience } from '../src/decisions/retries.ts';
 import { parseCatalog } from '../src/models/catalog.ts';
+import { ProviderError } from '../src/providers/upstream.ts';
 import { candidatesByModel } from '../src/routing/candidates.ts';
 import { connectProviders } from '../src/routing/connections.ts';
 import type { Gate } from '../src/routing/gate.ts';
@@ -57,6 +58,8 @@ const questions = new Map<string, Question>([
 ]);
 const request: DecisionRequest = { model: 'alone', questions, text: '{"state":{"speed":3}}' };
 const signal = new AbortController().signal;
+const asker: Asker = { userId: 'one', waitedMs: 0 };
+const person = gateAccountOf('one');
 
 async function failureOf(asked: Promise<unknown>): Promise<DecisionError> {
   const thrown = await asked.catch((error: unknown) => error);
@@ -69,7 +72,7 @@ describe.each(Object.keys(formats) as Format[])('in the format of %s', (format) 
     sandbox.directives =
       '[[say {"q1":0.25,"q2":{"o1":0.1,"o2":0.3},"q3":{"l0":0.5,"l1":0.5}}]] [[usage 70 20]]';
     const { source } = sourceOf(format);
-    const decision = await source.ask(request, 'req_1', signal);
+    const decision = await source.ask(request, 'req_1', signal, asker);
     expect(decision).toMatchObject({ model: 'alone', usage: { inputTokens: 70, outputTokens: 20 } });
     expect(decision.upstream).toMatchObject({ provider: 'First (asked alone)', status: 200 });
     expect(decision.answers.get('__proto__')).toEqual({ type: 'noul', probability: 0.25 });
@@ -78,7 +81,7 @@ describe.each(Object.keys(formats) as Format[])('in the format of %s', (format) 
   });
 
   test('a sandbox that fills in the schema is understood', async () => {
-    const { answers } = await sourceOf(format).source.ask(request, 'req_1', signal);
+    const { answers } = await sourceOf(format).source.ask(request, 'req_1', signal, asker);
     expect([...answers.keys()]).toEqual(['__proto__', 'route', 'grade']);
     const route = answers.get('route');
     expect(route?.type === 'choice' && [...route.probabilities.values()]).toEqual([0.5, 0.5]);
@@ -100,7 +103,7 @@ describe.each(Object.keys(formats) as Format[])('in the format of %s', (format) 
     ['[[cut 1]]', 'connection_error', 200],
   ] as const)('%s is %s', async (directive, reason, status) => {
     sandbox.directives = directive;
-    const error = await failureOf(sourceOf(format).source.ask(request, 'req_1', signal));
+    const error = await failureOf(sourceOf(format).source.ask(request, 'req_1', signal, asker));
     expect(error.reason).toBe(reason);
     expect(error.upstream).toMatchObject({ provider: 'First (asked alone)', status });
   });
@@ -108,17 +111,17 @@ describe.each(Object.keys(formats) as Format[])('in the format of %s', (format) 
   test('a limit says how long to wait, and the next request is told without a call', async () => {
     sandbox.directives = '[[status 429]] [[retry-after 30]]';
     const { source } = sourceOf(format);
-    const limited = await failureOf(source.ask(request, 'req_1', signal));
+    const limited = await failureOf(source.ask(request, 'req_1', signal, asker));
     expect(limited).toMatchObject({ reason: 'rate_limit', retryAfterSeconds: 30 });
     const calls = sandbox.entries.length;
-    const paused = await failureOf(source.ask(request, 'req_1', signal));
+    const paused = await failureOf(source.ask(request, 'req_1', signal, asker));
     expect(paused).toMatchObject({ reason: 'provider_error', upstream: null });
     expect(sandbox.entries.length).toBe(calls);
   });
 
   test('a bad key is the gateway’s own fault, whatever the vendor calls it', async () => {
     const { source } = sourceOf(format, 'alone', 'invalid-key');
-    expect((await failureOf(source.ask(request, 'req_1', signal))).reason).toBe(
+    expect((await failureOf(source.ask(request, 'req_1', signal, asker))).reason).toBe(
       'provider_authentication_error',
     );
   });
@@ -128,17 +131,17 @@ describe('the gate of a provider', () => {
   test('learns of failures, and is left alone after enough of them', async () => {
     sandbox.directives = '[[status 500]]';
     const { source, gates } = sourceOf('openai');
-    for (let time = 0; time < 4; time++) await failureOf(source.ask(request, 'req_1', signal));
-    expect(gates[0]?.waitMs(decisionsAccount)).toBeGreaterThan(0);
-    expect((await failureOf(source.ask(request, 'req_1', signal))).upstream).toBeNull();
+    for (let time = 0; time < 4; time++) await failureOf(source.ask(request, 'req_1', signal, asker));
+    expect(gates[0]?.waitMs(person)).toBeGreaterThan(0);
+    expect((await failureOf(source.ask(request, 'req_1', signal, asker))).upstream).toBeNull();
   });
 
   test('another provider is asked while the first is left alone', async () => {
     sandbox.directives = '[[status 429]] [[retry-after 30]]';
     const { source } = sourceOf('openai', 'both');
-    await failureOf(source.ask(request, 'req_1', signal));
+    await failureOf(source.ask(request, 'req_1', signal, asker));
     sandbox.directives = '';
-    const { upstream } = await source.ask(request, 'req_1', signal);
+    const { upstream } = await source.ask(request, 'req_1', signal, asker);
     expect(upstream.provider).toBe('Second (asked both)');
   });
 
@@ -148,21 +151,62 @@ describe('the gate of a provider', () => {
     for (let time = 0; time < 5; time++) {
       const client = new AbortController();
       setTimeout(() => client.abort(), 20);
-      const left = patiently(source).decide(request, 'req_1', client.signal);
+      const left = patiently(source).decide(request, 'req_1', client.signal, asker);
       expect((await failureOf(left)).reason).toBe('timeout');
     }
-    expect(gates[0]?.waitMs(decisionsAccount)).toBe(0);
+    expect(gates[0]?.waitMs(person)).toBe(0);
     const hurried = patiently(source, { ...usualPatience, deadlineMs: 20 });
     for (let time = 0; time < 4; time++)
-      expect((await failureOf(hurried.decide(request, 'req_1', signal))).reason).toBe('timeout');
-    expect(gates[0]?.waitMs(decisionsAccount)).toBeGreaterThan(0);
+      expect((await failureOf(hurried.decide(request, 'req_1', signal, asker))).reason).toBe('timeout');
+    expect(gates[0]?.waitMs(person)).toBeGreaterThan(0);
+  });
+
+  test('does not hold it against a provider when a question had waited so long that too little time was left', async () => {
+    sandbox.directives = '[[hang]]';
+    const { source, gates } = sourceOf('openai');
+    const hurried = patiently(source, { ...usualPatience, deadlineMs: 30_020 });
+    const late = { userId: 'one', waitedMs: 30_000 };
+    for (let time = 0; time < 4; time++)
+      expect((await failureOf(hurried.decide(request, 'req_1', signal, late))).reason).toBe('timeout');
+    expect(gates[0]?.waitMs(person)).toBe(0);
+  });
+
+  test('is shut for the person whose questions fail, and for nobody else, whoever else has failed', async () => {
+    sandbox.directives = '[[status 500]]';
+    const { source, gates } = sourceOf('openai');
+    for (let time = 0; time < 3; time++)
+      gates[0]?.enter('account')?.failed(new ProviderError('provider_unavailable', 500));
+    for (let time = 0; time < 4; time++) await failureOf(source.ask(request, 'req_1', signal, asker));
+    const waits = [person, gateAccountOf('another'), 'another account'].map((name) => gates[0]?.waitMs(name));
+    expect(waits.map((waitMs) => waitMs === 0)).toEqual([false, true, true]);
+  });
+
+  test('is not left alone by others because one person was told to wait', async () => {
+    sandbox.directives = '[[status 429]] [[retry-after 30]]';
+    const { source, gates } = sourceOf('openai');
+    await failureOf(source.ask(request, 'req_1', signal, asker));
+    expect(gates[0]?.waitMs(person)).toBeGreaterThan(0);
+    expect(gates[0]?.waitMs('account')).toBe(0);
+  });
+
+  test('is shut for everyone when nobody can be connected to', async () => {
+    const { model, candidates } = sourceOf('openai');
+    const nowhere = candidates.map((candidate) => ({
+      ...candidate,
+      connection: { ...candidate.connection, baseUrl: 'http://127.0.0.1:9/v1' },
+    }));
+    for (let time = 0; time < 4; time++) {
+      const asked = askChatModel(model, nowhere).ask(request, 'req_1', signal, asker);
+      expect((await failureOf(asked)).reason).toBe('connection_error');
+    }
+    expect(candidates[0]?.gate.waitMs('account')).toBeGreaterThan(0);
   });
 
   test('does not hold an answer against it that was only not the one asked for', async () => {
     sandbox.directives = '[[say no]]';
     const { source, gates } = sourceOf('openai');
-    for (let time = 0; time < 5; time++) await failureOf(source.ask(request, 'req_1', signal));
-    expect(gates[0]?.waitMs(decisionsAccount)).toBe(0);
+    for (let time = 0; time < 5; time++) await failureOf(source.ask(request, 'req_1', signal, asker));
+    expect(gates[0]?.waitMs(person)).toBe(0);
   });
 });
 
@@ -181,7 +225,7 @@ test('a defect before the call gives the turn back too', async () => {
       throw new Error('A defect.');
     },
   }));
-  const asked = askChatModel(model, broken).ask(request, 'req_1', signal);
+  const asked = askChatModel(model, broken).ask(request, 'req_1', signal, asker);
   expect(await asked.catch((error: Error) => error.message)).toBe('A defect.');
   expect(ends).toEqual(['withdrawn']);
 });
@@ -190,8 +234,8 @@ test('an overload is tried again, and nothing else', async () => {
   const time = { ...usualPatience.time, sleep: async () => undefined };
   const decider = patiently(sourceOf('anthropic', 'both').source, { ...usualPatience, time });
   sandbox.directives = '[[flaky 2 529 overloaded]]';
-  const decided = await decider.decide(request, 'req_1', signal);
+  const decided = await decider.decide(request, 'req_1', signal, asker);
   expect(decided.upstream.status).toBe(200);
   sandbox.directives = '[[flaky 1 503 unavailable]]';
-  expect((await failureOf(decider.decide(request, 'req_1', signal))).reason).toBe('provider_error');
+  expect((await failureOf(decider.decide(request, 'req_1', signal, asker))).reason).toBe('provider_error');
 });

@@ -33,7 +33,7 @@ const baseUrl = `http://127.0.0.1:${server.port}/v7`;
 const signal = new AbortController().signal;
 const source = askProvider({ name: 'Acme', baseUrl, apiKey: 'key-canary', model: 'm' });
 
-const ask = (to = source) => to.ask(request, 'req_1', signal);
+const ask = (to = source) => to.ask(request, 'req_1', signal, { userId: 'one', waitedMs: 0 });
 
 /** The error as a client would get it. */
 async function errorOf(reply: typeof answer, to = source) {

@@ -182,11 +182,12 @@ async function reasonOf(decision: Promise<unknown>): Promise<string> {
   return thrown instanceof DecisionError ? thrown.reason : 'none';
 }
 
+const asker = { userId: 'one', waitedMs: 0 };
 const nobodyLeaves = new AbortController().signal;
 
 test('for real: two overloads, an answer, and the time between them', async () => {
   const provider = serve((_, count) => (count < 3 ? new Response('', { status: 529 }) : Response.json(good)));
-  const decided = await patiently(provider.source).decide(request, 'req_1', nobodyLeaves);
+  const decided = await patiently(provider.source).decide(request, 'req_1', nobodyLeaves, asker);
   expect(decided.answers.get('a')).toEqual({ type: 'noul', probability: 1 });
   const [first = 0, second = 0, third = 0] = provider.calls;
   expect(provider.calls).toHaveLength(3);
@@ -201,9 +202,9 @@ const hurried = { ...usualPatience, deadlineMs: 200 };
 describe('the deadline, for real', () => {
   test('ends a provider that says nothing', async () => {
     const provider = serve(() => new Promise<Response>(() => undefined));
-    expect(await reasonOf(patiently(provider.source, hurried).decide(request, 'r', nobodyLeaves))).toBe(
-      'timeout',
-    );
+    expect(
+      await reasonOf(patiently(provider.source, hurried).decide(request, 'r', nobodyLeaves, asker)),
+    ).toBe('timeout');
     await provider.stop();
   });
 
@@ -216,17 +217,17 @@ describe('the deadline, for real', () => {
           }),
         ),
     );
-    expect(await reasonOf(patiently(provider.source, hurried).decide(request, 'r', nobodyLeaves))).toBe(
-      'timeout',
-    );
+    expect(
+      await reasonOf(patiently(provider.source, hurried).decide(request, 'r', nobodyLeaves, asker)),
+    ).toBe('timeout');
     await provider.stop();
   });
 
   test('is shared: an overload leaves no time for a wait', async () => {
     const provider = serve(() => new Response('', { status: 529 }));
-    expect(await reasonOf(patiently(provider.source, hurried).decide(request, 'r', nobodyLeaves))).toBe(
-      'timeout',
-    );
+    expect(
+      await reasonOf(patiently(provider.source, hurried).decide(request, 'r', nobodyLeaves, asker)),
+    ).toBe('timeout');
     expect(provider.calls).toHaveLength(1);
     await provider.stop();
   });
@@ -252,7 +253,9 @@ describe('a client that leaves', () => {
       client.abort();
       return new Promise<Response>(() => undefined);
     });
-    expect(await reasonOf(patiently(provider.source).decide(request, 'r', client.signal))).toBe('timeout');
+    expect(await reasonOf(patiently(provider.source).decide(request, 'r', client.signal, asker))).toBe(
+      'timeout',
+    );
     await gone;
     await provider.stop();
   });
@@ -263,7 +266,9 @@ describe('a client that leaves', () => {
       setTimeout(() => client.abort(), 100);
       return new Response('', { status: 529 });
     });
-    expect(await reasonOf(patiently(provider.source).decide(request, 'r', client.signal))).toBe('timeout');
+    expect(await reasonOf(patiently(provider.source).decide(request, 'r', client.signal, asker))).toBe(
+      'timeout',
+    );
     expect(provider.calls).toHaveLength(1);
     await provider.stop();
   });
@@ -272,7 +277,9 @@ describe('a client that leaves', () => {
     const client = new AbortController();
     client.abort();
     const provider = serve(() => Response.json(good));
-    expect(await reasonOf(patiently(provider.source).decide(request, 'r', client.signal))).toBe('timeout');
+    expect(await reasonOf(patiently(provider.source).decide(request, 'r', client.signal, asker))).toBe(
+      'timeout',
+    );
     expect(provider.calls).toHaveLength(0);
     await provider.stop();
   });

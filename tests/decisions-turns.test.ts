@@ -155,7 +155,7 @@ test('the time that someone waited is gone from the deadline', async () => {
   const decider = patiently(source, { ...usualPatience, time, deadlineMs: 60_000 });
   const request = { model: 'm', questions: new Map(), text: '{}' };
   const outcome = await decider
-    .decide(request, 'r', new AbortController().signal, 59_950)
+    .decide(request, 'r', new AbortController().signal, { userId: 'one', waitedMs: 59_950 })
     .catch((thrown: unknown) => thrown);
   leftMs = performance.now() - startedAtMs;
   expect(outcome instanceof DecisionError && outcome.reason).toBe('timeout');

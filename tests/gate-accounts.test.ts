@@ -7,7 +7,8 @@ import type { ErrorCode } from '../src/errors.ts';
 import { MachineShortage } from '../src/providers/machine-shortage.ts';
 import { ProviderError } from '../src/providers/upstream.ts';
 import { findingOf, findings } from '../src/routing/findings.ts';
-import type { Gate, GateEvent, Permit } from '../src/routing/gate.ts';
+import type { Gate, Permit } from '../src/routing/gate.ts';
+import type { GateEvent } from '../src/routing/gate-event.ts';
 import { Gates } from '../src/routing/gates.ts';
 import { noPause, pausedFor } from '../src/routing/pause.ts';
 import { testProvider as provider } from './support/provider.ts';
@@ -41,6 +42,14 @@ describe('circuits', () => {
     failTimes(gate, 'a', 1000);
     expect(isOpenFor(gate, 'b')).toBe(true);
     expect(gate.status(performance.now())?.state).toBe('closed');
+  });
+
+  test('an account counts as shut only for as long as its calls would be refused', () => {
+    const gate = gateWith(2, 60_000);
+    failTimes(gate, 'a', 2);
+    permitOf(gate, 'b').failed(new ProviderError('provider_rate_limit', 429, 20));
+    const shutIn = (ms: number) => gate.status(performance.now() + ms)?.accountsShut;
+    expect([shutIn(0), shutIn(30_000), shutIn(70_000)]).toEqual([2, 1, 0]);
   });
 
   const outcomes = [

@@ -15,7 +15,8 @@ function drive(most: number) {
     },
     take: (account: string): boolean => {
       const share = places.take(account, most, nowMs);
-      if (share !== null) calls.set(account, [...of(account), share]);
+      if (share === null) places.turnAway(account, nowMs);
+      else calls.set(account, [...of(account), share]);
       return share !== null;
     },
     end: (account: string): boolean => {

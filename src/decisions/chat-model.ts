@@ -8,28 +8,35 @@ import { type Candidate, inOrder, type Turn, Turns, upstreamOf } from '../routin
 import type { CallFailure } from '../routing/findings.ts';
 import { chatCallOf } from './chat-question.ts';
 import { readChatVerdict } from './chat-verdict.ts';
-import type { DecisionSource } from './decider.ts';
+import type { Asker, DecisionSource } from './decider.ts';
 import { type AnsweredCall, DecisionError, type DecisionErrorName } from './errors.ts';
 import { post } from './exchange.ts';
 
 /** Verdicts are short, but a model may think before it gives one. */
 const mostTokens = 16_384;
 
-/** Decisions belong to no account. To a gate all of them together are one, which cannot be the ID of any other. */
-export const decisionsAccount = 'decisions';
+/** A question that has waited for longer than this had less time than a provider may take. */
+const mostWaitedMs = 1_000;
+
+/** Decisions belong to no account. To a gate each person is one, which cannot be mistaken for any other. */
+export function gateAccountOf(userId: string): string {
+  return `user ${userId}`;
+}
 
 /** Each attempt goes to the first provider whose gate is open. Only an overload is worth another attempt. */
 export function askChatModel(model: Model, candidates: readonly Candidate[]): DecisionSource {
   return {
     model: model.id,
-    ask: async (request, requestId, signal) => {
+    ask: async (request, requestId, signal, asker) => {
       const call = chatCallOf(request);
-      const turn = new Turns(inOrder(ableToCarry(candidates, call), Math.random), decisionsAccount).current;
+      const able = inOrder(ableToCarry(candidates, call), Math.random);
+      // A person may have accounts with keys too, and must not be believed as two.
+      const turn = new Turns(able, gateAccountOf(asker.userId), false).current;
       if (turn === null)
         throw new DecisionError('provider_error', {
           message: 'Every provider of the model behind decisions is unavailable at the moment.',
         });
-      const { answer, upstream } = await complete(model, turn, call, requestId, signal);
+      const { answer, upstream } = await complete(model, turn, call, requestId, signal, asker);
       const verdict = readChatVerdict(answer, request.questions, model.id);
       if (verdict === null) throw new DecisionError('invalid_response', { upstream });
       return { ...verdict, upstream };
@@ -49,6 +56,7 @@ async function complete(
   call: ChatCall,
   requestId: string,
   signal: AbortSignal,
+  asker: Asker,
 ): Promise<Readonly<{ answer: ChatAnswer; upstream: AnsweredCall }>> {
   const { chat, provider } = candidate.connection;
   try {
@@ -59,12 +67,15 @@ async function complete(
     permit.succeeded();
     return { answer, upstream };
   } catch (thrown) {
-    // A client that leaves says nothing about the provider.
-    const isLeft = signal.aborted && !(signal.reason instanceof LateError);
-    if (thrown instanceof DecisionError && !isLeft) permit.failed(asFailure(thrown));
+    if (thrown instanceof DecisionError && !isCutShort(signal, asker)) permit.failed(asFailure(thrown));
     else permit.withdrawn();
     throw thrown;
   }
+}
+
+/** A client that leaves says nothing about the provider, nor does a deadline of which the wait for a turn took a part. */
+function isCutShort({ aborted, reason }: AbortSignal, { waitedMs }: Asker): boolean {
+  return aborted && (!(reason instanceof LateError) || waitedMs > mostWaitedMs);
 }
 
 /** A success that its own format cannot read is no answer. */
@@ -84,13 +95,13 @@ const codes: Readonly<Partial<Record<DecisionErrorName, ErrorCode>>> = {
 };
 
 /** A failure in the words that a gate judges by. */
-function asFailure({ reason, upstream, retryAfterSeconds }: DecisionError): CallFailure {
+function asFailure({ reason, upstream, retryAfterSeconds, isUnreached }: DecisionError): CallFailure {
   const code = codes[reason] ?? codeOfStatus(upstream?.status ?? 0);
   return {
     code,
     upstreamStatus: upstream?.status ?? null,
     retryAfterSeconds,
     isProvoked: false,
-    isUnreached: false,
+    isUnreached,
   };
 }

@@ -44,22 +44,25 @@ export type Verdict = Readonly<{
 
 export type Decision = Verdict & Readonly<{ upstream: AnsweredCall }>;
 
+/** The person who asks, and for how long the question has waited for its turn. */
+export type Asker = Readonly<{ userId: string; waitedMs: number }>;
+
 /** Whoever answers questions: a decision provider, or a chat model that is asked for probabilities. */
 export type DecisionSource = Readonly<{
   /** The identifier that requests must name. */
   model: string;
   /** Asks once. Throws a DecisionError; when the signal is aborted that is a `timeout`. */
-  ask: (request: DecisionRequest, requestId: string, signal: AbortSignal) => Promise<Decision>;
+  ask: (request: DecisionRequest, requestId: string, signal: AbortSignal, asker: Asker) => Promise<Decision>;
 }>;
 
 /** A source with the patience of the contract. */
 export type Decider = Readonly<{
   model: string;
-  /** `client` is aborted when nobody waits for the answer any more. `waitedMs` is gone from the deadline already. */
+  /** `client` is aborted when nobody waits for the answer any more. What was waited for the turn is gone from the deadline. */
   decide: (
     request: DecisionRequest,
     requestId: string,
     client: AbortSignal,
-    waitedMs?: number,
+    asker: Asker,
   ) => Promise<Decision & Readonly<{ latencyMs: number }>>;
 }>;

@@ -31,6 +31,7 @@ type ErrorDetails = Readonly<{
   message?: string;
   upstream?: UpstreamCall | null;
   retryAfterSeconds?: number | null;
+  isUnreached?: boolean;
   cause?: unknown;
 }>;
 
@@ -39,6 +40,8 @@ export class DecisionError extends Error {
   readonly reason: DecisionErrorName;
   readonly upstream: UpstreamCall | null;
   readonly retryAfterSeconds: number | null;
+  /** Whether there never was a connection to the provider. */
+  readonly isUnreached: boolean;
 
   constructor(reason: DecisionErrorName, details: ErrorDetails = {}) {
     super(details.message ?? decisionErrorTable[reason].message, { cause: details.cause });
@@ -46,5 +49,6 @@ export class DecisionError extends Error {
     this.reason = reason;
     this.upstream = details.upstream ?? null;
     this.retryAfterSeconds = details.retryAfterSeconds ?? null;
+    this.isUnreached = details.isUnreached ?? false;
   }
 }

@@ -4,6 +4,7 @@
  * provider says of its failure goes no further.
  */
 import { codeOf, machineShortage } from '../providers/machine-shortage.ts';
+import { isOfConnecting } from '../providers/transport.ts';
 import type { UpstreamRequest } from '../providers/upstream.ts';
 import { parseJson } from '../providers/wire.ts';
 import { type AnsweredCall, DecisionError, type DecisionErrorName, type UpstreamCall } from './errors.ts';
@@ -42,13 +43,16 @@ async function send(
       signal,
     });
   } catch (error) {
-    throw machineShortage(codeOf(error)) ?? broken({ provider, status: null, requestId: null }, signal);
+    const code = codeOf(error);
+    const upstream = { provider, status: null, requestId: null };
+    throw machineShortage(code) ?? broken(upstream, signal, isOfConnecting(code));
   }
 }
 
 /** Why a call broke off: because it was told to, or because the connection failed. */
-function broken(upstream: UpstreamCall, signal: AbortSignal): DecisionError {
-  return new DecisionError(signal.aborted ? 'timeout' : 'connection_error', { upstream });
+function broken(upstream: UpstreamCall, signal: AbortSignal, isUnreached = false): DecisionError {
+  if (signal.aborted) return new DecisionError('timeout', { upstream });
+  return new DecisionError('connection_error', { upstream, isUnreached });
 }
 
 async function refusal(

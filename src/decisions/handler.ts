@@ -45,7 +45,7 @@ async function decide(request: Request, { services, requestId }: DecisionContext
     throw invalid(`model must be ${JSON.stringify(decider.model)}, the decision model of this gateway.`);
   const { signal } = request;
   const decided = await inTurnOf(userId, signal, (waitedMs) =>
-    decider.decide(decision, requestId, signal, waitedMs),
+    decider.decide(decision, requestId, signal, { userId, waitedMs }),
   );
   return Response.json(presentDecision(decided, requestId));
 }

@@ -56,11 +56,11 @@ function isOverload(thrown: unknown): thrown is DecisionError {
 export function patiently(source: DecisionSource, patience: Patience = usualPatience): Decider {
   return {
     model: source.model,
-    decide: async (request, requestId, client, waitedMs = 0) => {
+    decide: async (request, requestId, client, asker) => {
       const startedAtMs = patience.time.nowMs();
       const ask = (leftMs: number): Promise<Decision> =>
-        endingWithin(leftMs, client, (signal) => source.ask(request, requestId, signal));
-      const left = { ...patience, deadlineMs: patience.deadlineMs - waitedMs };
+        endingWithin(leftMs, client, (signal) => source.ask(request, requestId, signal, asker));
+      const left = { ...patience, deadlineMs: patience.deadlineMs - asker.waitedMs };
       const decision = await askPatiently(ask, client, left);
       return { ...decision, latencyMs: Math.round(patience.time.nowMs() - startedAtMs) };
     },

@@ -24,12 +24,18 @@ export class Claim {
   readonly isStored: boolean;
   readonly #keeper: ClaimKeeper;
   #isOpen = true;
+  #isLost = false;
 
   constructor(request: NamedRequest, requestId: string, isStored: boolean, keeper: ClaimKeeper) {
     this.request = request;
     this.requestId = requestId;
     this.isStored = isStored;
     this.#keeper = keeper;
+  }
+
+  /** Whether retries will get the answer, as far as is known now: whether it can be kept is seen once it is there. */
+  get keepsAnswer(): boolean {
+    return this.isStored && !this.#isLost;
   }
 
   /**
@@ -57,6 +63,7 @@ export class Claim {
 
   /** An answer that cannot be kept was charged all the same: retries are told to look at it, and do not pay again. */
   async #lost(): Promise<Omit<KeptAnswer, 'name'>> {
+    this.#isLost = true;
     const error = JSON.stringify(presentError(new ApiError('billing_consistency_error')));
     const headers = { 'content-type': 'application/json', 'x-should-retry': 'false' };
     const sealed = (await this.#seal({ status: 500, headers }, error)).toString('base64');

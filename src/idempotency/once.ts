@@ -53,7 +53,7 @@ export type Idempotency = Readonly<{
   close: () => void;
 }>;
 
-/** Says of an answer that is not stored, because its key has stored as much as it may. */
+/** Says of an answer that is not stored, as a rule because its key has stored as much as it may. */
 const storedHeader = 'idempotency-stored';
 /** A waiting request costs a connection, and a long answer on its way a piece of it besides. */
 const mostPlacesPerKey = 1_000;
@@ -98,6 +98,7 @@ export function openIdempotency(
   async function release({ request, requestId, isStored }: Claim): Promise<void> {
     if (isStored) limit.add(request.keyId, -1, 0);
     await insist(() => releaseClaim(sql, request, requestId));
+    waitingRoom.noteRelease(request);
   }
 
   /** A claim that is not ended keeps everyone with its name waiting for as long as this node lives. */
@@ -183,7 +184,8 @@ export function openIdempotency(
     try {
       const response = await carryOut(claimed);
       await claimed.releaseIfOpen();
-      if (!claimed.isStored) response.headers.set(storedHeader, 'false');
+      // The headers of a stream are out before it is known whether all of it can be kept.
+      if (!claimed.keepsAnswer) response.headers.set(storedHeader, 'false');
       return response;
     } catch (error) {
       await claimed.release();

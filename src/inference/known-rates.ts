@@ -8,10 +8,12 @@ import { type RateLimit, rateAt } from '../lib/rate-limit.ts';
 const mostKeys = 10_000;
 
 export class KnownRates {
-  /** When each key will be back at its full rate, by `performance.now()`. The oldest first. */
+  /** When each key will be back at its full rate, by `performance.now()`. Whoever was counted longest ago comes first. */
   readonly #arrivals = new Map<string, number>();
 
   note(keyId: string, { resetMs }: RateLimit): void {
+    // Again at the end, so that the first is always the one that was counted longest ago.
+    this.#arrivals.delete(keyId);
     this.#arrivals.set(keyId, performance.now() + resetMs);
     if (this.#arrivals.size <= mostKeys) return;
     const [oldest = ''] = this.#arrivals.keys();

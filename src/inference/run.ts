@@ -28,7 +28,7 @@ export async function attemptInTurn<Result>(
   attempt: (candidate: Candidate) => Promise<Result>,
 ): Promise<Result> {
   let turn = turns.current;
-  if (turn === null) throw await settleUntried(generation, turns.waitSeconds());
+  if (turn === null) throw await settleUntried(generation, turns);
   for (;;) {
     try {
       return await attempt(turn.candidate);
@@ -71,7 +71,9 @@ async function asProviderError(generation: OpenGeneration, thrown: unknown): Pro
   throw thrown;
 }
 
-async function settleUntried(generation: OpenGeneration, retryAfterSeconds: number): Promise<ApiError> {
+async function settleUntried(generation: OpenGeneration, turns: Turns): Promise<ApiError> {
+  turns.turnAway();
+  const retryAfterSeconds = turns.waitSeconds();
   await generation.settle(failure('all_providers_unavailable'));
   return new ApiError('all_providers_unavailable', { retryAfterSeconds });
 }

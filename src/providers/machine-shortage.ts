@@ -20,13 +20,16 @@ const disguises = new Set([
 /** As many as looking a name up and connecting may take. */
 const descriptorsOfACall = 4;
 
+/** Told to the client. What is missing is given back whenever another request ends. */
+const retryAfterSeconds = 1;
+
 /** Another provider may still be reached, over a connection that is there already. */
 export class MachineShortage extends ProviderError {
   /** The system's name for what is missing. */
   readonly shortage: string;
 
   constructor(shortage: string) {
-    super('server_overloaded');
+    super('server_overloaded', null, retryAfterSeconds);
     this.name = 'MachineShortage';
     this.message = `This machine is short of something: ${shortage}.`;
     this.shortage = shortage;

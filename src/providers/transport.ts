@@ -146,16 +146,20 @@ const broken = new Set(['ConnectionClosed', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'])
 /** TLS was refused, or its certificate was. Nothing of the request has been sent by then. */
 const isOfTls = /^(EPROTO$|ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
+/** Whether the failure of a fetch, by its code, means that there never was a connection. */
+export function isOfConnecting(code: string): boolean {
+  return unreachable.has(code) || isOfTls.test(code);
+}
+
 function transportFailure(error: unknown, call: Call, status: number | null): ProviderError {
   if (error instanceof ProviderError) return error;
   if (call.endedBy !== null) return endedEarly(call.endedBy, status);
   const code = codeOf(error);
   const shortage = machineShortage(code);
   if (shortage !== null) return shortage;
-  const isUnreached = unreachable.has(code) || isOfTls.test(code);
   const isUnavailable = unreachable.has(code) || broken.has(code);
   const failure = isUnavailable ? 'provider_unavailable' : 'provider_unknown_error';
-  return new ProviderError(failure, status, null, false, isUnreached);
+  return new ProviderError(failure, status, null, false, isOfConnecting(code));
 }
 
 function endedEarly(reason: EarlyEnd, status: number | null): ProviderError {

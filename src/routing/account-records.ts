@@ -1,11 +1,16 @@
 /** What single accounts have met with at a provider: only of those that a call has failed for, and of so many at most. */
-import { type Circuit, closedCircuit } from './circuit.ts';
+import { type Circuit, canBegin, closedCircuit } from './circuit.ts';
 
 export type AccountRecord = {
   circuit: Circuit;
   /** Until when the provider told this account to wait. */
   pausedUntilMs: number;
 };
+
+/** Whether a call of the account would be refused now. */
+export function isShutFor({ circuit, pausedUntilMs }: AccountRecord, nowMs: number): boolean {
+  return nowMs < pausedUntilMs || !canBegin(circuit, nowMs);
+}
 
 /** Beyond this the account whose failure is longest ago starts afresh. Long before, the provider is shut for everyone. */
 const mostRecords = 500;
@@ -31,8 +36,7 @@ export class AccountRecords {
   /** How many accounts the provider is shut for on their own account. */
   countShut(nowMs: number): number {
     let count = 0;
-    for (const { circuit, pausedUntilMs } of this.#records.values())
-      if (circuit.state !== 'closed' || nowMs < pausedUntilMs) count += 1;
+    for (const record of this.#records.values()) if (isShutFor(record, nowMs)) count += 1;
     return count;
   }
 

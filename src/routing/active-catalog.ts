@@ -10,7 +10,7 @@ import type { Catalog } from '../models/model.ts';
 import { type SandboxProcess, startSandbox } from '../providers/sandbox-process.ts';
 import { type Candidate, candidatesByModel } from './candidates.ts';
 import { connectProviders, type ProviderConnection, type Surroundings } from './connections.ts';
-import type { GateEvent } from './gate.ts';
+import type { GateEvent } from './gate-event.ts';
 import { Gates } from './gates.ts';
 import { StoredPriceList } from './stored-price-list.ts';
 

@@ -78,13 +78,18 @@ export type Turn = Readonly<{ candidate: Candidate; permit: Permit }>;
 export class Turns {
   readonly #candidates: readonly Candidate[];
   readonly #account: string;
+  readonly #isWitness: boolean;
   #place = 0;
   #current: Turn | null;
 
-  /** `account` is whose request it is: gates judge each by what it has met with, and give each its share. */
-  constructor(candidates: readonly Candidate[], account: string) {
+  /**
+   * `account` is whose request it is: gates judge each by what it has met with, and give each its share. What happens to
+   * a witness may, together with that of others, shut a gate for everyone.
+   */
+  constructor(candidates: readonly Candidate[], account: string, isWitness = true) {
     this.#candidates = candidates;
     this.#account = account;
+    this.#isWitness = isWitness;
     this.#current = this.next();
   }
 
@@ -99,10 +104,18 @@ export class Turns {
       const candidate = this.#candidates[this.#place];
       if (candidate === undefined) return null;
       this.#place += 1;
-      const permit = candidate.gate.enter(this.#account);
+      const permit = candidate.gate.enter(this.#account, this.#isWitness);
       if (permit !== null) this.#current = { candidate, permit };
     }
     return this.#current;
+  }
+
+  /**
+   * When none could be called for a request that was admitted: its account gets a place before others do. Whoever cannot
+   * pay must not be able to have places kept.
+   */
+  turnAway(): void {
+    for (const { gate } of this.#candidates) gate.turnAway(this.#account);
   }
 
   /** When none could be called: the seconds until one may be. */

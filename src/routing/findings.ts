@@ -48,7 +48,7 @@ export const findings: readonly Row[] = [
     isIt: (failure) => failure.code === 'provider_rate_limit' && pauseSecondsOf(failure) > 0,
   },
   {
-    failure: '401, or another status with the word that the key is invalid',
+    failure: '401, or another status whose body says that the key is invalid',
     finding: 'everyone',
     // Firewalls and moderation answer 403 to what a request says.
     isIt: ({ code, upstreamStatus }) => code === 'provider_authentication_error' && upstreamStatus !== 403,

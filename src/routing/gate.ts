@@ -5,7 +5,7 @@
  */
 import type { Provider } from '../models/model.ts';
 import { MachineShortage } from '../providers/machine-shortage.ts';
-import { AccountRecords } from './account-records.ts';
+import { type AccountRecord, AccountRecords, isShutFor } from './account-records.ts';
 import {
   beginCall,
   type Circuit,
@@ -26,6 +26,7 @@ import {
   type SetbackKind,
   setbackOf,
 } from './findings.ts';
+import type { GateObserver } from './gate-event.ts';
 import { noPause, type Pause, pausedFor } from './pause.ts';
 import type { Places, Share } from './places.ts';
 
@@ -33,18 +34,6 @@ import type { Places, Share } from './places.ts';
 const longestPauseMs = 3_600_000;
 /** When a call may end is not known; this is when to look again. */
 const nextLookMs = 1_000;
-
-/**
- * A provider begins to be left alone with a model, for so long, or is back; for one account, or for everyone when that is
- * null. Or it could not be called because this machine is short of something.
- */
-export type GateEvent = Readonly<{ provider: string; model: string }> &
-  (
-    | Readonly<{ kind: 'opened' | 'paused' | 'closed'; pauseMs: number; account: string | null }>
-    | Readonly<{ kind: 'short'; shortage: string }>
-  );
-
-export type GateObserver = (event: GateEvent) => void;
 
 /** A failure that only the operator can put right, the last one since a call succeeded. */
 export type Setback = Readonly<{ kind: SetbackKind; upstreamStatus: number | null; at: Date }>;
@@ -84,18 +73,27 @@ export class Gate {
   }
 
   /** Lets a call of an account through, or null when the provider is to be left alone. Who gets a permit must end it. */
-  enter(account: string): Permit | null {
+  enter(account: string, isWitness = true): Permit | null {
     const nowMs = performance.now();
-    if (nowMs < this.#pause.untilMs || !canBegin(this.#circuit, nowMs)) return null;
     const record = this.#records.find(account);
-    if (record !== undefined && (nowMs < record.pausedUntilMs || !canBegin(record.circuit, nowMs)))
-      return null;
+    if (this.#isShut(record, nowMs)) return null;
     const place = this.#places.take(account, this.#provider.maxConcurrency, nowMs);
     if (place === null) return null;
     this.#circuit = beginCall(this.#circuit);
     if (record !== undefined) record.circuit = beginCall(record.circuit);
     const { era } = record?.circuit ?? closedCircuit;
-    return new Permit(this, account, place, this.#circuit.era, era);
+    return new Permit(this, account, isWitness, place, this.#circuit.era, era);
+  }
+
+  /** An account that was not let through, though its call was paid for, gets a place before those that have their share. */
+  turnAway(account: string): void {
+    const nowMs = performance.now();
+    if (!this.#isShut(this.#records.find(account), nowMs)) this.#places.turnAway(account, nowMs);
+  }
+
+  #isShut(record: AccountRecord | undefined, nowMs: number): boolean {
+    if (nowMs < this.#pause.untilMs || !canBegin(this.#circuit, nowMs)) return true;
+    return record !== undefined && isShutFor(record, nowMs);
   }
 
   /** How long until another look of this account is worthwhile. */
@@ -172,10 +170,11 @@ export class Gate {
   }
 
   #noteFinding(call: Permit, finding: Finding, nowMs: number): void {
-    const { account, era } = call;
+    const { account, era, isWitness } = call;
     const before = this.#circuit;
     const by = finding === 'account' ? account : null;
-    this.#noteForEveryone(call, finding === 'nobody' ? 'nothing' : 'failure', by, nowMs);
+    const counts = finding === 'everyone' || (finding === 'account' && isWitness);
+    this.#noteForEveryone(call, counts ? 'failure' : 'nothing', by, nowMs);
     const wasProbe = before.state === 'half_open' && before.era === era;
     if (wasProbe && finding === 'account' && !this.#isOwnProbe(call))
       this.#shutFor(account, before.openings + 1, nowMs);
@@ -214,8 +213,8 @@ export class Gate {
     this.#tellOfChange(before, record.circuit, account, nowMs);
   }
 
-  #notePause({ account }: Permit, pauseMs: number, nowMs: number): void {
-    this.#pause = pausedFor(this.#pause, account, pauseMs, nowMs);
+  #notePause({ account, isWitness }: Permit, pauseMs: number, nowMs: number): void {
+    if (isWitness) this.#pause = pausedFor(this.#pause, account, pauseMs, nowMs);
     const record = this.#records.findOrAdd(account);
     record.pausedUntilMs = Math.max(record.pausedUntilMs, nowMs + pauseMs);
     this.#tell('paused', pauseMs, account);
@@ -242,6 +241,8 @@ export class Gate {
 /** One call that was let through. Only its gate uses what it knows of the call. */
 export class Permit {
   readonly account: string;
+  /** Whether what the account meets with counts for everyone, together with the word of others. */
+  readonly isWitness: boolean;
   readonly place: Share;
   /** In which eras of the circuits, everyone's and the account's own, the call began or goes on. */
   era: number;
@@ -249,9 +250,17 @@ export class Permit {
   readonly #gate: Gate;
   #isEnded = false;
 
-  constructor(gate: Gate, account: string, place: Share, era: number, accountEra: number) {
+  constructor(
+    gate: Gate,
+    account: string,
+    isWitness: boolean,
+    place: Share,
+    era: number,
+    accountEra: number,
+  ) {
     this.#gate = gate;
     this.account = account;
+    this.isWitness = isWitness;
     this.place = place;
     this.era = era;
     this.accountEra = accountEra;

@@ -1,6 +1,7 @@
 /** The gates of all providers, in one place because they outlive the catalogue that they were made for. */
 import type { Provider } from '../models/model.ts';
-import { Gate, type GateObserver } from './gate.ts';
+import { Gate } from './gate.ts';
+import type { GateObserver } from './gate-event.ts';
 import { Places } from './places.ts';
 
 /** One gate for each provider and model, the same one for as long as the process lives. */

@@ -34,10 +34,7 @@ export class Places {
   /** A place for a call, to be left when it ends; null when there is none for this account. */
   take(account: string, most: number, nowMs: number): Share | null {
     const share = this.#shares.get(account) ?? this.#addShare(account);
-    if (!this.#hasPlace(share, most, nowMs)) {
-      this.#turnAway(share, nowMs);
-      return null;
-    }
+    if (!this.#hasPlace(share, most, nowMs)) return null;
     this.#taken += 1;
     share.calls += 1;
     if (share.calls === 1) this.#busy += 1;
@@ -49,6 +46,17 @@ export class Places {
     this.#taken -= 1;
     share.calls -= 1;
     if (share.calls === 0) this.#busy -= 1;
+  }
+
+  /** Keeps a place for an account that got none, and that could have paid for its call. */
+  turnAway(account: string, nowMs: number): void {
+    const share = this.#shares.get(account) ?? this.#addShare(account);
+    // Again at the end, so that the first is always the one that was turned away longest ago.
+    this.#waiting.delete(share);
+    if (this.#waiting.size >= mostWaiting) return;
+    this.#waiting.add(share);
+    share.refusals += 1;
+    share.refusedAtMs = nowMs;
   }
 
   hasPlaceFor(account: string, most: number, nowMs: number): boolean {
@@ -74,15 +82,6 @@ export class Places {
     let count = this.#busy + (share.calls === 0 && !this.#waiting.has(share) ? 1 : 0);
     for (const { calls } of this.#waiting) if (calls === 0) count += 1;
     return count;
-  }
-
-  #turnAway(share: Share, nowMs: number): void {
-    // Again at the end, so that the first is always the one that was turned away longest ago.
-    this.#waiting.delete(share);
-    if (this.#waiting.size >= mostWaiting) return;
-    this.#waiting.add(share);
-    share.refusals += 1;
-    share.refusedAtMs = nowMs;
   }
 
   #serve(share: Share): void {

@@ -459,6 +459,24 @@ describe('what one key may have stored', () => {
   }, 60_000);
 });
 
+test('a long answer that cannot be kept says so, is charged, and is not carried out again', async () => {
+  const name = newName();
+  const before = await chargesOf();
+  const more = { model: 'renamed', max_tokens: 30_000 };
+  const ask = () => chat(name, `[[long 20000]] [[burst]] ${name}`, { more });
+  await fixture.database
+    .sql`alter table idempotent_requests add constraint nothing_staged check (staged is null) not valid`;
+  const first = await ask();
+  await fixture.database.sql`alter table idempotent_requests drop constraint nothing_staged`;
+  expect([first.status, first.headers.get('idempotency-stored')]).toEqual([200, 'false']);
+  expect((await first.text()).length).toBeGreaterThan(65_536);
+  const again = await ask();
+  expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([500, 'true']);
+  expect(((await again.json()) as ErrorBody).error.code).toBe('billing_consistency_error');
+  expect(callsWith(name)).toBe(1);
+  expect((await chargesOf()) - before).toBe(1);
+});
+
 test('kept answers are encrypted, and gone after their time', async () => {
   const name = newName();
   await chat(name, 'kept-canary secret');

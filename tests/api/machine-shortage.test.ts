@@ -72,7 +72,8 @@ async function outcomeOf(name: string): Promise<string> {
     body: JSON.stringify({ model: name, messages: [{ role: 'user', content: 'hello' }] }),
   });
   const { error } = (await response.json()) as { error?: { code: string } };
-  return `${response.status} ${error?.code ?? 'completed'}`;
+  const retryAfter = response.headers.get('retry-after');
+  return `${response.status} ${error?.code ?? 'completed'}${retryAfter === null ? '' : ` after ${retryAfter}`}`;
 }
 
 /** How many descriptors the gateway has open. */
@@ -94,9 +95,9 @@ test('no descriptors left: 503 server_overloaded, named in the log, and held aga
   // What is asked over a connection that is there already needs no new one.
   expect(await outcomeOf('usual')).toBe('200 completed');
   const sockets = await crowd();
-  expect(await outcomeOf('by-number')).toBe('503 server_overloaded');
+  expect(await outcomeOf('by-number')).toBe('503 server_overloaded after 1');
   // Of a name, fetch says that the connection was refused.
-  expect(await outcomeOf('by-name')).toBe('503 server_overloaded');
+  expect(await outcomeOf('by-name')).toBe('503 server_overloaded after 1');
   expect(await outcomeOf('backed')).toBe('200 completed');
   expect(fresh.entries).toHaveLength(0);
   for (const socket of sockets) socket.destroy();

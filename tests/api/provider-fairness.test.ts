@@ -14,6 +14,7 @@ providers:
   quick:   { name: Quick, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 2, open_ms: 1 } }
   closed:  { name: Closed, adapter: openai, base_url: http://127.0.0.1:9/v1, api_key_env: MAIN_KEY, circuit: { failures: 2, open_ms: 60000 } }
   locked:  { name: Locked, adapter: openai, base_url: ${url}/v1, api_key_env: BAD_KEY, circuit: { failures: 2, open_ms: 60000 } }
+  strait:  { name: Strait, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, max_concurrency: 2 }
   narrow:  { name: Narrow, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, max_concurrency: 4 }
 models:
 ${model('hangs', 'brittle')}
@@ -24,6 +25,7 @@ ${model('limits', 'brittle')}
 ${model('closed', 'closed')}
 ${model('locked', 'locked')}
 ${model('narrow', 'narrow')}
+${model('strait', 'strait')}
 `;
 
 let fixture: ChatFixture;
@@ -32,7 +34,8 @@ let keys: readonly string[];
 beforeAll(async () => {
   fixture = await openChatFixture(catalog);
   const customers = [1, 2, 3].map(() => fixture.customer('100', '--rpm', '100000'));
-  keys = (await Promise.all(customers)).map(({ key }) => key);
+  const refused = [fixture.customer('0'), fixture.customer('1', '--monthly-limit', '0.000001')];
+  keys = (await Promise.all([...customers, ...refused])).map(({ key }) => key);
 }, 60_000);
 
 afterAll(() => fixture.close());
@@ -128,4 +131,16 @@ test('one account that has all places makes room for another as soon as one of i
   // Nobody else asks any more.
   expect(await codeOfChat(0, 'narrow', 'hello')).toBe('completed');
   await Promise.all(long.map((response) => response.text()));
+});
+
+test('no place is kept for an account that is not admitted', async () => {
+  const streamOf = (pieces: number) =>
+    chat(0, 'strait', `[[long ${pieces}]] [[chunk-delay 25]]`, { stream: true });
+  const [short, long] = await Promise.all([20, 120].map(streamOf));
+  const [poor, limited] = [3, 4];
+  expect(await codeOfChat(poor, 'strait', 'hello')).toBe('insufficient_balance');
+  expect(await codeOfChat(limited, 'strait', 'hello')).toBe('monthly_spend_limit_exceeded');
+  await short?.text();
+  expect(await codeOfChat(0, 'strait', 'hello')).toBe('completed');
+  await long?.text();
 });
