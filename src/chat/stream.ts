@@ -102,7 +102,7 @@ async function deliver(
     run.model,
   );
   const progress = new StreamProgress(chunks);
-  if (run.claim !== null) client.record();
+  if (run.claim?.isStored === true) client.record();
   let outcome: Outcome;
   try {
     outcome = await relay(run, stream, first, progress, chunks, client, services.abandoned);
@@ -170,7 +170,7 @@ async function relay(
       if (progress.isEnded) break;
       if (client.isGone || progress.failure !== null) {
         // What is kept for a retry is delivered as well.
-        progress.isDelivering = run.claim !== null;
+        progress.isDelivering = run.claim?.isStored === true;
         reading ??= abandoned.begin(run.generation.facts.accountId, stream.close);
       }
       events = await stream.next();

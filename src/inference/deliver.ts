@@ -20,8 +20,11 @@ export async function deliverWhole(
 ): Promise<Response> {
   const body = JSON.stringify(answer);
   const kept = claim === null ? null : await claim.kept(body, headers, null);
+  // A retry gets what was kept, so what was paid for it is not given back when it has to be withheld.
+  const whenWithheld = claim?.keepsAnswer === true ? 'stands' : 'refund';
   // A client that left before its answer still caused the work; its Generation is closed as cancelled.
-  await settleBeforeDelivery(generation, billed(client.aborted ? 'cancelled' : 'completed', kept));
+  const status = client.aborted ? 'cancelled' : 'completed';
+  await settleBeforeDelivery(generation, billed(status, kept), whenWithheld);
   // What is not stored is released by whoever claimed it.
   if (kept !== null) claim?.handOver();
   return new Response(body, { headers });

@@ -92,12 +92,12 @@ async function settleFailure(generation: OpenGeneration, problem: ProviderError)
  * Settles a result that has not been delivered yet. It may be delivered only when this returns: otherwise the hold is
  * given back, nothing is charged, and the refusal is thrown.
  */
-export async function settleBeforeDelivery(generation: OpenGeneration, ending: Ending): Promise<void> {
-  const withheld: Ending = {
-    ...failure('billing_consistency_error', 'interrupted'),
-    // A retry of a named request gets the stored response, so what was paid for it is not given back.
-    whenCharged: ending.kept === null ? 'refund' : 'stands',
-  };
+export async function settleBeforeDelivery(
+  generation: OpenGeneration,
+  ending: Ending,
+  whenCharged: Ending['whenCharged'],
+): Promise<void> {
+  const withheld: Ending = { ...failure('billing_consistency_error', 'interrupted'), whenCharged };
   const result = await generation.settle(ending, withheld);
   const code = refusalOf[result];
   if (code !== null) throw new ApiError(code);
