@@ -113,8 +113,10 @@ function lossOnNetwork(
   const attempt = attempts.find(({ provider }) => provider === call.provider);
   if (!networkProviders.has(call.provider) || attempt?.status !== 'failed') return null;
   const done = network.harmed.get(requestId) ?? new Set();
-  // On a machine that is busy enough an answer can be too late by itself.
-  const isExplained = attempt.errorCode === 'provider_timeout' || breaking.some((kind) => done.has(kind));
+  // On a machine that is busy enough an answer can be too late by itself. After an endless repetition that does not show:
+  // the failure that the client was told of stays on record.
+  const mayBeLate = ['provider_timeout', 'repeated_streaming_chunk_limit'].includes(attempt.errorCode ?? '');
+  const isExplained = mayBeLate || breaking.some((kind) => done.has(kind));
   if (!isExplained) return null;
   return `lost on the network, ${attempt.errorCode} (${[...done].join(', ') || 'by itself'})`;
 }

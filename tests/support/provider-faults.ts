@@ -162,7 +162,7 @@ const bodies: readonly Row[] = [
   },
   {
     name: 'more than is ever read',
-    cause: { directives: '[[huge 40]]' },
+    cause: { directives: '[[huge 34]]' },
     whole: unreadable,
     stream: brokenEarly('malformed_stream_chunk'),
   },
