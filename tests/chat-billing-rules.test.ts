@@ -186,7 +186,7 @@ describe('a hold', () => {
       fc.property(request, funds, (asked, owned) => {
         const { terms, decision } = admit(asked, owned);
         if (decision.result.outcome === 'held' || decision.result.shortage === null) return;
-        const advice = adviceFor(terms, decision.result.shortage.available);
+        const advice = adviceFor(terms, decision.result.shortage.spendable);
         const fits = Number(
           /max_tokens ([\d,]+) or less/.exec(advice ?? '')?.[1]?.replaceAll(',', '') ?? '0',
         );

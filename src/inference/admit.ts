@@ -156,7 +156,7 @@ export class Admitter {
 function shortageMessage(
   { hold, advice }: Admission,
   code: HoldRefusal,
-  { needed, available }: Shortage,
+  { needed, available, spendable }: Shortage,
 ): string {
   const cost = formatDollars(needed, 'up');
   const request =
@@ -166,7 +166,7 @@ function shortageMessage(
     code === 'monthly_spend_limit_exceeded'
       ? `${rest} is left of the monthly limit of this API key.`
       : `${rest} is available.`;
-  return [`${request}; ${left}`, advice(available) ?? ''].join(' ').trim();
+  return [`${request}; ${left}`, advice(spendable) ?? ''].join(' ').trim();
 }
 
 /** Balance, limits and spend are read in one go; the database says which table it was that it could not read. */

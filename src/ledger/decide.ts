@@ -56,18 +56,13 @@ export function decideHold(
 
   const free = account.balance - account.held;
   const leftOfMonth = meter.monthlyLimit === null ? null : meter.monthlyLimit - meter.monthSpent - meter.held;
-  if (leftOfMonth !== null && leftOfMonth < least)
-    return refuse(
-      refusal('monthly_spend_limit_exceeded', unchanged, {
-        shortage: { needed: least, available: larger(leftOfMonth, 0n) },
-      }),
-    );
-  if (free < least)
-    return refuse(
-      refusal('insufficient_balance', unchanged, { shortage: { needed: least, available: free } }),
-    );
-
-  const spendable = leftOfMonth === null ? free : smaller(free, leftOfMonth);
+  const spendable = leftOfMonth === null ? free : smaller(free, larger(leftOfMonth, 0n));
+  if (spendable < least) {
+    const isMonth = leftOfMonth !== null && leftOfMonth < least;
+    const code = isMonth ? 'monthly_spend_limit_exceeded' : 'insufficient_balance';
+    const available = isMonth ? larger(leftOfMonth, 0n) : free;
+    return refuse(refusal(code, unchanged, { shortage: { needed: least, available, spendable } }));
+  }
   const amount = smaller(larger(spendable / grantedPart, least), most);
   const { nextArrivalMs } = arrival;
   return {

@@ -118,8 +118,8 @@ export type HoldRefusal =
   | 'monthly_spend_limit_exceeded'
   | 'insufficient_balance';
 
-/** What a hold would have needed, and what there was. */
-export type Shortage = Readonly<{ needed: Money; available: Money }>;
+/** What a hold would have needed, what there was of what it lacked, and what both balance and month leave to spend. */
+export type Shortage = Readonly<{ needed: Money; available: Money; spendable: Money }>;
 
 export type HoldResult =
   | Readonly<{ outcome: 'held'; amount: Money; rate: RateLimit }>
