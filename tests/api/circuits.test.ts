@@ -16,13 +16,14 @@ price_version: "2026-11"
 providers:
   brittle: { name: Brittle, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 60000 } }
   quick:   { name: Quick, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 400 } }
+  patient:   { name: Patient, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 1200 } }
   single:  { name: Single, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, max_concurrency: 1, circuit: { failures: 1, open_ms: 200 } }
   steady:  { name: Steady, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY }
   narrow:  { name: Narrow, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, max_concurrency: 2 }
 models:
 ${model('opens', '[brittle]')}
 ${model('recovers', '[quick]')}
-${model('relapses', '[quick]')}
+${model('relapses', '[patient]')}
 ${model('breaks-midway', '[brittle]')}
 ${model('refuses', '[brittle]')}
 ${model('backed', '[brittle, { provider: steady, upstream_model: backed-by-steady }]')}
@@ -126,11 +127,11 @@ test('after the time exactly one probe goes out; while it is under way nobody el
 
 test('a probe that fails keeps it closed to calls for twice as long', async () => {
   await open('relapses');
-  await Bun.sleep(450);
+  await Bun.sleep(1_250);
   expect(await codeOfChat('relapses', '[[status 500]]')).toBe('provider_unavailable');
-  await Bun.sleep(450);
+  await Bun.sleep(1_250);
   expect(await codeOfChat('relapses', 'hello')).toBe('all_providers_unavailable');
-  await Bun.sleep(450);
+  await Bun.sleep(1_250);
   expect(await codeOfChat('relapses', 'hello')).toBe('completed');
 });
 
