@@ -138,8 +138,8 @@ describe('whether there ever was a connection', () => {
     const deaf = new Line(url, true);
     // A line that is told at once that nobody is there, as it would be after `connectMs`.
     deaf.watch = (_connectMs, onSilence) => {
-      const timer = setTimeout(onSilence, 10);
-      return () => clearTimeout(timer);
+      queueMicrotask(onSilence);
+      return () => undefined;
     };
     pieces = Array.from({ length: 20 }, () => '');
     const failed = postForJson(request, { line: deaf, timeouts: patient });
