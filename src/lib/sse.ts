@@ -16,7 +16,7 @@ export class SseParser {
     this.#longestEvent = longestEvent;
   }
 
-  /** The data of every event that this piece completes; null for one that grew beyond the bound and was passed over. */
+  /** The data of every event that this piece completes; null, once, for one that grows beyond the bound and is passed over. */
   push(piece: string): (string | null)[] {
     const events: (string | null)[] = [];
     let text = this.#rest === '' ? piece : this.#rest + piece;
@@ -35,6 +35,7 @@ export class SseParser {
     const line = text.slice(start);
     this.#rest = line + half;
     if (this.#rest.length + (this.#data?.length ?? 0) > this.#longestEvent) {
+      if (!this.#isSkipping) events.push(null);
       this.#isSkipping = true;
       this.#data = null;
       // The line under way becomes a comment, however long it goes on.
@@ -45,7 +46,7 @@ export class SseParser {
 
   #takeLine(text: string, start: number, end: number, events: (string | null)[]): void {
     if (start === end) {
-      if (this.#isSkipping || this.#data !== null) events.push(this.#isSkipping ? null : this.#data);
+      if (this.#data !== null) events.push(this.#data);
       this.#isSkipping = false;
       this.#data = null;
       return;

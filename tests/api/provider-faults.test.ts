@@ -27,7 +27,7 @@ let fixture: ChatFixture;
 let key: string;
 
 const settings = `circuit: { failures: 1000 },
-    timeouts: { connect_ms: 300, first_byte_ms: 500, idle_ms: 500, total_ms: 2500 }`;
+    timeouts: { connect_ms: 300, first_byte_ms: 600, idle_ms: 800, total_ms: 4000 }`;
 const price = 'pricing: { billing_type: token, input: "1", output: "2" }';
 
 function catalog(steadyUrl: string): string {
