@@ -61,7 +61,7 @@ export async function startGateway(
       environment,
     );
     const { key } = await tollgate<{ key: string }>(
-      ['key', 'create', '--account', account.id, '--rpm', '1000000'],
+      ['key', 'create', '--account', account.id, '--rpm', '1000000', '--max-concurrent', '100000'],
       environment,
     );
     return {
