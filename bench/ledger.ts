@@ -82,6 +82,7 @@ async function createOwner(sql: SQL): Promise<Owner> {
   const key = await createKey(sql, {
     accountId: account.id,
     name: 'Bench',
+    maxConcurrent: 100_000,
     requestsPerMinute: 1_000_000,
     monthlyLimit: null,
     allowedModels: null,
