@@ -1,8 +1,7 @@
 /**
  * What is held for a chat request, and how long its answer may get for that. The provider is told the same limit, so that
- * what is charged never exceeds what is held.
+ * what is charged exceeds what is held by no more than a small tolerance.
  */
-
 import type { Money } from '../lib/money.ts';
 import type { Model } from '../models/model.ts';
 import { costAtRates, dearestTokenRates, tokensWithin } from '../pricing/cost.ts';
