@@ -5,14 +5,8 @@ import { join } from 'node:path';
 import { newId, uuidFromRequestId } from '../src/lib/ids.ts';
 import type { ErrorBody } from './support/chat-fixture.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
-import {
-  type Gateway,
-  launchGateway,
-  temporaryFolder,
-  tollgate,
-  tollgateJson,
-  writeCatalog,
-} from './support/gateway.ts';
+import { runCommand } from './support/commands.ts';
+import { type Gateway, launchGateway, temporaryFolder, tollgate, writeCatalog } from './support/gateway.ts';
 import { quickGateway, quickTimings } from './support/quick-lease.ts';
 
 /** A provider that answers when it is told to. */
@@ -52,11 +46,11 @@ beforeAll(async () => {
     TOLLGATE_CATALOG: writeCatalog(catalog),
     CLOCK_SHIFT_FILE: clockFile,
   };
-  const account = await tollgateJson<{ id: string }>(
+  const account = await runCommand<{ id: string }>(
     ['account', 'create', '--name', 'Test', '--credit', '10'],
     environment,
   );
-  const made = await tollgateJson<{ key: string }>(['key', 'create', '--account', account.id], environment);
+  const made = await runCommand<{ key: string }>(['key', 'create', '--account', account.id], environment);
   key = made.key;
 }, 60_000);
 

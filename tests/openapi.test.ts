@@ -37,7 +37,8 @@ import {
   without,
 } from './support/chat-bodies.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
-import { type Gateway, startGateway, temporaryFolder, tollgateJson } from './support/gateway.ts';
+import { runCommand } from './support/commands.ts';
+import { type Gateway, startGateway, temporaryFolder } from './support/gateway.ts';
 
 // The text that clients get, so that nothing counts that JSON cannot carry.
 const document = JSON.parse(JSON.stringify(createDocument())) as ReturnType<typeof createDocument>;
@@ -418,11 +419,11 @@ describe('a gateway', () => {
     database = await createDatabase();
     const environment = { DATABASE_URL: database.url, TOLLGATE_DATA: temporaryFolder() };
     gateway = await startGateway(environment);
-    const account = await tollgateJson<{ id: string }>(
+    const account = await runCommand<{ id: string }>(
       ['account', 'create', '--name', 'Reader', '--credit', '5'],
       environment,
     );
-    ({ key } = await tollgateJson<{ key: string }>(['key', 'create', '--account', account.id], environment));
+    ({ key } = await runCommand<{ key: string }>(['key', 'create', '--account', account.id], environment));
   });
 
   afterAll(async () => {

@@ -11,7 +11,7 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
-import { tollgateJson } from '../support/gateway.ts';
+import { runCommand } from '../support/commands.ts';
 
 const able = 'capabilities: [text_input, text_output, streaming, function_calling]';
 const dear = 'pricing: { billing_type: token, input: "15", output: "75" }';
@@ -315,7 +315,7 @@ describe('what was delivered before it went wrong is paid for', () => {
 test('a key that has as many requests under way as it may is told so, and others of its account are served', async () => {
   const { account, key, keyId } = await fixture.customer('1');
   await fixture.database.sql`update api_keys set max_concurrent = 2 where id = ${keyId}`;
-  const other = await tollgateJson<{ key: string }>(
+  const other = await runCommand<{ key: string }>(
     ['key', 'create', '--account', account],
     fixture.environment,
   );

@@ -308,7 +308,10 @@ describe('in-band errors', () => {
     ['[[bad-usage fraction]] hi', 'usage_missing', 'billing_error', null],
     ['[[bad-usage string]] hi', 'usage_missing', 'billing_error', null],
   ] as [string, string, string, number | null][])('%s → %s', async (content, code, type, textChunks) => {
-    const response = await send(ask(content, { stream: true, stream_options: { include_usage: true } }));
+    const model = content.startsWith('[[stall') ? 'hasty' : 'full';
+    const response = await send(
+      ask(content, { model, stream: true, stream_options: { include_usage: true } }),
+    );
     const { chunks, error, isDone } = await readStream(response);
     expect(error).toMatchObject({ code, type });
     expect(isDone).toBe(true);
@@ -585,8 +588,9 @@ describe('500, 502, 504 from providers', () => {
   ] as [string, number, string, number | null][])(
     '%s → %d %s, whole and streamed, nothing charged',
     async (content, status, code, upstreamStatus) => {
+      const model = content === '[[hang]]' ? 'hasty' : 'full';
       for (const stream of [false, true]) {
-        const response = await send(ask(content, { stream }));
+        const response = await send(ask(content, { model, stream }));
         const expected = stream && content === '[[not-json]]' ? 'provider_stream_error' : code;
         const error = await expectError(response, status, expected);
         expect(JSON.stringify(error)).not.toContain('sandbox-private-detail');

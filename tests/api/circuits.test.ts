@@ -60,11 +60,12 @@ function chat(
   });
 }
 
-/** Asks, and goes before there is an answer. */
+/** Asks, and goes when the provider has been asked but has not answered yet. */
 async function leave(model: string, content: string, more: object): Promise<void> {
   const left = new AbortController();
+  const callsBefore = callsOf(model);
   const leaving = chat(model, content, more, key, left.signal);
-  await Bun.sleep(40);
+  while (callsOf(model) === callsBefore) await Bun.sleep(5);
   left.abort();
   await leaving.catch(() => undefined);
 }

@@ -13,8 +13,8 @@ import { deriveKeys } from '../../src/lib/derived-keys.ts';
 import { newId, requestIdFromUuid, uuidFromRequestId } from '../../src/lib/ids.ts';
 import { type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
+import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
-import { tollgateJson } from '../support/gateway.ts';
 import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
 type List = Page<GenerationRow>;
@@ -29,7 +29,7 @@ let strangers: string;
 beforeAll(async () => {
   fixture = await openConsoleFixture();
   path = `/api/console/accounts/${fixture.account}/generations`;
-  secondKey = await tollgateJson(
+  secondKey = await runCommand(
     ['key', 'create', '--account', fixture.account, '--name', 'Second'],
     fixture.environment,
   );
@@ -43,7 +43,7 @@ beforeAll(async () => {
     [secondKey.key, 'full', '[[usage 1 1]] hi'],
   ] as const)
     made.push(idOf(await chat(key, model, content)));
-  const { key } = await tollgateJson<{ key: string }>(
+  const { key } = await runCommand<{ key: string }>(
     ['key', 'create', '--account', fixture.strangersAccount],
     fixture.environment,
   );

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Key, NewKey } from '../../src/console/contract.ts';
 import { newId } from '../../src/lib/ids.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
+import { runCommand } from '../support/commands.ts';
 import {
   type ConsoleFixture,
   openConsoleFixture,
   outcomeFor,
   type Visitor,
 } from '../support/console-fixture.ts';
-import { tollgateJson } from '../support/gateway.ts';
 
 let fixture: ConsoleFixture;
 let owner: Visitor;
@@ -564,7 +564,7 @@ describe('many keys', () => {
 
   test('an operator can go beyond it, and what there is can still be replaced', async () => {
     const { account, keys } = await accountWith([{ count: 1_000, state: 'active' }]);
-    await tollgateJson(['key', 'create', '--account', account], fixture.environment);
+    await runCommand(['key', 'create', '--account', account], fixture.environment);
     expect(await inForce(account)).toBe(1_001);
     await answerOf(
       await owner.send('POST', `${keys}/${await firstIn(keys, 'active')}/replace`, { revoke_at: null }),

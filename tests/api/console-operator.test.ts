@@ -39,6 +39,7 @@ import type { ApiError } from '../../src/errors.ts';
 import { creditOnce } from '../../src/ledger/credit.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
+import { runCommand } from '../support/commands.ts';
 import {
   type ConsoleFixture,
   openConsoleFixture,
@@ -47,7 +48,7 @@ import {
   type Visitor,
   visitor,
 } from '../support/console-fixture.ts';
-import { tollgate, tollgateJson } from '../support/gateway.ts';
+import { tollgate } from '../support/gateway.ts';
 
 const root = '/api/console/operator';
 const nobody = '01890a5d-ac96-774b-bcce-b302099a8057';
@@ -489,7 +490,7 @@ describe('suspension', () => {
       ['suspend', true],
       ['resume', false],
     ] as const) {
-      const answer = await tollgateJson<object>(['account', word, id], environment);
+      const answer = await runCommand<object>(['account', word, id], environment);
       expect(answer).toEqual({ id, suspended: isSuspended });
       const { data } = await ask<OperatorAccounts>('GET', `/accounts?search=${id}`);
       expect(data[0]?.is_suspended).toBe(isSuspended);

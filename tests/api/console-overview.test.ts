@@ -10,8 +10,8 @@ import { formatMoney, type Money, moneyFromDatabase, parseMoney } from '../../sr
 import { addDays, dayOf } from '../../src/usage/days.ts';
 import { bill } from '../support/billed-usage.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
+import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
-import { tollgateJson } from '../support/gateway.ts';
 
 let fixture: ConsoleFixture;
 let path: string;
@@ -132,11 +132,11 @@ describe('an account', () => {
 
   test('counts what ended within a day, by exact figures, and of the newest 10,000 at most', async () => {
     const { sql } = fixture.database;
-    const { id } = await tollgateJson<{ id: string }>(
+    const { id } = await runCommand<{ id: string }>(
       ['account', 'create', '--name', 'Busy'],
       fixture.environment,
     );
-    const key = await tollgateJson<{ id: string }>(['key', 'create', '--account', id], fixture.environment);
+    const key = await runCommand<{ id: string }>(['key', 'create', '--account', id], fixture.environment);
     await sql`insert into memberships (user_id, account_id, role)
       select id, ${id}, 'member' from users where email = 'member@example.com'`;
     /** One for each minute of so many up to `since`, which end a minute later. */

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Model } from '../../src/console/contract.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { type Chunk, type ErrorBody, eventsOf, finishedGeneration } from '../support/chat-fixture.ts';
+import { runCommand } from '../support/commands.ts';
 import {
   type ConsoleFixture,
   openConsoleFixture,
   outcomeFor,
   type Visitor,
 } from '../support/console-fixture.ts';
-import { tollgateJson } from '../support/gateway.ts';
 
 let fixture: ConsoleFixture;
 let member: Visitor;
@@ -46,7 +46,7 @@ function callApi(body: string, key = fixture.key): Promise<Response> {
 
 /** Another key of the same account. */
 async function anotherKey(...options: string[]): Promise<{ id: string; key: string }> {
-  return await tollgateJson(['key', 'create', '--account', fixture.account, ...options], fixture.environment);
+  return await runCommand(['key', 'create', '--account', fixture.account, ...options], fixture.environment);
 }
 
 async function errorOf(response: Response): Promise<[number, string, string | undefined]> {

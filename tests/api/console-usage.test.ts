@@ -16,8 +16,9 @@ import { addUpUsage } from '../../src/usage/usage-days.ts';
 import { type BilledUsage, bill } from '../support/billed-usage.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
+import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
-import { startGateway, temporaryFolder, tollgateJson } from '../support/gateway.ts';
+import { startGateway, temporaryFolder } from '../support/gateway.ts';
 
 let fixture: ConsoleFixture;
 let path: string;
@@ -150,7 +151,7 @@ describe('what was used', () => {
   let oddKey: string;
 
   beforeAll(async () => {
-    const made = await tollgateJson<{ id: string }>(
+    const made = await runCommand<{ id: string }>(
       ['key', 'create', '--account', fixture.account, '--name', oddName],
       fixture.environment,
     );
@@ -277,11 +278,11 @@ describe('more than a page can show', () => {
 
   beforeAll(async () => {
     const { sql } = fixture.database;
-    const { id } = await tollgateJson<{ id: string }>(
+    const { id } = await runCommand<{ id: string }>(
       ['account', 'create', '--name', 'Many', '--credit', '10'],
       fixture.environment,
     );
-    const key = await tollgateJson<{ id: string }>(['key', 'create', '--account', id], fixture.environment);
+    const key = await runCommand<{ id: string }>(['key', 'create', '--account', id], fixture.environment);
     await sql`
       insert into memberships (user_id, account_id, role)
       select id, ${id}, 'member' from users where email = 'member@example.com'`;

@@ -1,5 +1,6 @@
 /** Decisions without a provider of them: from a chat model, from the sandbox of a first start, and from nobody. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { runCommand } from '../support/commands.ts';
 import { signIn } from '../support/console-fixture.ts';
 import {
   asking,
@@ -11,7 +12,7 @@ import {
   score,
   send,
 } from '../support/decisions-fixture.ts';
-import { startGateway, temporaryFolder, tollgate, tollgateJson } from '../support/gateway.ts';
+import { startGateway, temporaryFolder, tollgate } from '../support/gateway.ts';
 
 let fixture: DecisionsFixture;
 
@@ -110,7 +111,7 @@ test('a first start has the sandbox decide', async () => {
   const demo = await startGateway(environment);
   try {
     const words = ['--email', 'someone@example.com', '--password', 'correct horse battery', '--admin'];
-    await tollgateJson(['user', 'create', ...words], environment);
+    await runCommand(['user', 'create', ...words], environment);
     const cookie = await signIn(demo.origin, 'someone');
     const { model, service } = await decisionIn(await send({ deciding: demo, cookie }, asking()));
     expect(model).toBe('sandbox-decision-2026-11-01');

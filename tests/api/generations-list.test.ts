@@ -9,7 +9,7 @@ import {
   type GenerationBody,
   openChatFixture,
 } from '../support/chat-fixture.ts';
-import { tollgateJson } from '../support/gateway.ts';
+import { runCommand } from '../support/commands.ts';
 
 type Customer = { account: string; key: string; keyId: string };
 type Summary = Pick<GenerationBody, 'id' | 'status' | 'usage' | 'cost' | 'provider' | 'fallback'> & {
@@ -225,7 +225,7 @@ describe('200', () => {
   );
 
   test('lists nothing of any other key, not even of the same account', async () => {
-    const sibling = await tollgateJson<{ key: string }>(
+    const sibling = await runCommand<{ key: string }>(
       ['key', 'create', '--account', owner.account],
       fixture.environment,
     );
@@ -317,7 +317,7 @@ describe('400', () => {
 
   test('invalid_cursor for another key, be it of the same account', async () => {
     const cursor = await nextCursor();
-    const sibling = await tollgateJson<{ key: string }>(
+    const sibling = await runCommand<{ key: string }>(
       ['key', 'create', '--account', owner.account],
       fixture.environment,
     );

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { newId, requestIdFromUuid } from '../../src/lib/ids.ts';
 import { type ChatFixture, type GenerationBody, openChatFixture } from '../support/chat-fixture.ts';
-import { tollgateJson } from '../support/gateway.ts';
+import { runCommand } from '../support/commands.ts';
 
 let fixture: ChatFixture;
 let owner: { account: string; key: string };
@@ -143,7 +143,7 @@ describe('200', () => {
 describe('404', () => {
   test('unknown, malformed and foreign IDs answer the same bytes, another key of the account included', async () => {
     const made = idOf(await chat('hi'));
-    const sibling = await tollgateJson<{ key: string }>(
+    const sibling = await runCommand<{ key: string }>(
       ['key', 'create', '--account', owner.account],
       fixture.environment,
     );

@@ -9,7 +9,8 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
-import { type Gateway, startGateway, temporaryFolder, tollgate, tollgateJson } from '../support/gateway.ts';
+import { runCommand } from '../support/commands.ts';
+import { type Gateway, startGateway, temporaryFolder, tollgate } from '../support/gateway.ts';
 
 let fixture: ChatFixture;
 let other: Gateway;
@@ -158,7 +159,7 @@ describe('the same name and body', () => {
 
   test('a name belongs to its key: another key of the account has its own', async () => {
     const name = newName();
-    const { key: another } = await tollgateJson<{ key: string }>(
+    const { key: another } = await runCommand<{ key: string }>(
       ['key', 'create', '--account', account],
       fixture.environment,
     );

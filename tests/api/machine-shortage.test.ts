@@ -5,13 +5,8 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
-import {
-  type Gateway,
-  launchGateway,
-  temporaryFolder,
-  tollgateJson,
-  writeCatalog,
-} from '../support/gateway.ts';
+import { runCommand } from '../support/commands.ts';
+import { type Gateway, launchGateway, temporaryFolder, writeCatalog } from '../support/gateway.ts';
 
 const program = join(import.meta.dir, '../../bin/tollgate');
 const descriptors = 160;
@@ -50,11 +45,11 @@ beforeAll(async () => {
     TOLLGATE_CATALOG: writeCatalog(catalog()),
     MAIN_KEY: 'provider-key',
   };
-  const account = await tollgateJson<{ id: string }>(
+  const account = await runCommand<{ id: string }>(
     ['account', 'create', '--name', 'Test', '--credit', '10'],
     environment,
   );
-  ({ key } = await tollgateJson<{ key: string }>(['key', 'create', '--account', account.id], environment));
+  ({ key } = await runCommand<{ key: string }>(['key', 'create', '--account', account.id], environment));
   const command = ['sh', '-c', `ulimit -n ${descriptors}; exec "$0" serve`, program];
   gateway = await launchGateway(environment, { command }).listening;
 }, 60_000);

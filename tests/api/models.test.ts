@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import OpenAI from 'openai';
 import { generateKey } from '../../src/keys/key-format.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
-import { type Gateway, startGateway, tollgateJson, writeCatalog } from '../support/gateway.ts';
+import { runCommand } from '../support/commands.ts';
+import { type Gateway, startGateway, writeCatalog } from '../support/gateway.ts';
 
 const catalog = `
 price_version: "2026-11"
@@ -84,7 +85,7 @@ beforeAll(async () => {
     HERE_KEY: 'provider-secret',
   };
   gateway = await startGateway(environment);
-  account = await tollgateJson(['account', 'create', '--name', 'Acme'], environment);
+  account = await runCommand(['account', 'create', '--name', 'Acme'], environment);
   key = await createKey();
 });
 
@@ -94,7 +95,7 @@ afterAll(async () => {
 });
 
 async function createKey(...options: string[]): Promise<string> {
-  const created = await tollgateJson<{ key: string }>(
+  const created = await runCommand<{ key: string }>(
     ['key', 'create', '--account', account.id, ...options],
     environment,
   );
@@ -256,12 +257,12 @@ describe('401', () => {
   });
 
   test('invalid_api_key at once after the key is revoked', async () => {
-    const created = await tollgateJson<{ id: string; key: string }>(
+    const created = await runCommand<{ id: string; key: string }>(
       ['key', 'create', '--account', account.id],
       environment,
     );
     expect((await get('/v1/models', { authorization: `Bearer ${created.key}` })).status).toBe(200);
-    await tollgateJson(['key', 'revoke', created.id], environment);
+    await runCommand(['key', 'revoke', created.id], environment);
     await Bun.sleep(100);
     await expectError(
       await get('/v1/models', { authorization: `Bearer ${created.key}` }),
@@ -272,11 +273,11 @@ describe('401', () => {
   });
 
   test('invalid_api_key while the account is suspended', async () => {
-    const suspended = await tollgateJson<{ id: string }>(
+    const suspended = await runCommand<{ id: string }>(
       ['account', 'create', '--name', 'Late payer'],
       environment,
     );
-    const created = await tollgateJson<{ key: string }>(
+    const created = await runCommand<{ key: string }>(
       ['key', 'create', '--account', suspended.id],
       environment,
     );

@@ -26,23 +26,29 @@ const faulty = new Map<Format, Faulty>();
 let fixture: ChatFixture;
 let key: string;
 
-const settings = `circuit: { failures: 1000 },
-    timeouts: { connect_ms: 300, first_byte_ms: 600, idle_ms: 800, total_ms: 4000 }`;
+const patient = 'circuit: { failures: 1000 }';
+/** For faults that only a deadline ends. With everything else a busy machine would miss it. */
+const hasty = `${patient}, timeouts: { connect_ms: 300, first_byte_ms: 600, idle_ms: 800, total_ms: 4000 }`;
 const price = 'pricing: { billing_type: token, input: "1", output: "2" }';
 
 function catalog(steadyUrl: string): string {
-  const providers = [...faulty].map(
-    ([format, { proxy, fixed }]) => `
-  ${format}: { adapter: ${format}, base_url: "http://127.0.0.1:${proxy.port}${base[format]}", api_key_env: MAIN_KEY, ${settings} }
-  ${format}-fixed: { adapter: ${format}, base_url: "http://127.0.0.1:${fixed.port}${base[format]}", api_key_env: MAIN_KEY, ${settings} }
-  ${format}-steady: { adapter: ${format}, base_url: "${steadyUrl}${base[format]}", api_key_env: MAIN_KEY }`,
-  );
+  const provider = (name: string, format: Format, url: string, settings: string) =>
+    `\n  ${name}: { adapter: ${format}, base_url: "${url}${base[format]}", api_key_env: MAIN_KEY, ${settings} }`;
+  const providers = [...faulty].flatMap(([format, { proxy, fixed }]) => [
+    provider(format, format, `http://127.0.0.1:${proxy.port}`, patient),
+    provider(`${format}-hasty`, format, `http://127.0.0.1:${proxy.port}`, hasty),
+    provider(`${format}-fixed`, format, `http://127.0.0.1:${fixed.port}`, patient),
+    provider(`${format}-fixed-hasty`, format, `http://127.0.0.1:${fixed.port}`, hasty),
+    provider(`${format}-steady`, format, steadyUrl, patient),
+  ]);
   const models = formats.flatMap((format) =>
-    [format, `${format}-fixed`].map(
-      (provider) => `
+    ['', '-hasty', '-fixed', '-fixed-hasty']
+      .map((kind) => `${format}${kind}`)
+      .map(
+        (provider) => `
   alone-${provider}: { workload: chat, ${price}, providers: [${provider}] }
   pair-${provider}: { workload: chat, ${price}, providers: [${provider}, ${format}-steady] }`,
-    ),
+      ),
   );
   return `price_version: "1"\nproviders:${providers.join('')}\nmodels:${models.join('')}\n`;
 }
@@ -175,7 +181,13 @@ async function expectNoOther(row: Row, model: string, stream: boolean, outcome: 
   });
 }
 
-async function expectTakenOver(row: Row, provider: string, stream: boolean, code: ErrorCode): Promise<void> {
+async function expectTakenOver(
+  row: Row,
+  format: Format,
+  provider: string,
+  stream: boolean,
+  code: ErrorCode,
+): Promise<void> {
   const response = await chat(`pair-${provider}`, stream);
   const id = response.headers.get('x-service-request-id') ?? '';
   const { outcome } = await seen(response);
@@ -200,12 +212,12 @@ async function expectTakenOver(row: Row, provider: string, stream: boolean, code
     status: 200,
     generation: 'completed',
     fallback: true,
-    provider: `${provider.replace('-fixed', '')}-steady`,
+    provider: `${format}-steady`,
     cost: charged,
     charges: 1,
     attempts: [
       [provider, 'failed', code],
-      [`${provider.replace('-fixed', '')}-steady`, 'succeeded', null],
+      [`${format}-steady`, 'succeeded', null],
     ],
   });
 }
@@ -215,17 +227,20 @@ function outcomeOf(row: Row, format: Format, stream: boolean): Outcome {
   return 'kind' in row.stream ? row.stream : row.stream[format];
 }
 
+const isTimeout = (outcome: Outcome) => outcome.kind !== 'completed' && outcome.code === 'provider_timeout';
+
 async function play(row: Row, format: Format): Promise<void> {
-  const provider = 'bytes' in row.cause ? `${format}-fixed` : format;
   const target = faulty.get(format);
   if (target === undefined) throw new Error('Every format has a provider.');
+  const needsDeadline = [false, true].some((stream) => isTimeout(outcomeOf(row, format, stream)));
+  const provider = `${format}${'bytes' in row.cause ? '-fixed' : ''}${needsDeadline ? '-hasty' : ''}`;
   for (const stream of [false, true]) {
     const outcome = outcomeOf(row, format, stream);
     provoke(row, target);
     await expectNoOther(row, `alone-${provider}`, stream, outcome);
     provoke(row, target);
     if (outcome.kind !== 'completed' && outcome.isAvoidable)
-      await expectTakenOver(row, provider, stream, outcome.code);
+      await expectTakenOver(row, format, provider, stream, outcome.code);
     else await expectNoOther(row, `pair-${provider}`, stream, outcome);
   }
 }

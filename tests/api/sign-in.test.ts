@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createResetToken } from '../../src/sessions/reset-link.ts';
 import { dumpOf } from '../support/chat-fixture.ts';
-import { startGateway, tollgateJson } from '../support/gateway.ts';
+import { runCommand } from '../support/commands.ts';
+import { startGateway } from '../support/gateway.ts';
 import { mailPassword, textOf } from '../support/mail-server.ts';
 import {
   type Browser,
@@ -513,7 +514,7 @@ describe('a forgotten password', () => {
       email: 'rosa@example.com',
     });
     expect(asked.status).toBe(200);
-    const { url, expires_at: expiresAt } = await tollgateJson<{ url: string; expires_at: string }>(
+    const { url, expires_at: expiresAt } = await runCommand<{ url: string; expires_at: string }>(
       ['user', 'reset-link', 'ROSA@example.com'],
       { ...fixture.environment, PUBLIC_URL: 'https://gateway.example.com' },
     );
@@ -525,7 +526,7 @@ describe('a forgotten password', () => {
     secrets.add(token);
     expect((await reset(token, password, browser)).status).toBe(200);
     expect((await signIn(browser, 'rosa@example.com')).status).toBe(200);
-    const users = await tollgateJson<{ email: string }[]>(['user', 'list'], fixture.environment);
+    const users = await runCommand<{ email: string }[]>(['user', 'list'], fixture.environment);
     expect(users.map(({ email }) => email)).toContain('rosa@example.com');
   });
 });

@@ -7,7 +7,7 @@ import { parseLimit } from '../../src/usage/limit.ts';
 import { presentUsage } from '../../src/usage/present.ts';
 import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
 import { createDatabase } from '../support/cluster.ts';
-import { tollgateJson } from '../support/gateway.ts';
+import { runCommand } from '../support/commands.ts';
 
 type Figures = {
   requests: number;
@@ -67,7 +67,7 @@ describe('200', () => {
 
   test('one record for each billed Generation of the account, newest first, exact to the last digit', async () => {
     const customer = await fixture.customer('10');
-    const sibling = await tollgateJson<{ key: string }>(
+    const sibling = await runCommand<{ key: string }>(
       ['key', 'create', '--account', customer.account],
       fixture.environment,
     );

@@ -1,14 +1,8 @@
 /** A gateway in front of a sandbox whose log can be read, with models of every kind that a chat request can meet. */
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
 import { createDatabase, type TestDatabase } from './cluster.ts';
-import {
-  type Gateway,
-  startGateway,
-  temporaryFolder,
-  tollgate,
-  tollgateJson,
-  writeCatalog,
-} from './gateway.ts';
+import { runCommand } from './commands.ts';
+import { type Gateway, startGateway, temporaryFolder, tollgate, writeCatalog } from './gateway.ts';
 
 const everything = '[text_input, image_input, text_output, streaming, function_calling, structured_output]';
 
@@ -18,8 +12,9 @@ const patient = 'circuit: { failures: 1000 }';
 const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
-  main:   { name: Main, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient},
-            timeouts: { connect_ms: 500, first_byte_ms: 700, idle_ms: 500, total_ms: 120000 } }
+  main:   { name: Main, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient} }
+  hasty:  { name: Hasty, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient},
+            timeouts: { first_byte_ms: 700, idle_ms: 500 } }
   backup: { name: Backup, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient} }
   gone:   { name: Gone, adapter: openai, base_url: http://127.0.0.1:9/v1, api_key_env: MAIN_KEY, ${patient} }
   locked: { name: Locked, adapter: openai, base_url: ${url}/v1, api_key_env: BAD_KEY, ${patient} }
@@ -32,6 +27,7 @@ models:
   fallback: { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [gone, backup] }
   twofold:  { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [main, backup] }
   unmapped: { workload: chat, owned_by: nobody, pricing: { billing_type: token, input: "1", output: "2" } }
+  hasty:    { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [hasty] }
   renamed:  { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [{ provider: main, upstream_model: vendor/renamed }] }
   limited:  { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [{ provider: main, upstream_model: limited }] }
   gone:     { workload: chat, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [gone] }
@@ -82,11 +78,11 @@ export async function openChatFixture(
     environment,
     canaries,
     customer: async (credit, ...keyOptions) => {
-      const account = await tollgateJson<{ id: string }>(
+      const account = await runCommand<{ id: string }>(
         ['account', 'create', '--name', 'Test', '--credit', credit],
         environment,
       );
-      const key = await tollgateJson<{ id: string; key: string }>(
+      const key = await runCommand<{ id: string; key: string }>(
         ['key', 'create', '--account', account.id, ...keyOptions],
         environment,
       );

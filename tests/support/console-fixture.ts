@@ -1,7 +1,7 @@
 /** A gateway with people who have signed in to its dashboard: an owner, a member, an operator, and a stranger. */
 import { expect } from 'bun:test';
 import { type ChatFixture, type ErrorBody, openChatFixture } from './chat-fixture.ts';
-import { tollgateJson } from './gateway.ts';
+import { runCommand } from './commands.ts';
 
 export type Person = 'signed out' | 'stranger' | 'member' | 'owner' | 'operator';
 export const everyone: readonly Person[] = ['signed out', 'stranger', 'member', 'owner', 'operator'];
@@ -31,7 +31,7 @@ export async function openConsoleFixture(): Promise<ConsoleFixture> {
   const { account, key, keyId } = await fixture.customer('100');
   const { account: strangersAccount, keyId: strangersKeyId } = await fixture.customer('100');
   const addUser = (name: string, ...options: string[]) =>
-    tollgateJson(
+    runCommand(
       ['user', 'create', '--email', `${name}@example.com`, '--password', password, ...options],
       environment,
     );

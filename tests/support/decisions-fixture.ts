@@ -2,8 +2,9 @@
 import { expect } from 'bun:test';
 import type { DecisionBody, DecisionErrorBody } from '../../src/decisions/present.ts';
 import { type ChatFixture, openChatFixture } from './chat-fixture.ts';
+import { runCommand } from './commands.ts';
 import { signIn } from './console-fixture.ts';
-import { type Gateway, startGateway, temporaryFolder, tollgateJson } from './gateway.ts';
+import { type Gateway, startGateway, temporaryFolder } from './gateway.ts';
 
 export const decisionModel = 'sandbox-decision-latest';
 
@@ -30,7 +31,7 @@ export async function openDecisionsFixture(
   const { environment, gateway, sandbox } = fixture;
   const { account, key } = await fixture.customer('10');
   const words = ['--email', 'owner@example.com', '--password', 'correct horse battery', '--account', account];
-  await tollgateJson(['user', 'create', ...words], environment);
+  await runCommand(['user', 'create', ...words], environment);
   const deciding = await startGateway({
     ...environment,
     TOLLGATE_DATA: temporaryFolder(),
