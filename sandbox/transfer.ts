@@ -17,7 +17,7 @@ export type Transfer = Readonly<{
 }>;
 
 /** A client that is given a reset at once may never see what was sent before it. */
-const beforeResetMs = 20;
+const beforeResetMs = 120;
 
 export function transferBody(transfer: Transfer, record: RequestRecord): ReadableStream {
   const { writes, delayMs, ending, usage } = transfer;
