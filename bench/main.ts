@@ -14,18 +14,39 @@ import { cleanEnvironment } from './child.ts';
 import type { Gateway } from './gateway.ts';
 import type { LedgerReport } from './ledger.ts';
 import { describeMachine } from './machine.ts';
-import { Counts, measure, measureMemory, type Timing } from './measure.ts';
+import { Counts, measure, measureMemory, type Timing, warmUp } from './measure.ts';
 import { page } from './page.ts';
 import { report } from './report.ts';
 import { isSound, type Results, type ScenarioResult } from './results.ts';
-import { scenarios } from './scenarios.ts';
+import { models, scenarios } from './scenarios.ts';
 import { type Bench, startBench } from './subjects.ts';
 import { type Workshop, withWorkshop } from './workshop.ts';
 
-type Plan = Timing & Readonly<{ rounds: number; ledgerSeconds: number }>;
+/** `warmUp` is how many requests and streams each subject answers before anything is measured, at least. */
+type Plan = Timing &
+  Readonly<{
+    rounds: number;
+    ledgerSeconds: number;
+    warmUp: Readonly<{ requests: number; streams: number }>;
+  }>;
 
-const thorough: Plan = { rounds: 3, warmUpMs: 400, runMs: 2_000, heldMs: 3_000, ledgerSeconds: 5 };
-const quick: Plan = { rounds: 2, warmUpMs: 250, runMs: 500, heldMs: 1_000, ledgerSeconds: 1.5 };
+const warm = { requests: 30_000, streams: 1_000 };
+const thorough: Plan = {
+  rounds: 3,
+  warmUpMs: 400,
+  runMs: 2_000,
+  heldMs: 3_000,
+  ledgerSeconds: 5,
+  warmUp: warm,
+};
+const quick: Plan = {
+  rounds: 2,
+  warmUpMs: 250,
+  runMs: 1_000,
+  heldMs: 1_000,
+  ledgerSeconds: 1.5,
+  warmUp: warm,
+};
 const openStreams = 1_000;
 
 const { values: options } = parseArgs({
@@ -50,6 +71,11 @@ async function runBench(workshop: Workshop, plan: Plan): Promise<Results> {
   const { gateway } = bench;
   // First, while the subjects have done little: memory that load has left behind would hide what streams take.
   const memory = await measureAllMemory(bench, plan, counts);
+  for (const subject of bench.subjects.filter(({ name }) => name !== 'direct')) {
+    say(`warming up: ${subject.name}`);
+    await warmUp(bench, subject, models.json, plan.warmUp.requests, counts);
+    await warmUp(bench, subject, models.fast, plan.warmUp.streams, counts);
+  }
   const scenarioResults = await measureAllScenarios(bench, plan, counts);
   const machine = await onDatabase(gateway, describeMachine);
   await gateway.stop();

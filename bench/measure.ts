@@ -1,7 +1,7 @@
 /** Puts load on subjects and notes what they did and what it cost them. */
 import { cpuMicroseconds, postgresCpuMicroseconds, residentBytes } from './cpu.ts';
 import type { LoadResult } from './load.ts';
-import { models, type Scenario } from './scenarios.ts';
+import { type Model, models, type Scenario } from './scenarios.ts';
 import { median } from './statistics.ts';
 import type { Bench, Subject } from './subjects.ts';
 
@@ -36,6 +36,38 @@ export class Counts {
 
   errorCount(): number {
     return [...this.errors.values()].reduce((sum, count) => sum + count, 0);
+  }
+}
+
+/** In a row, none of them cheaper than the best before: nothing is left to compile. */
+const quietWindows = 3;
+const windowMs = 1_000;
+const noticeableGain = 0.97;
+
+/**
+ * Sends requests until they cost no less than before, and at least so many: the compiler alone takes more than a request
+ * does in the first seconds.
+ */
+export async function warmUp(
+  { load }: Pick<Bench, 'load'>,
+  subject: Subject,
+  model: Model,
+  least: number,
+  counts: Counts,
+): Promise<void> {
+  const { port, key, processId } = subject;
+  const target = { port, key, model };
+  counts.add(subject, await load.ask({ type: 'prepare', target, connections: 64, warmUpMs: 0 }));
+  let completed = 0;
+  let lowestCost = Number.POSITIVE_INFINITY;
+  for (let quiet = 0; quiet < quietWindows || completed < least; ) {
+    const before = cpuMicroseconds(processId);
+    const result = await load.ask({ type: 'run', durationMs: windowMs });
+    counts.add(subject, result);
+    completed += result.completed;
+    const cost = (cpuMicroseconds(processId) - before) / result.completed;
+    quiet = cost < lowestCost * noticeableGain ? 0 : quiet + 1;
+    lowestCost = Math.min(lowestCost, cost);
   }
 }
 

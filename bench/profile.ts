@@ -6,13 +6,14 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cpuMicroseconds } from './cpu.ts';
 import { type CpuProfile, selfTimes } from './cpu-profile.ts';
+import { Counts, warmUp } from './measure.ts';
 import { models } from './scenarios.ts';
 import { startBench } from './subjects.ts';
 import { formatNumber, formatTable } from './table.ts';
 import { withWorkshop } from './workshop.ts';
 
 const intervalMicroseconds = 250;
-const warmUpMs = 1_000;
+const leastWarmUp = { json: 30_000, streams: 1_000 };
 const shownFunctions = 50;
 
 const [kind = 'json', seconds = '8', connections = '64'] = process.argv.slice(2);
@@ -23,13 +24,21 @@ const durationMs = Number(seconds) * 1000;
 await withWorkshop(async (workshop) => {
   const profileFolder = join(workshop.folder, 'profile');
   mkdirSync(profileFolder);
-  const { load, gateway } = await startBench(workshop, [
+  const { load, gateway, subjects } = await startBench(workshop, [
     '--cpu-prof',
     `--cpu-prof-dir=${profileFolder}`,
     `--cpu-prof-interval=${intervalMicroseconds}`,
   ]);
+  for (const subject of subjects.filter(({ name }) => name === 'gateway'))
+    await warmUp(
+      { load },
+      subject,
+      model,
+      model === models.json ? leastWarmUp.json : leastWarmUp.streams,
+      new Counts(),
+    );
   const target = { port: gateway.port, key: gateway.key, model };
-  await load.ask({ type: 'prepare', target, connections: Number(connections), warmUpMs });
+  await load.ask({ type: 'prepare', target, connections: Number(connections), warmUpMs: 500 });
   const fromMs = Date.now();
   const cpuBefore = cpuMicroseconds(gateway.processId);
   const { completed, errors } = await load.ask({ type: 'run', durationMs });
