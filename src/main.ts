@@ -11,9 +11,9 @@ import { BodyBudget } from './http/body-budget.ts';
 import { streamResponse } from './http/client-stream.ts';
 import { openIdempotency } from './idempotency/once.ts';
 import { AbandonedStreams } from './inference/abandoned-streams.ts';
-import { Admitter } from './inference/admit.ts';
+import { Admission } from './inference/admission.ts';
+import { recordAttempts } from './inference/attempts.ts';
 import type { OpenGeneration } from './inference/generation.ts';
-import { noteAttempts } from './inference/note-attempts.ts';
 import { openKeyCache } from './keys/key-cache.ts';
 import { type LeaseTimings, usualTimings } from './ledger/lease-timings.ts';
 import { type Ledger, openLedger } from './ledger/ledger.ts';
@@ -92,19 +92,27 @@ async function start(
   if (resetMail !== null) closers.add('mail', resetMail.close);
   let isDraining = false;
   const abandoned = new AbandonedStreams();
+  const bodies = new BodyBudget(config.bodyBudgetBytes);
+  const inference = {
+    log,
+    abandoned,
+    recordAttempts: (generation: OpenGeneration) => recordAttempts(database.sql, generation),
+    bodies,
+    catalog: catalog.current,
+    admission: new Admission(ledger, node.id, clock),
+    idempotency,
+    ledger,
+  };
   const services = {
     log,
     sql: database.sql,
     keys,
-    bodies: new BodyBudget(config.bodyBudgetBytes),
+    bodies,
     catalog: catalog.current,
     catalogFile: catalog.file,
     catalogStatus: catalog.status,
     nodeId: node.id,
-    admitter: new Admitter(ledger, node.id, log, clock),
-    noteAttempts: (generation: OpenGeneration) => noteAttempts(database.sql, generation),
-    abandoned,
-    idempotency,
+    inference,
     deriveKey,
     sessions: openSessions(database.sql, auth),
     attempts: openAttempts(database.sql, deriveKey('sign-in attempts')),

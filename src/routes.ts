@@ -1,6 +1,6 @@
 /** Every route on one screen, and the one place where errors become responses. */
 
-import { createChatCompletion } from './chat/handler.ts';
+import { chatWorkload } from './chat/workload.ts';
 import { consoleRoutes } from './console/routes.ts';
 import { appPaths } from './dashboard/paths.ts';
 import { dashboardPages } from './dashboard/serve.ts';
@@ -13,7 +13,8 @@ import { errorResponse } from './http/error-response.ts';
 import { maxBodyBytes } from './http/json-body.ts';
 import { lookUp } from './http/lookup.ts';
 import { setRateLimitHeaders } from './http/rate-limit-headers.ts';
-import { createImages } from './images/handler.ts';
+import { imageWorkload } from './images/workload.ts';
+import { inferenceHandler } from './inference/answer.ts';
 import { authenticate } from './keys/authenticate.ts';
 import type { ApiKey } from './keys/key-store.ts';
 import { newId, requestIdFromUuid } from './lib/ids.ts';
@@ -48,8 +49,12 @@ export function createRoutes(
   const dashboard = dashboardPages(origin, services.log);
   return {
     routes: {
-      '/v1/chat/completions': { POST: on('/v1/chat/completions', createChatCompletion) },
-      '/v1/images/generations': { POST: on('/v1/images/generations', createImages) },
+      '/v1/chat/completions': {
+        POST: on('/v1/chat/completions', inferenceHandler(chatWorkload, services.inference)),
+      },
+      '/v1/images/generations': {
+        POST: on('/v1/images/generations', inferenceHandler(imageWorkload, services.inference)),
+      },
       '/v1/generations': {
         GET: on('/v1/generations', listGenerations(services.deriveKey('cursor'))),
       },
@@ -144,7 +149,8 @@ async function answer(
   } catch (thrown) {
     response = refuse(thrown, requestId, route, services);
   }
-  if (caller !== null) setRateLimitHeaders(response.headers, rate ?? services.admitter.rateOf(caller));
+  if (caller !== null)
+    setRateLimitHeaders(response.headers, rate ?? services.inference.admission.rateOf(caller));
   // All of a provider's answer is there by now, or its stream is open: nobody needs the body again.
   services.bodies.release(request);
   if (response.status >= 400 && hasEndlessBody(request)) response.headers.set('connection', 'close');

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
   believed,
-  billed,
   type ChatBill,
+  chargeOf,
   type StreamOutcome,
   streamEnding,
   toleranceOf,
@@ -209,14 +209,8 @@ describe('a charge', () => {
         const whole = admit(asked, owned);
         if (whole.admitted === null) return;
         const { amount, bill } = whole.admitted;
-        const ending = billed(
-          bill,
-          { usage: reported, finishedAt, hasText: true },
-          'completed',
-          'withhold',
-          null,
-        );
-        expect(ending.cost?.total).toBeLessThanOrEqual(amount + toleranceIn(whole));
+        const ending = chargeOf(bill, { usage: reported, finishedAt, hasText: true });
+        expect(ending.cost.total).toBeLessThanOrEqual(amount + toleranceIn(whole));
         // What is not believed is charged at the bound itself, which is paid for.
         const { inputTokens, outputTokens } = bill.bounds;
         const isWithin = reported.inputTokens <= inputTokens && reported.outputTokens <= outputTokens;
@@ -252,13 +246,7 @@ describe('a charge', () => {
         if (whole.admitted === null) throw new Error('There is enough.');
         const reported = { inputTokens: inputTokens + 16, outputTokens: 1 };
         const { bill, amount } = whole.admitted;
-        const ending = billed(
-          bill,
-          { usage: reported, finishedAt, hasText: true },
-          'completed',
-          'withhold',
-          null,
-        );
+        const ending = chargeOf(bill, { usage: reported, finishedAt, hasText: true });
         expect(ending.cost).toEqual(costAtRates(first, reported));
         expect(ending.cost?.total).toBeLessThanOrEqual(amount + toleranceIn(whole));
       }),

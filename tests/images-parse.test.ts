@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { ApiError, type ErrorCode, errorTable } from '../src/errors.ts';
-import { imageFailure } from '../src/images/failure.ts';
 import { type ImageMaker, orderOf } from '../src/images/order.ts';
 import { parseImages } from '../src/images/parse.ts';
+import { imageFailure } from '../src/images/workload.ts';
 import { googleImages } from '../src/providers/google-images.ts';
 import type { ImageAdapter } from '../src/providers/images.ts';
 import { openaiImages } from '../src/providers/openai-images.ts';

@@ -1,6 +1,6 @@
 /** What a chat request is charged: what its provider reports, within what was held for it. Pure. */
 import type { ErrorCode } from '../errors.ts';
-import { type Ending, failure } from '../inference/generation.ts';
+import { type Charge, completed, type Ending, failure } from '../inference/generation.ts';
 import { type Cost, costOfTokens } from '../pricing/cost.ts';
 import type { TokenPrice } from '../pricing/price.ts';
 import type { TokenUsage } from '../providers/chat.ts';
@@ -37,25 +37,16 @@ function believedCount(reported: number, bound: number): number {
 /** Where the provider stopped, and the price of that moment counts. `hasText` says whether anything was delivered. */
 type Billed = Readonly<{ usage: TokenUsage; finishedAt: Date; hasText: boolean }>;
 
-export function billed(
+export function chargeOf(
   { price, bounds }: ChatBill,
   { usage: reported, finishedAt, hasText }: Billed,
-  status: 'completed' | 'cancelled',
-  whenShort: Ending['whenShort'],
-  kept: Ending['kept'],
-): Ending {
+): Charge {
   const usage = believed(reported, bounds);
   const cost = costWithin(price, usage, bounds, finishedAt);
   return {
-    status,
-    errorCode: null,
     usage: billedUsage(usage),
     cost,
-    isEstimated: false,
-    whenShort,
-    whenCharged: 'stands',
     loss: discrepancy(price, reported, usage, cost, finishedAt, hasText),
-    kept,
   };
 }
 
@@ -95,13 +86,8 @@ export function streamEnding(
     : ({ status: 'failed', errorCode: code ?? 'usage_missing' } as const);
   // Usage that came after the answer had failed, or had gone beyond a limit, is that of the whole answer too.
   if (usage !== null && (isEnded || (isFinished && (code === null || limit !== null)))) {
-    const ending = billed(
-      bill,
-      { usage, finishedAt, hasText: deliveredBytes > 0 },
-      'completed',
-      'write_off',
-      kept,
-    );
+    const charge = chargeOf(bill, { usage, finishedAt, hasText: deliveredBytes > 0 });
+    const ending = completed(charge, 'completed', 'write_off', kept);
     return code === null && !isGone ? ending : { ...ending, ...failed };
   }
   if (isEndedHere || isUsageLost) return { ...estimated(bill, deliveredBytes, finishedAt), ...failed, kept };

@@ -5,27 +5,30 @@
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { type ClientStream, streamResponse } from '../http/client-stream.ts';
 import type { Abandoned, AbandonedStreams } from '../inference/abandoned-streams.ts';
-import type { Ending } from '../inference/generation.ts';
-import { attemptInTurn, type NoteAttempts, settleAfterDelivery } from '../inference/run.ts';
-import type { Log } from '../lib/log.ts';
+import type { StreamServices } from '../inference/answer.ts';
+import { attemptInTurn } from '../inference/attempts.ts';
+import { type Ending, settleAfterDelivery } from '../inference/generation.ts';
+import type { Run } from '../inference/workload.ts';
 import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
 import { withStatus } from '../providers/transport.ts';
 import { EndedByGateway, ProviderError } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
-import { believed, type StreamOutcome, streamEnding } from './billing.ts';
-import type { ChatRun } from './chat-run.ts';
+import { believed, type ChatBill, type StreamOutcome, streamEnding } from './billing.ts';
+import type { ChatRequest } from './parse.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';
 
-export type StreamServices = Readonly<{ abandoned: AbandonedStreams; log: Log; noteAttempts: NoteAttempts }>;
+/** An accepted chat request: what to ask a provider for, and how to bill it. */
+export type ChatJob = Readonly<{ chat: ChatRequest; bill: ChatBill }>;
+type ChatRun = Run<ChatJob>;
 
 type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEvent[] }>;
 
-export async function answerAsStream(run: ChatRun, services: StreamServices): Promise<Response> {
+export async function streamChatResponse(run: ChatRun, services: StreamServices): Promise<Response> {
   const { generation, turns, claim, client: signal } = run;
   try {
-    const opened = await attemptInTurn(generation, turns, signal, services.noteAttempts, (candidate) =>
+    const opened = await attemptInTurn(generation, turns, signal, services.recordAttempts, (candidate) =>
       open(run, candidate),
     );
     generation.noteFirstToken();
@@ -42,11 +45,12 @@ export async function answerAsStream(run: ChatRun, services: StreamServices): Pr
 }
 
 /** What is still needed of a run once its stream is open. The conversation is not, and may be of many megabytes. */
-type Delivery = Omit<ChatRun, 'chat' | 'turns'> & Readonly<{ model: string; includeUsage: boolean }>;
+type Delivery = Omit<ChatRun, 'job' | 'turns'> &
+  Readonly<{ model: string; includeUsage: boolean; bill: ChatBill }>;
 
-function deliveryOf({ requestId, chat, bill, generation, claim, client }: ChatRun): Delivery {
-  const { model, includeUsage } = chat;
-  return { requestId, model, includeUsage, bill, generation, claim, client };
+function deliveryOf({ requestId, job, generation, claim, client }: ChatRun): Delivery {
+  const { model, includeUsage } = job.chat;
+  return { requestId, model, includeUsage, bill: job.bill, generation, claim, client };
 }
 
 /** A function of its own, because what the stream refers to stays in memory for as long as it lasts. */
@@ -61,11 +65,11 @@ const eventStreamHeaders = {
   'cache-control': 'no-cache',
 };
 
-async function open(run: ChatRun, candidate: Candidate): Promise<OpenedStream> {
+async function open({ job, requestId }: ChatRun, candidate: Candidate): Promise<OpenedStream> {
   const stream = await streamChat(
     candidate.connection,
-    run.chat.call,
-    upstreamOf(candidate, run.requestId, run.bill.bounds.outputTokens),
+    job.chat.call,
+    upstreamOf(candidate, requestId, job.bill.bounds.outputTokens),
   );
   // What comes before anything usable, such as an early usage, still counts.
   const first: ChatEvent[] = [];

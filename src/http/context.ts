@@ -1,10 +1,7 @@
 import type { SQL } from 'bun';
 import type { Decider } from '../decisions/decider.ts';
 import type { ErrorCode } from '../errors.ts';
-import type { Idempotency } from '../idempotency/once.ts';
-import type { AbandonedStreams } from '../inference/abandoned-streams.ts';
-import type { Admitter } from '../inference/admit.ts';
-import type { NoteAttempts } from '../inference/run.ts';
+import type { InferenceServices } from '../inference/answer.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
@@ -29,10 +26,7 @@ export type Services = Readonly<{
   catalogStatus: FollowedCatalog['status'];
   /** This process among the others, in the table `nodes`. */
   nodeId: string;
-  admitter: Admitter;
-  noteAttempts: NoteAttempts;
-  abandoned: AbandonedStreams;
-  idempotency: Idempotency;
+  inference: InferenceServices;
   /** Keys for signing and encrypting, by purpose. */
   deriveKey: DerivedKeys;
   sessions: Sessions;

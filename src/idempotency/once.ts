@@ -18,6 +18,7 @@ import {
   stageAnswers,
   takeOver,
 } from './claim-store.ts';
+import { otherBody } from './idempotency-key.ts';
 import { Places } from './places.ts';
 import {
   answerShort,
@@ -29,7 +30,6 @@ import {
   writeLong,
 } from './replay.ts';
 import { hashRequest } from './request-hash.ts';
-import { otherBody, readRequestName } from './request-name.ts';
 import { StorageLimit } from './storage-limit.ts';
 import { ClientGone, WaitingRoom } from './waiting-room.ts';
 
@@ -39,16 +39,18 @@ export type Call = Readonly<{
   keyId: string;
   route: string;
   body: unknown;
+  /** Aborted when the client disconnects. */
+  client: AbortSignal;
   /** Counts a replay towards the rate of the key, and throws when it is over that. */
   countReplay: () => Promise<void>;
 }>;
 
 export type Idempotency = Readonly<{
-  /** Carries the request out, or answers as it was answered before. A request without a name is simply carried out. */
+  /** Carries the request out, or replays the stored response of an earlier request with the same idempotency key. */
   once: (
-    request: Request,
+    idempotencyKey: string,
     call: Call,
-    carryOut: (claim: Claim | null) => Promise<Response>,
+    carryOut: (claim: Claim) => Promise<Response>,
   ) => Promise<Response>;
   close: () => void;
 }>;
@@ -194,12 +196,10 @@ export function openIdempotency(
   }
 
   return {
-    once: async (request, call, carryOut) => {
-      const name = readRequestName(request.headers);
-      if (name === null) return await carryOut(null);
-      const { keyId, route, body } = call;
-      const named = { keyId, name: hashOf(name), bodyHash: await hashRequest(route, body) };
-      const claimed = await claimOrReplay(named, call, request.signal).catch(asAnswerable);
+    once: async (idempotencyKey, call, carryOut) => {
+      const { keyId, route, body, client } = call;
+      const named = { keyId, name: hashOf(idempotencyKey), bodyHash: await hashRequest(route, body) };
+      const claimed = await claimOrReplay(named, call, client).catch(asAnswerable);
       if (claimed === null) return new Response();
       return claimed instanceof Claim ? await carryOutClaimed(claimed, carryOut) : claimed;
     },

@@ -1,5 +1,5 @@
 /** A Generation while it is open: what was promised for it, which providers were tried, and how it ends. */
-import type { ErrorCode } from '../errors.ts';
+import { ApiError, type ErrorCode } from '../errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type {
   Attempt,
@@ -16,6 +16,9 @@ import type { Log } from '../lib/log.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { Turn } from '../routing/candidates.ts';
 import type { Permit } from '../routing/gate.ts';
+
+/** What a response costs, by the usage that its provider reported. */
+export type Charge = Readonly<{ usage: BilledUsage; cost: BilledCost; loss: Loss | null }>;
 
 /** How a Generation ended, before it is known what of it can be paid. */
 export type Ending = Readonly<{
@@ -41,16 +44,11 @@ export class OpenGeneration {
   #permit: Permit | null;
   #firstTokenAtMs: number | null = null;
 
-  constructor(
-    facts: GenerationFacts,
-    preferred: string,
-    first: Readonly<{ attempt: Attempt; permit: Permit }> | null,
-    ledger: Ledger,
-    log: Log,
-  ) {
+  /** `first` is the candidate to be tried first; null when none can be. */
+  constructor(facts: GenerationFacts, preferred: string, first: Turn | null, ledger: Ledger, log: Log) {
     this.facts = facts;
     this.#preferred = preferred;
-    this.#attempts = first === null ? [] : [first.attempt];
+    this.#attempts = first === null ? [] : [openAttempt(1, first, facts.createdAtMs)];
     this.#permit = first?.permit ?? null;
     this.#ledger = ledger;
     this.#log = log;
@@ -64,10 +62,9 @@ export class OpenGeneration {
     return this.#attempts.at(-1)?.provider ?? this.#preferred;
   }
 
-  startAttempt({ candidate, permit }: Turn): void {
-    const { name } = candidate.connection.provider;
-    this.#attempts.push(openAttempt(this.#attempts.length + 1, name, Date.now()));
-    this.#permit = permit;
+  startAttempt(turn: Turn): void {
+    this.#attempts.push(openAttempt(this.#attempts.length + 1, turn, Date.now()));
+    this.#permit = turn.permit;
   }
 
   attemptSucceeded(upstreamStatus: number): void {
@@ -109,9 +106,14 @@ export class OpenGeneration {
     return this.#ledger.settle(this.#settlement(ending), () => this.#settlement(whenLate));
   }
 
+  /** Nothing was asked of a provider. */
+  withdraw(): void {
+    if (this.#permit !== null) this.attemptCancelled(null);
+  }
+
   /** For a client that left before anything was asked of a provider: it is not charged. */
   async abandon(): Promise<void> {
-    if (this.#permit !== null) this.attemptCancelled(null);
+    this.withdraw();
     await this.settle({ ...failure('internal_error'), status: 'cancelled', errorCode: null });
   }
 
@@ -145,10 +147,10 @@ export class OpenGeneration {
   }
 }
 
-export function openAttempt(index: number, provider: string, startedAtMs: number): Attempt {
+function openAttempt(index: number, { candidate }: Turn, startedAtMs: number): Attempt {
   return {
     index,
-    provider,
+    provider: candidate.connection.provider.name,
     status: 'in_progress',
     startedAtMs,
     completedAtMs: null,
@@ -171,3 +173,54 @@ export function failure(errorCode: ErrorCode, reason: Loss['reason'] | null = nu
     kept: null,
   };
 }
+
+/** A charge that the balance may not cover is withheld with its response, or written off when that was delivered. */
+export function completed(
+  { usage, cost, loss }: Charge,
+  status: 'completed' | 'cancelled',
+  whenShort: Ending['whenShort'],
+  kept: Ending['kept'],
+): Ending {
+  return {
+    status,
+    errorCode: null,
+    usage,
+    cost,
+    isEstimated: false,
+    whenShort,
+    whenCharged: 'stands',
+    loss,
+    kept,
+  };
+}
+
+/**
+ * Settles a response that has not been delivered yet. It may be delivered only when this returns: otherwise the hold is
+ * released, nothing is charged, and the error is thrown.
+ */
+export async function settleBeforeDelivery(
+  generation: OpenGeneration,
+  ending: Ending,
+  whenCharged: Ending['whenCharged'],
+): Promise<void> {
+  const withheld: Ending = { ...failure('billing_consistency_error', 'interrupted'), whenCharged };
+  const code = errorOf[await generation.settle(ending, withheld)];
+  if (code !== null) throw new ApiError(code);
+}
+
+/** Settles what has been delivered already, and returns the error that the client must still be sent, if any. */
+export async function settleAfterDelivery(
+  generation: OpenGeneration,
+  ending: Ending,
+): Promise<ErrorCode | null> {
+  const result = await generation.settle(ending);
+  return result === 'late' ? 'billing_temporarily_unavailable' : errorOf[result];
+}
+
+const errorOf: Readonly<Record<SettlementResult | 'late', ErrorCode | null>> = {
+  settled: null,
+  short: 'insufficient_balance',
+  interrupted: 'billing_consistency_error',
+  refused: 'billing_consistency_error',
+  late: 'billing_consistency_error',
+};

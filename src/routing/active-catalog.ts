@@ -47,9 +47,7 @@ export async function followCatalog(
     const sandboxUrl = usesSandbox ? await sandbox.url() : null;
     const priceList = new StoredPriceList(sql, priceListOf(catalog));
     // Without the database the catalogue is good all the same; a request that needs the price asks again.
-    await Promise.resolve(priceList.number()).catch((error: unknown) =>
-      log.warn('price list not stored yet', { error }),
-    );
+    await priceList.store().catch((error: unknown) => log.warn('price list not stored yet', { error }));
     const connections = connectProviders(catalog, surroundings, sandboxUrl);
     return { catalog, priceList, connections, candidates: candidatesByModel(catalog, connections, gates) };
   }

@@ -9,22 +9,23 @@ import { type PriceList, storePriceList } from '../pricing/price-list-store.ts';
 export class StoredPriceList {
   readonly #sql: SQL;
   readonly #list: PriceList;
-  #number: number | null = null;
+  #id: number | null = null;
 
   constructor(sql: SQL, list: PriceList) {
     this.#sql = sql;
     this.#list = list;
   }
 
-  /** Nearly always known already. */
-  number(): number | Promise<number> {
-    return this.#number ?? this.#store();
+  /** Null until it is stored; nearly always known. */
+  get knownId(): number | null {
+    return this.#id;
   }
 
-  async #store(): Promise<number> {
+  /** Throws model_pricing_lookup_failed. */
+  async store(): Promise<number> {
     try {
-      this.#number = await storePriceList(this.#sql, this.#list);
-      return this.#number;
+      this.#id ??= await storePriceList(this.#sql, this.#list);
+      return this.#id;
     } catch (cause) {
       throw new ApiError('model_pricing_lookup_failed', { cause });
     }

@@ -325,7 +325,7 @@ test('a key that has as many requests under way as it may is told so, and others
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
   expect(((await refused.json()) as ErrorBody).error).toMatchObject({
     code: 'rate_limit_exceeded',
-    message: 'This API key already has 2 requests under way, the most it may have at once.',
+    message: 'This API key already has 2 requests in progress, the most it may have at once.',
   });
   expect((await ask(other.key, 'hi', { max_tokens: 10 })).status).toBe(200);
   await Promise.all(open.map((response) => response.text()));

@@ -4,13 +4,13 @@
  */
 import { afterAll, expect, test } from 'bun:test';
 import { startSandbox } from '../../sandbox/server.ts';
-import type { ChatRun } from '../../src/chat/chat-run.ts';
-import { answerAsStream } from '../../src/chat/stream.ts';
+import { streamChatResponse } from '../../src/chat/stream.ts';
 import { AbandonedStreams } from '../../src/inference/abandoned-streams.ts';
-import { OpenGeneration, openAttempt } from '../../src/inference/generation.ts';
+import { OpenGeneration } from '../../src/inference/generation.ts';
 import type { Settlement } from '../../src/ledger/operations.ts';
 import { newId, requestIdFromUuid } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
+import type { TokenPrice } from '../../src/pricing/price.ts';
 import { Line } from '../../src/providers/line.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { Turns } from '../../src/routing/candidates.ts';
@@ -68,35 +68,29 @@ function serveStream(
     port: 0,
     fetch: async (request) => {
       const call = { ...emptyCall, messages: [{ role: 'user' as const, content }] };
-      const run: ChatRun = {
+      const price: TokenPrice = {
+        billingType: 'token',
+        form: 'flat',
+        rates: { input: 1_000_000n, output: 1_000_000n },
+        region: null,
+        note: null,
+      };
+      const bounds = { inputTokens: 1_000, outputTokens: 1_000 };
+      const run = {
         requestId: requestIdFromUuid(newId()),
-        chat: { model: 'm', stream: true, includeUsage: false, call },
-        bill: {
-          price: {
-            billingType: 'token',
-            form: 'flat',
-            rates: { input: 1_000_000n, output: 1_000_000n },
-            region: null,
-            note: null,
-          },
-          bounds: { inputTokens: 1_000, outputTokens: 1_000 },
-          textBytes: 40,
+        job: {
+          chat: { model: 'm', stream: true, includeUsage: false, call },
+          bill: { price, bounds, textBytes: 40 },
         },
-        generation: new OpenGeneration(
-          facts,
-          provider.name,
-          { attempt: openAttempt(1, provider.name, Date.now()), permit: first.permit },
-          ledger,
-          log,
-        ),
+        generation: new OpenGeneration(facts, provider.name, first, ledger, log),
         turns,
         claim: null,
         client: request.signal,
       };
-      const response = await answerAsStream(run, {
+      const response = await streamChatResponse(run, {
         abandoned,
         log,
-        noteAttempts: () => Promise.resolve(),
+        recordAttempts: () => Promise.resolve(),
       });
       response.headers.set('x-service-request-id', run.requestId);
       return response;

@@ -2,11 +2,12 @@
  * POST /api/console/accounts/{account}/playground/chat: a chat request of someone who is signed in, with a key of their
  * account. Only who may use the key is found out in another way; the rest is what the public endpoint does.
  */
-import { answerChat } from '../../chat/handler.ts';
+import { chatWorkload } from '../../chat/workload.ts';
 import { ApiError } from '../../errors.ts';
 import type { Services } from '../../http/context.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { readQuery } from '../../http/query.ts';
+import { answer } from '../../inference/answer.ts';
 import { checkKey } from '../../keys/authenticate.ts';
 import type { ApiKey } from '../../keys/key-store.ts';
 import { type Caller, callerOf } from '../access.ts';
@@ -21,7 +22,7 @@ export async function chatInPlayground(request: Request, context: ConsoleContext
   readQuery(request.url, []);
   const { key, chat } = await context.inTurn(() => readCall(request, caller, context.services));
   // Not in turn: a provider may take minutes, and how many requests there are is the key's limit.
-  return await answerChat(request, context, key, chat);
+  return await answer(chatWorkload, context.services.inference, key, chat, request, context);
 }
 
 async function readCall(

@@ -1,10 +1,10 @@
-/** The Idempotency-Key of a request: the client's own name for one logical operation. */
+/** The Idempotency-Key header: the client's own identifier of one logical operation. */
 import { ApiError } from '../errors.ts';
 
 const header = 'Idempotency-Key';
 
 /** Null when the request has none. */
-export function readRequestName(headers: Headers): string | null {
+export function readIdempotencyKey(headers: Headers): string | null {
   const name = headers.get(header);
   if (name === null) return null;
   // HTTP itself drops spaces at both ends.
@@ -15,7 +15,7 @@ export function readRequestName(headers: Headers): string | null {
   });
 }
 
-/** The name was used before for something else: answering with that, or with this, would both be wrong. */
+/** The key was used before for another request, so neither its response nor a new one would be right. */
 export function otherBody(): ApiError {
   return new ApiError('invalid_parameter', {
     param: header,

@@ -1,0 +1,61 @@
+/** POST /v1/chat/completions as a workload of inference/answer.ts. How it streams is in stream.ts. */
+import { ApiError } from '../errors.ts';
+import type { Plan, Workload } from '../inference/workload.ts';
+import { resolveModel } from '../models/access.ts';
+import type { TokenPrice } from '../pricing/price.ts';
+import type { ChatAnswer } from '../providers/chat.ts';
+import { completeChat } from '../providers/chat-call.ts';
+import { upstreamOf } from '../routing/candidates.ts';
+import { believed, chargeOf } from './billing.ts';
+import { ableToServe, checkCapabilities } from './capabilities.ts';
+import { adviceFor, type ChatTerms, chatTerms, holdRange, outputBound } from './hold.ts';
+import { type ChatRequest, parseChat } from './parse.ts';
+import { presentCompletion } from './present.ts';
+import { type ChatJob, streamChatResponse } from './stream.ts';
+
+type ChatPlan = Plan & Readonly<{ chat: ChatRequest; price: TokenPrice; terms: ChatTerms }>;
+
+export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> = {
+  name: 'chat',
+  route: 'chat',
+  parse: parseChat,
+  isStreamed: ({ stream }) => stream,
+  plan: (chat, active, allowedModels) => {
+    const model = resolveModel(active.catalog, chat.model, 'chat', {
+      allowedModels,
+      isProviderConfigured: (provider) => active.connections.has(provider.id),
+    });
+    checkCapabilities(chat, model);
+    const { price } = model;
+    if (price.billingType !== 'token') throw new ApiError('model_pricing_not_configured', { param: 'model' });
+    const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat.call);
+    const terms = chatTerms(chat.call, model, price);
+    return { model: model.id, candidates, hold: holdRange(terms), chat, price, terms };
+  },
+  advice: ({ terms }, available) => adviceFor(terms, available),
+  accept: ({ chat, price, terms }, held) => ({
+    chat,
+    bill: {
+      price,
+      bounds: { inputTokens: terms.input.tokens, outputTokens: outputBound(terms, held) },
+      textBytes: terms.input.textBytes,
+    },
+  }),
+  call: ({ chat, bill }, candidate, requestId) =>
+    completeChat(candidate.connection, chat.call, upstreamOf(candidate, requestId, bill.bounds.outputTokens)),
+  bill: ({ bill }, { usage, content, toolCalls }, finishedAt) => {
+    const hasText = (content ?? '') !== '' || toolCalls.length > 0;
+    return usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText });
+  },
+  present: ({ chat, bill }, answer, requestId, createdSeconds) =>
+    presentCompletion(
+      requestId,
+      createdSeconds,
+      chat.model,
+      answer,
+      believed(answer.usage ?? noUsage, bill.bounds),
+    ),
+  stream: streamChatResponse,
+};
+
+const noUsage = { inputTokens: 0, outputTokens: 0 };

@@ -1,0 +1,81 @@
+/** POST /v1/images/generations as a workload of inference/answer.ts. */
+import { ApiError } from '../errors.ts';
+import type { Plan, Workload } from '../inference/workload.ts';
+import { resolveModel } from '../models/access.ts';
+import { costOfImages } from '../pricing/cost.ts';
+import type { ImagePrice } from '../pricing/price.ts';
+import { makeImages } from '../providers/image-call.ts';
+import type { ImageAnswer } from '../providers/images.ts';
+import { ProviderError } from '../providers/upstream.ts';
+import { upstreamOf } from '../routing/candidates.ts';
+import { type ImageOrder, isMaker, makersOf, orderOf } from './order.ts';
+import { type ImageRequest, parseImages } from './parse.ts';
+
+type ImageJob = Readonly<{ order: ImageOrder; price: ImagePrice }>;
+
+export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, ImageAnswer> = {
+  name: 'image',
+  route: 'images',
+  parse: parseImages,
+  isStreamed: () => false,
+  plan: (wanted, active, allowedModels) => {
+    const model = resolveModel(active.catalog, wanted.model, 'image', {
+      allowedModels,
+      // Being configured is not enough here: makersOf tells a missing provider key from a provider without images.
+      isProviderConfigured: () => true,
+    });
+    const { price } = model;
+    if (price.billingType !== 'image') throw new ApiError('model_pricing_not_configured', { param: 'model' });
+    const order = orderOf(wanted, model, makersOf(model, active));
+    const cost = costOfImages(price, order.call.count, order.tier);
+    return { model: model.id, candidates: order.makers, hold: { least: cost, most: cost }, order, price };
+  },
+  advice: ({ order, price }, available) => {
+    const unitCost = costOfImages(price, 1, order.tier);
+    const count = unitCost > 0n ? available / unitCost : 0n;
+    return count < 1n ? null : `With n ${count} or less it fits.`;
+  },
+  accept: ({ order, price }) => ({ order, price }),
+  call: async ({ order }, candidate, requestId) => {
+    if (!isMaker(candidate)) throw new Error('A provider without images was asked for some.');
+    const { images, link } = candidate.connection;
+    const { status, answer } = await makeImages(
+      images,
+      link,
+      order.call,
+      upstreamOf(candidate, requestId, null),
+    ).catch((error: unknown) => {
+      throw error instanceof ProviderError ? imageFailure(error) : error;
+    });
+    // What was not asked for was not held for: it is neither passed on nor charged.
+    return { status, answer: { ...answer, urls: answer.urls.slice(0, order.call.count) } };
+  },
+  /** By the images that came. An image is output: the prompt costs nothing by itself. */
+  bill: ({ order: { tier }, price }, { urls }) => {
+    const total = costOfImages(price, urls.length, tier);
+    return {
+      usage: { inputTokens: 0, outputTokens: 0, units: urls.length, unit: 'images', tier },
+      cost: { input: 0n, output: total, total },
+      loss: null,
+    };
+  },
+  present: (_job, { urls }, _requestId, createdSeconds) => ({
+    created: createdSeconds,
+    data: urls.map((url) => ({ url })),
+  }),
+  stream: null,
+};
+
+/**
+ * The contract has one code for image providers that cannot be reached or understood. An error status from the provider,
+ * and a timeout, keep the codes that they have elsewhere.
+ */
+export function imageFailure(problem: ProviderError): ProviderError {
+  const { code, upstreamStatus, retryAfterSeconds, isProvoked, isUnreached } = problem;
+  const hasErrorStatus = upstreamStatus !== null && upstreamStatus >= 500;
+  const isTransport =
+    code === 'provider_unknown_error' || (code === 'provider_unavailable' && !hasErrorStatus);
+  return isTransport
+    ? new ProviderError('provider_error', upstreamStatus, retryAfterSeconds, isProvoked, isUnreached)
+    : problem;
+}

@@ -1,0 +1,148 @@
+/** Admits requests: limits and balance are checked and the money is held, in one transaction of the ledger. */
+import { ApiError } from '../errors.ts';
+import type { ApiKey } from '../keys/key-store.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { HoldRefusal, HoldResult, Shortage } from '../ledger/operations.ts';
+import { formatDollars, type Money } from '../lib/money.ts';
+import type { RateLimit } from '../lib/rate-limit.ts';
+import type { OpenGeneration } from './generation.ts';
+import { KnownRates } from './known-rates.ts';
+import type { Plan } from './workload.ts';
+
+type Denied = Extract<HoldResult, { outcome: 'refused' }>;
+
+export class Admission {
+  readonly #ledger: Ledger;
+  readonly #nodeId: string;
+  readonly #clock: { isOff: () => boolean };
+  /**
+   * Keys that were told to wait, and until when, so that a flood of one key costs the database nothing. A key is read
+   * again every few seconds and whenever it changes, as a new object, and what was said to the old one goes with it.
+   */
+  readonly #waiting = new WeakMap<ApiKey, Readonly<{ untilMs: number; concurrencyLimit: number | null }>>();
+  readonly #rates = new KnownRates();
+
+  constructor(ledger: Ledger, nodeId: string, clock: { isOff: () => boolean }) {
+    this.#clock = clock;
+    this.#ledger = ledger;
+    this.#nodeId = nodeId;
+  }
+
+  /** Throws for a key that must still wait, and while this node cannot date anything. Costs no query. */
+  check(key: ApiKey): void {
+    this.#checkWait(key);
+    if (this.#clock.isOff())
+      throw new ApiError('server_not_configured', {
+        message: "The server's clock is wrong, so it accepts no requests until that is fixed.",
+      });
+  }
+
+  /** A permit for a provider that the Generation already has is returned unless the money is held. */
+  async hold(generation: OpenGeneration, key: ApiKey, range: Plan['hold']): Promise<HoldResult> {
+    const { facts, provider, attempts } = generation;
+    let isHeld = false;
+    try {
+      const result = await this.#ledger.hold({
+        kind: 'hold',
+        generation: facts,
+        nodeId: this.#nodeId,
+        provider,
+        least: range.least,
+        most: range.most,
+        attempts: [...attempts],
+      });
+      this.#noteRate(key, result.rate);
+      isHeld = result.outcome === 'held';
+      return result;
+    } catch (cause) {
+      throw new ApiError(isAboutSpend(cause) ? 'monthly_spend_lookup_failed' : 'balance_lookup_failed', {
+        cause,
+      });
+    } finally {
+      if (!isHeld) generation.withdraw();
+    }
+  }
+
+  /** The error for a hold that was denied. */
+  denial(
+    key: ApiKey,
+    range: Plan['hold'],
+    denied: Denied,
+    advice: (available: Money) => string | null,
+  ): ApiError {
+    const { code, shortage } = denied;
+    if (shortage === null) return this.#limited(key, denied);
+    return new ApiError(code, { message: shortageMessage(range, code, shortage, advice) });
+  }
+
+  /** A replay of a stored response counts towards the rate of its key like any other request. */
+  async countReplay(key: ApiKey, id: string): Promise<void> {
+    this.#checkWait(key);
+    const generation = { id, accountId: key.accountId, keyId: key.id };
+    const result = await this.#ledger.count({ kind: 'count', generation }).catch((cause: unknown) => {
+      throw new ApiError('balance_lookup_failed', { cause });
+    });
+    this.#noteRate(key, result.rate);
+    if (result.outcome === 'refused') throw this.#limited(key, result);
+  }
+
+  /** The state of the key's rate, as far as this node knows. */
+  rateOf(key: ApiKey): RateLimit {
+    return this.#rates.of(key);
+  }
+
+  #noteRate(key: ApiKey, rate: RateLimit | null): void {
+    if (rate !== null) this.#rates.note(key.id, rate);
+  }
+
+  #checkWait(key: ApiKey): void {
+    const waiting = this.#waiting.get(key);
+    if (!waiting) return;
+    const leftMs = waiting.untilMs - performance.now();
+    if (leftMs > 0) throw rateLimited(leftMs, waiting.concurrencyLimit);
+  }
+
+  /** Remembers that the key must wait. */
+  #limited(key: ApiKey, { code, retryAfterMs, concurrencyLimit }: Denied): ApiError {
+    if (code !== 'rate_limit_exceeded' || retryAfterMs === null) return new ApiError(code);
+    this.#waiting.set(key, { untilMs: performance.now() + retryAfterMs, concurrencyLimit });
+    return rateLimited(retryAfterMs, concurrencyLimit);
+  }
+}
+
+/** What is needed, what is available, and what would fit. */
+function shortageMessage(
+  range: Plan['hold'],
+  code: HoldRefusal,
+  { needed, available, spendable }: Shortage,
+  advice: (available: Money) => string | null,
+): string {
+  const cost = formatDollars(needed, 'up');
+  const request =
+    range.least === range.most
+      ? `This request may cost up to ${cost}`
+      : `This request needs at least ${cost}`;
+  const rest = formatDollars(available, 'down');
+  const left =
+    code === 'monthly_spend_limit_exceeded'
+      ? `${rest} is left of the monthly limit of this API key.`
+      : `${rest} is available.`;
+  return [`${request}; ${left}`, advice(spendable) ?? ''].join(' ').trim();
+}
+
+/** Balance, limits and spend are read in one query; the database reports which table it could not read. */
+function isAboutSpend(cause: unknown): boolean {
+  return cause instanceof Error && cause.message.includes('api_key_meters');
+}
+
+/** The limit may be the rate per minute or the number of concurrent requests. */
+function rateLimited(retryAfterMs: number, concurrencyLimit: number | null): ApiError {
+  return new ApiError('rate_limit_exceeded', {
+    ...(concurrencyLimit === null
+      ? {}
+      : {
+          message: `This API key already has ${concurrencyLimit} requests in progress, the most it may have at once.`,
+        }),
+    retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMs / 1000)),
+  });
+}

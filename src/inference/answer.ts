@@ -1,0 +1,154 @@
+/**
+ * The life of an inference request, the same for every workload: authenticate → read → parse → claim the idempotency key
+ * → plan (model, cost, candidates) → hold → attempt → settle → respond.
+ */
+import { ApiError } from '../errors.ts';
+import type { BodyBudget } from '../http/body-budget.ts';
+import type { Handler, RequestContext } from '../http/context.ts';
+import { readJsonBody } from '../http/json-body.ts';
+import { readQuery } from '../http/query.ts';
+import type { Claim } from '../idempotency/claim.ts';
+import { readIdempotencyKey } from '../idempotency/idempotency-key.ts';
+import type { Idempotency } from '../idempotency/once.ts';
+import type { ApiKey } from '../keys/key-store.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Log } from '../lib/log.ts';
+import type { ActiveCatalog } from '../routing/active-catalog.ts';
+import { inOrder, Turns } from '../routing/candidates.ts';
+import type { AbandonedStreams } from './abandoned-streams.ts';
+import type { Admission } from './admission.ts';
+import { attemptInTurn, type RecordAttempts } from './attempts.ts';
+import { completed, failure, OpenGeneration, settleBeforeDelivery } from './generation.ts';
+import type { Plan, Run, Workload } from './workload.ts';
+
+/** What streaming needs beyond the run itself. */
+export type StreamServices = Readonly<{
+  log: Log;
+  abandoned: AbandonedStreams;
+  recordAttempts: RecordAttempts;
+}>;
+
+export type InferenceServices = StreamServices &
+  Readonly<{
+    /** How many bytes of request bodies this node reads at a time. */
+    bodies: BodyBudget;
+    catalog: () => ActiveCatalog;
+    admission: Admission;
+    idempotency: Idempotency;
+    ledger: Ledger;
+  }>;
+
+/** Serves a workload to holders of API keys. */
+export function inferenceHandler<Wanted, Planned extends Plan, Job, Answer>(
+  workload: Workload<Wanted, Planned, Job, Answer>,
+  services: InferenceServices,
+): Handler {
+  return async (request, context) => {
+    const key = await context.authenticate('api_keys_lookup_failed');
+    readQuery(request.url, []);
+    const payer = { budget: services.bodies, accountId: key.accountId };
+    const body = await readJsonBody(request, { payer });
+    return await answer(workload, services, key, body, request, context);
+  };
+}
+
+/** The rest of the life, once it is known which key pays, whether it came in a header or from a session. */
+export async function answer<Wanted, Planned extends Plan, Job, Answer>(
+  workload: Workload<Wanted, Planned, Job, Answer>,
+  services: InferenceServices,
+  key: ApiKey,
+  body: unknown,
+  request: Request,
+  context: RequestContext,
+): Promise<Response> {
+  context.noteCaller(key);
+  const wanted = workload.parse(body);
+  services.admission.check(key);
+  context.waitPatiently();
+  const idempotencyKey = readIdempotencyKey(request.headers);
+  if (idempotencyKey === null)
+    return await carryOut(workload, services, key, wanted, request.signal, context, null);
+  const { id } = context;
+  return await services.idempotency.once(
+    idempotencyKey,
+    {
+      id,
+      keyId: key.id,
+      route: workload.route,
+      body,
+      client: request.signal,
+      countReplay: () => services.admission.countReplay(key, id),
+    },
+    (claim) => carryOut(workload, services, key, wanted, request.signal, context, claim),
+  );
+}
+
+async function carryOut<Wanted, Planned extends Plan, Job, Answer>(
+  workload: Workload<Wanted, Planned, Job, Answer>,
+  services: InferenceServices,
+  key: ApiKey,
+  wanted: Wanted,
+  client: AbortSignal,
+  { id, requestId, noteRate }: RequestContext,
+  claim: Claim | null,
+): Promise<Response> {
+  const active = services.catalog();
+  const plan = workload.plan(wanted, active, key.allowedModels);
+  const priceListId = active.priceList.knownId ?? (await active.priceList.store());
+  const facts = {
+    id,
+    accountId: key.accountId,
+    keyId: key.id,
+    workload: workload.name,
+    model: plan.model,
+    streaming: workload.isStreamed(wanted),
+    priceListId,
+    claimedName: claim?.request.name ?? null,
+    createdAtMs: Date.now(),
+  };
+  const turns = new Turns(inOrder(plan.candidates, Math.random), key.accountId);
+  const preferred = plan.candidates[0]?.connection.provider.name ?? '';
+  const generation = new OpenGeneration(facts, preferred, turns.current, services.ledger, services.log);
+
+  const result = await services.admission.hold(generation, key, plan.hold);
+  if (result.rate !== null) noteRate(result.rate);
+  if (result.outcome === 'refused')
+    throw services.admission.denial(key, plan.hold, result, (available) => workload.advice(plan, available));
+  if (client.aborted) {
+    await generation.abandon();
+    return new Response();
+  }
+  const run = { requestId, job: workload.accept(plan, result.amount), generation, turns, claim, client };
+  return facts.streaming && workload.stream !== null
+    ? await workload.stream(run, services)
+    : await respond(workload, run, services.recordAttempts);
+}
+
+const headers = { 'content-type': 'application/json;charset=utf-8' };
+
+/** A non-streamed response. It is sent, and stored for retries, only with its charge. */
+async function respond<Wanted, Planned extends Plan, Job, Answer>(
+  workload: Workload<Wanted, Planned, Job, Answer>,
+  { requestId, job, generation, turns, claim, client }: Run<Job>,
+  recordAttempts: RecordAttempts,
+): Promise<Response> {
+  const { status, answer } = await attemptInTurn(generation, turns, client, recordAttempts, (candidate) =>
+    workload.call(job, candidate, requestId),
+  );
+  const charge = workload.bill(job, answer, new Date());
+  generation.attemptSucceeded(status);
+  if (charge === null) {
+    await generation.settle(failure('billing_consistency_error', 'usage_missing'));
+    throw new ApiError('billing_consistency_error');
+  }
+  const createdSeconds = Math.floor(generation.facts.createdAtMs / 1000);
+  const body = JSON.stringify(workload.present(job, answer, requestId, createdSeconds));
+  const kept = claim === null ? null : await claim.kept(body, headers, null);
+  // A client that disconnected still caused the work, so it is charged.
+  const ending = completed(charge, client.aborted ? 'cancelled' : 'completed', 'withhold', kept);
+  // A retry gets the stored response, so its charge stands even if this response has to be withheld.
+  await settleBeforeDelivery(generation, ending, claim?.keepsAnswer === true ? 'stands' : 'refund');
+  // A claim without a stored response is released by whoever made it.
+  if (kept !== null) claim?.handOver();
+  return new Response(body, { headers });
+}

@@ -1,0 +1,92 @@
+/**
+ * Tries the candidates of a request in turn. Whatever a provider does wrong ends here as a settled Generation and an
+ * error of the table.
+ */
+import type { SQL } from 'bun';
+import { ApiError } from '../errors.ts';
+import { ProviderError } from '../providers/upstream.ts';
+import type { Candidate, Turn, Turns } from '../routing/candidates.ts';
+import { refusesRequest } from '../routing/findings.ts';
+import { failure, type OpenGeneration } from './generation.ts';
+
+export type RecordAttempts = (generation: OpenGeneration) => Promise<void>;
+
+/** Stores the attempts of an open Generation before the next one starts, so that a crash cannot hide it. */
+export async function recordAttempts(sql: SQL, { facts, provider, attempts }: OpenGeneration): Promise<void> {
+  const stored = await sql`
+    update open_generations set provider = ${provider}, attempts = ${JSON.stringify(attempts)}::text::jsonb
+    where id = ${facts.id} returning id`;
+  if (stored.length === 0) throw new Error('The Generation is no longer open.');
+}
+
+/**
+ * Returns what the first successful attempt returned; the caller ends that attempt. When none succeeds, the Generation is
+ * settled as failed and the last failure is thrown.
+ */
+export async function attemptInTurn<Result>(
+  generation: OpenGeneration,
+  turns: Turns,
+  client: AbortSignal,
+  recordAttempts: RecordAttempts,
+  attempt: (candidate: Candidate) => Promise<Result>,
+): Promise<Result> {
+  let turn = turns.current;
+  if (turn === null) throw await settleUntried(generation, turns);
+  for (;;) {
+    try {
+      return await attempt(turn.candidate);
+    } catch (thrown) {
+      const problem = await asProviderError(generation, thrown);
+      generation.attemptFailed(problem);
+      // A request that one provider rejects would be rejected by the others too, and a client that has left waits for none.
+      const next = refusesRequest(problem) || client.aborted ? null : turns.next();
+      if (next === null) throw await settleFailure(generation, problem);
+      await startNext(generation, next, recordAttempts);
+      if (client.aborted) {
+        generation.attemptCancelled(null);
+        throw await settleFailure(generation, problem);
+      }
+      turn = next;
+    }
+  }
+}
+
+async function startNext(
+  generation: OpenGeneration,
+  turn: Turn,
+  recordAttempts: RecordAttempts,
+): Promise<void> {
+  generation.startAttempt(turn);
+  try {
+    await recordAttempts(generation);
+  } catch (cause) {
+    generation.attemptCancelled(null, 'provider_attempt_create_failed');
+    await generation.settle(failure('provider_attempt_create_failed'));
+    throw new ApiError('provider_attempt_create_failed', { cause });
+  }
+}
+
+/** Anything but a ProviderError is a defect of ours: the hold is released before it is thrown on. */
+async function asProviderError(generation: OpenGeneration, thrown: unknown): Promise<ProviderError> {
+  if (thrown instanceof ProviderError) return thrown;
+  generation.attemptCancelled(null, 'internal_error');
+  await generation.settle(failure('internal_error', 'interrupted'));
+  throw thrown;
+}
+
+async function settleUntried(generation: OpenGeneration, turns: Turns): Promise<ApiError> {
+  turns.turnAway();
+  const retryAfterSeconds = turns.waitSeconds();
+  await generation.settle(failure('all_providers_unavailable'));
+  return new ApiError('all_providers_unavailable', { retryAfterSeconds });
+}
+
+/** A provider that responded with success, in any attempt, has most likely charged for what could not be used. */
+async function settleFailure(generation: OpenGeneration, problem: ProviderError): Promise<ApiError> {
+  const { code, retryAfterSeconds } = problem;
+  const wasAnswered = generation.attempts.some(
+    ({ upstreamStatus: status }) => status !== null && status < 300,
+  );
+  await generation.settle(failure(code, wasAnswered ? 'usage_missing' : null));
+  return new ApiError(code, retryAfterSeconds === null ? {} : { retryAfterSeconds });
+}

@@ -1,0 +1,52 @@
+/** What one kind of inference contributes to the life of a request in answer.ts: everything but money and failures. */
+import type { Claim } from '../idempotency/claim.ts';
+import type { Money } from '../lib/money.ts';
+import type { Workload as WorkloadName } from '../models/model.ts';
+import type { ActiveCatalog } from '../routing/active-catalog.ts';
+import type { Candidate, Turns } from '../routing/candidates.ts';
+import type { StreamServices } from './answer.ts';
+import type { Charge, OpenGeneration } from './generation.ts';
+
+/** What a request may cost, and which candidates can serve it. */
+export type Plan = Readonly<{
+  model: string;
+  candidates: readonly Candidate[];
+  /** Equal where the request itself determines its highest cost. */
+  hold: Readonly<{ least: Money; most: Money }>;
+}>;
+
+/** A request whose cost is held, on its way to a response. */
+export type Run<Job> = Readonly<{
+  requestId: string;
+  job: Job;
+  generation: OpenGeneration;
+  turns: Turns;
+  /** The right to store the response, when the request has an idempotency key. */
+  claim: Claim | null;
+  /** Aborted when the client disconnects. */
+  client: AbortSignal;
+}>;
+
+export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
+  name: WorkloadName;
+  /** The scope of an idempotency key: the same key on another route is another request. */
+  route: string;
+  /** Throws a 400 that names the parameter. */
+  parse: (body: unknown) => Wanted;
+  isStreamed: (wanted: Wanted) => boolean;
+  /** Throws when the key may not use the model, or the model or all of its providers cannot do what is asked. */
+  plan: (wanted: Wanted, active: ActiveCatalog, allowedModels: ReadonlySet<string> | null) => Planned;
+  /** What the client could change for the request to fit into this amount; null when nothing would help. */
+  advice: (plan: Planned, available: Money) => string | null;
+  /** What to ask a provider for, now that this much is held. */
+  accept: (plan: Planned, held: Money) => Job;
+  call: (
+    job: Job,
+    candidate: Candidate,
+    requestId: string,
+  ) => Promise<Readonly<{ status: number; answer: Answer }>>;
+  /** Null when the provider reported no usage. */
+  bill: (job: Job, answer: Answer, finishedAt: Date) => Charge | null;
+  present: (job: Job, answer: Answer, requestId: string, createdSeconds: number) => object;
+  stream: ((run: Run<Job>, services: StreamServices) => Promise<Response>) | null;
+}>;
