@@ -21,7 +21,7 @@ import { newId, requestIdFromUuid } from './lib/ids.ts';
 import type { RateLimit } from './lib/rate-limit.ts';
 import { listModels } from './models/handler.ts';
 import { referencePages } from './openapi/serve.ts';
-import { clientAddressOf } from './operations/client-address.ts';
+import { clientAddressOf } from './http/client-address.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { usualIdleSeconds } from './operations/listen.ts';
 import * as signIn from './sign-in/handler.ts';

@@ -10,7 +10,7 @@ import {
   parseNetwork,
   siteNetworksOf,
 } from '../src/lib/ip-address.ts';
-import { clientAddressOf } from '../src/operations/client-address.ts';
+import { clientAddressOf } from '../src/http/client-address.ts';
 
 const networks = (...texts: string[]): IpNetwork[] =>
   texts.map((text) => {

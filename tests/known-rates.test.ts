@@ -1,6 +1,6 @@
 /** What a node remembers of the rates of keys, when there are more keys than it can remember. */
 import { expect, test } from 'bun:test';
-import { KnownRates } from '../src/inference/known-rates.ts';
+import { KnownRates } from '../src/keys/known-rates.ts';
 import type { ApiKey } from '../src/keys/key-store.ts';
 
 test('beyond so many keys the one that was counted longest ago is forgotten', () => {

@@ -1,12 +1,12 @@
 /** Admits requests: limits and balance are checked and the money is held, in one transaction of the ledger. */
 import { ApiError } from '../errors.ts';
 import type { ApiKey } from '../keys/key-store.ts';
+import type { KnownRates } from '../keys/known-rates.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { HoldRefusal, HoldResult, Shortage } from '../ledger/operations.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 import type { OpenGeneration } from './generation.ts';
-import { KnownRates } from './known-rates.ts';
 import type { Plan } from './workload.ts';
 
 type Denied = Extract<HoldResult, { outcome: 'refused' }>;
@@ -20,9 +20,10 @@ export class Admission {
    * again every few seconds and whenever it changes, as a new object, and what was said to the old one goes with it.
    */
   readonly #waiting = new WeakMap<ApiKey, Readonly<{ untilMs: number; concurrencyLimit: number | null }>>();
-  readonly #rates = new KnownRates();
+  readonly #rates: KnownRates;
 
-  constructor(ledger: Ledger, nodeId: string, clock: { isOff: () => boolean }) {
+  constructor(ledger: Ledger, nodeId: string, rates: KnownRates, clock: { isOff: () => boolean }) {
+    this.#rates = rates;
     this.#clock = clock;
     this.#ledger = ledger;
     this.#nodeId = nodeId;
@@ -84,11 +85,6 @@ export class Admission {
     });
     this.#noteRate(key, result.rate);
     if (result.outcome === 'refused') throw this.#limited(key, result);
-  }
-
-  /** The state of the key's rate, as far as this node knows. */
-  rateOf(key: ApiKey): RateLimit {
-    return this.#rates.of(key);
   }
 
   #noteRate(key: ApiKey, rate: RateLimit | null): void {

@@ -10,6 +10,7 @@ import { readQuery } from '../http/query.ts';
 import type { Claim } from '../idempotency/claim.ts';
 import { readIdempotencyKey } from '../idempotency/idempotency-key.ts';
 import type { Idempotency } from '../idempotency/once.ts';
+import type { Authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Log } from '../lib/log.ts';
@@ -30,6 +31,7 @@ export type StreamServices = Readonly<{
 
 export type InferenceServices = StreamServices &
   Readonly<{
+    authenticate: Authenticate;
     /** How many bytes of request bodies this node reads at a time. */
     bodies: BodyBudget;
     catalog: () => ActiveCatalog;
@@ -44,7 +46,8 @@ export function inferenceHandler<Wanted, Planned extends Plan, Job, Answer>(
   services: InferenceServices,
 ): Handler {
   return async (request, context) => {
-    const key = await context.authenticate('api_keys_lookup_failed');
+    const found = services.authenticate(request, context, 'api_keys_lookup_failed');
+    const key = found instanceof Promise ? await found : found;
     readQuery(request.url, []);
     const payer = { budget: services.bodies, accountId: key.accountId };
     const body = await readJsonBody(request, { payer });
@@ -61,7 +64,7 @@ export async function answer<Wanted, Planned extends Plan, Job, Answer>(
   request: Request,
   context: RequestContext,
 ): Promise<Response> {
-  context.noteCaller(key);
+  context.caller = key;
   const wanted = workload.parse(body);
   services.admission.check(key);
   context.waitPatiently();
@@ -89,9 +92,10 @@ async function carryOut<Wanted, Planned extends Plan, Job, Answer>(
   key: ApiKey,
   wanted: Wanted,
   client: AbortSignal,
-  { id, requestId, noteRate }: RequestContext,
+  context: RequestContext,
   claim: Claim | null,
 ): Promise<Response> {
+  const { id, requestId } = context;
   const active = services.catalog();
   const plan = workload.plan(wanted, active, key.allowedModels);
   const priceListId = active.priceList.knownId ?? (await active.priceList.store());
@@ -111,7 +115,7 @@ async function carryOut<Wanted, Planned extends Plan, Job, Answer>(
   const generation = new OpenGeneration(facts, preferred, turns.current, services.ledger, services.log);
 
   const result = await services.admission.hold(generation, key, plan.hold);
-  if (result.rate !== null) noteRate(result.rate);
+  context.rate = result.rate;
   if (result.outcome === 'refused')
     throw services.admission.denial(key, plan.hold, result, (available) => workload.advice(plan, available));
   if (client.aborted) {

@@ -1,28 +1,48 @@
-import { ApiError } from '../errors.ts';
+/** Finds the API key of a request. */
+import { ApiError, type ErrorCode } from '../errors.ts';
+import type { RequestContext } from '../http/context.ts';
+import { lookUp } from '../http/lookup.ts';
 import type { KeyCache } from './key-cache.ts';
 import { hashKey, isWellFormedKey } from './key-format.ts';
 import type { ApiKey } from './key-store.ts';
 
-/** The key a request came with, or a refusal: 401 invalid_api_key or expired_api_key, 503 server_overloaded. */
-export async function authenticate(
-  authorization: string | null,
-  cache: KeyCache,
-  clientAddress: () => string | null,
-): Promise<ApiKey> {
-  const text = bearerToken(authorization);
-  if (text === null || !isWellFormedKey(text)) throw new ApiError('invalid_api_key');
-  const key = await cache.find(hashKey(text), clientAddress);
-  return checkKey(key, new Date());
+/**
+ * The key that a request came with, at once when it is cached. Throws 401 invalid_api_key or expired_api_key, 503
+ * server_overloaded, or `failure` when the key cannot be looked up. The context knows its caller afterwards.
+ */
+export type Authenticate = (
+  request: Request,
+  context: RequestContext,
+  failure: ErrorCode,
+) => ApiKey | Promise<ApiKey>;
+
+export function authenticateWith(cache: KeyCache): Authenticate {
+  return (request, context, failure) => {
+    const token = bearerToken(request.headers.get('authorization'));
+    if (token === null || !isWellFormedKey(token)) throw new ApiError('invalid_api_key');
+    const hash = hashKey(token);
+    const known = cache.known(hash);
+    if (known !== null) return acceptCaller(known, context);
+    return lookUp(failure, () => cache.find(hash, () => context.clientAddress())).then((key) =>
+      acceptCaller(key, context),
+    );
+  };
 }
 
-/** Two Authorization headers arrive joined by a comma, which no key contains, and so are refused. */
+function acceptCaller(key: ApiKey | null, context: RequestContext): ApiKey {
+  const caller = checkKey(key, new Date());
+  context.caller = caller;
+  return caller;
+}
+
+/** Two Authorization headers arrive joined by a comma, which no key contains, and so are rejected. */
 function bearerToken(authorization: string | null): string | null {
   return /^Bearer +([^\s,]+)$/i.exec(authorization ?? '')?.[1] ?? null;
 }
 
 /**
- * Revoked comes before expired: a key that was withdrawn must not look as if waiting had ended it. It comes before
- * suspended too: whoever is left with such a key is told nothing of the account.
+ * Revoked comes before expired: a key that was revoked must not look as if it had merely expired. It comes before
+ * suspended too: the holder of a revoked key learns nothing about the account.
  */
 export function checkKey(key: ApiKey | null, now: Date): ApiKey {
   if (key === null) throw new ApiError('invalid_api_key');

@@ -12,6 +12,8 @@ import { LookupPlaces } from './lookup-places.ts';
 type Known = Readonly<{ key: ApiKey; staleAtMs: number }>;
 
 export type KeyCache = Readonly<{
+  /** Without a query: null for a key that has to be looked up. */
+  known: (hash: Buffer) => ApiKey | null;
   /** `clientAddress` is asked for only when the key has not been seen yet; without it nobody is kept from asking. */
   find: (hash: Buffer, clientAddress?: () => string | null) => Promise<ApiKey | null>;
   close: () => Promise<void>;
@@ -59,6 +61,11 @@ export async function openKeyCache(
   function outdate(name: string): void {
     const entry = known.get(name);
     if (entry) known.set(name, { key: entry.key, staleAtMs: Number.NEGATIVE_INFINITY });
+  }
+
+  function knownKey(hash: Buffer): ApiKey | null {
+    const entry = known.get(hash.toString('hex'));
+    return entry !== undefined && entry.staleAtMs > nowMs() ? entry.key : null;
   }
 
   async function find(hash: Buffer, clientAddress?: () => string | null): Promise<ApiKey | null> {
@@ -119,7 +126,7 @@ export async function openKeyCache(
     }
   }
 
-  return { find, close: () => subscription.unlisten() };
+  return { known: knownKey, find, close: () => subscription.unlisten() };
 }
 
 function removeOldest(map: Map<string, unknown>, most: number): void {

@@ -2,7 +2,7 @@
  * What this node knows of the rates of keys, for the headers of answers that ask the database nothing: as the last request
  * of the key that was counted here left it, and as time has gone on since. Other nodes may have counted more.
  */
-import type { ApiKey } from '../keys/key-store.ts';
+import type { ApiKey } from './key-store.ts';
 import { type RateLimit, rateAt } from '../lib/rate-limit.ts';
 
 const mostKeys = 10_000;
@@ -20,7 +20,7 @@ export class KnownRates {
     this.#arrivals.delete(oldest);
   }
 
-  of({ id, requestsPerMinute }: ApiKey): RateLimit {
+  of({ id, requestsPerMinute }: Pick<ApiKey, 'id' | 'requestsPerMinute'>): RateLimit {
     return rateAt(requestsPerMinute, this.#arrivals.get(id) ?? 0, performance.now());
   }
 }
