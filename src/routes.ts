@@ -24,7 +24,7 @@ import { referencePages } from './openapi/serve.ts';
 import { clientAddressOf } from './http/client-address.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { usualIdleSeconds } from './operations/listen.ts';
-import * as signIn from './sign-in/handler.ts';
+import { signInRoutes } from './sign-in/handler.ts';
 import { listUsage } from './usage/handler.ts';
 
 /** What a listener may ask of the server it is called by. */
@@ -56,13 +56,13 @@ export function createRoutes(
         POST: on('/v1/images/generations', inferenceHandler(imageWorkload, services.inference)),
       },
       '/v1/generations': {
-        GET: on('/v1/generations', listGenerations(services.deriveKey('cursor'))),
+        GET: on('/v1/generations', listGenerations(services)),
       },
-      '/v1/generations/:id': { GET: on('/v1/generations/:id', getGeneration) },
-      '/v1/models': { GET: on('/v1/models', listModels) },
-      '/v1/usage': { GET: on('/v1/usage', listUsage) },
-      '/api/decisions/run': { POST: on('/api/decisions/run', runDecision) },
-      ...listenersOf(authRoutes, on),
+      '/v1/generations/:id': { GET: on('/v1/generations/:id', getGeneration(services)) },
+      '/v1/models': { GET: on('/v1/models', listModels(services)) },
+      '/v1/usage': { GET: on('/v1/usage', listUsage(services)) },
+      '/api/decisions/run': { POST: on('/api/decisions/run', runDecision(services)) },
+      ...listenersOf(signInRoutes(services), on),
       ...listenersOf(consoleRoutes, on),
       '/openapi.json': { GET: on('/openapi.json', reference.showDocument) },
       '/docs': { GET: on('/docs', reference.showPage) },
@@ -70,26 +70,12 @@ export function createRoutes(
       ...Object.fromEntries(appPaths.map((path) => [path, { GET: on(path, dashboard.showApp) }])),
       '/assets/:name': { GET: on('/assets/:name', dashboard.showAsset) },
       '/healthz': { GET: on('/healthz', reportHealth) },
-      '/readyz': { GET: on('/readyz', reportReadiness) },
+      '/readyz': { GET: on('/readyz', reportReadiness(services)) },
     },
     // Wrong methods come here too: a route is a method and a path.
     fetch: on('(none)', dashboard.showMissing),
   };
 }
-
-/** Nothing else of better-auth is reachable. */
-const authRoutes = {
-  '/api/auth/sign-in/email': { POST: signIn.signIn },
-  '/api/auth/sign-up/email': { POST: signIn.signUp },
-  '/api/auth/sign-out': { POST: signIn.signOut },
-  '/api/auth/get-session': { GET: signIn.getSession },
-  '/api/auth/list-sessions': { GET: signIn.listSessions },
-  '/api/auth/revoke-session': { POST: signIn.revokeSession },
-  '/api/auth/revoke-other-sessions': { POST: signIn.revokeOtherSessions },
-  '/api/auth/change-password': { POST: signIn.changePassword },
-  '/api/auth/request-password-reset': { POST: signIn.requestPasswordReset },
-  '/api/auth/reset-password': { POST: signIn.resetPassword },
-};
 
 type On = (route: string, handler: Handler) => Listener;
 

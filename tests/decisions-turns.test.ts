@@ -45,13 +45,12 @@ beforeEach(() => {
       },
     },
   };
+  const handle = runDecision(services);
   server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
     fetch: (request) =>
-      runDecision(request, { requestId: `req_${'0'.repeat(32)}`, services }).finally(() =>
-        bodies.release(request),
-      ),
+      handle(request, { requestId: `req_${'0'.repeat(32)}` }).finally(() => bodies.release(request)),
   });
 });
 

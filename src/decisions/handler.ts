@@ -3,41 +3,53 @@
  * error body of its own, so nothing that is thrown in here goes further.
  */
 import { ApiError } from '../errors.ts';
-import type { BodyRoom } from '../http/body-budget.ts';
-import type { Services } from '../http/context.ts';
+import type { BodyBudget, BodyRoom } from '../http/body-budget.ts';
+import type { RequestContext } from '../http/context.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { formatPath } from '../http/json-path.ts';
 import { isSameOrigin } from '../http/origin.ts';
 import { readQuery } from '../http/query.ts';
+import type { Log } from '../lib/log.ts';
 import { LateError } from '../lib/within.ts';
-import type { SignedIn } from '../sessions/sessions.ts';
-import type { DecisionRequest } from './decider.ts';
+import type { Sessions, SignedIn } from '../sessions/sessions.ts';
+import type { Decider, DecisionRequest } from './decider.ts';
 import { DecisionError, decisionErrorTable } from './errors.ts';
 import { DecisionFault, parseDecision } from './parse.ts';
 import { presentDecision, presentDecisionError } from './present.ts';
 import { readBody } from './read-body.ts';
-import { createDecisionTurns } from './turns.ts';
+import { createDecisionTurns, type InTurnOf } from './turns.ts';
 
-type DecisionContext = Readonly<{
-  requestId: string;
-  services: Pick<Services, 'bodies' | 'decisions' | 'publicUrl' | 'log'> &
-    Readonly<{ sessions: Pick<Services['sessions'], 'find'> }>;
+type Services = Readonly<{
+  bodies: BodyBudget;
+  /** Null when no decision provider is configured. */
+  decisions: () => Decider | null;
+  publicUrl: string | null;
+  log: Log;
+  sessions: Pick<Sessions, 'find'>;
 }>;
 
-const inTurnOf = createDecisionTurns();
+type Context = Pick<RequestContext, 'requestId'>;
 
-export async function runDecision(request: Request, context: DecisionContext): Promise<Response> {
-  const response = await decide(request, context).catch((thrown: unknown) =>
-    refuse(thrown, request, context),
-  );
-  response.headers.set('cache-control', 'no-store');
-  response.headers.set('x-content-type-options', 'nosniff');
-  return response;
+export function runDecision(services: Services): (request: Request, context: Context) => Promise<Response> {
+  const inTurnOf = createDecisionTurns();
+  return async (request, { requestId }) => {
+    const response = await decide(request, requestId, services, inTurnOf).catch((thrown: unknown) =>
+      errorResponse(thrown, request, requestId, services.log),
+    );
+    response.headers.set('cache-control', 'no-store');
+    response.headers.set('x-content-type-options', 'nosniff');
+    return response;
+  };
 }
 
-async function decide(request: Request, { services, requestId }: DecisionContext): Promise<Response> {
+async function decide(
+  request: Request,
+  requestId: string,
+  services: Services,
+  inTurnOf: InTurnOf,
+): Promise<Response> {
   if (!isSameOrigin(request, services.publicUrl)) throw new DecisionError('invalid_origin');
-  const { userId } = await requireSession(request, services);
+  const { userId } = await requireSession(request, services.sessions);
   const decision = await readRequest(request, services.bodies.roomFor(request, userId));
   const decider = services.decisions();
   if (decider === null) throw new DecisionError('not_configured');
@@ -51,10 +63,7 @@ async function decide(request: Request, { services, requestId }: DecisionContext
 }
 
 /** Only a session counts here: an API key is for programs, and this is for people. */
-async function requireSession(
-  request: Request,
-  { sessions }: DecisionContext['services'],
-): Promise<SignedIn> {
+async function requireSession(request: Request, sessions: Pick<Sessions, 'find'>): Promise<SignedIn> {
   const signedIn = await sessions.find(request.headers).catch((cause: unknown) => {
     throw new DecisionError('authentication_unavailable', { cause });
   });
@@ -93,7 +102,7 @@ function invalid(message: string): DecisionError {
  * The contract has no status 500 here. A defect of ours means that no decision could be had, which is what
  * `provider_error` says; that it names no provider tells the two apart.
  */
-function refuse(thrown: unknown, request: Request, { services, requestId }: DecisionContext): Response {
+function errorResponse(thrown: unknown, request: Request, requestId: string, log: Log): Response {
   const error =
     thrown instanceof DecisionError
       ? thrown
@@ -105,7 +114,7 @@ function refuse(thrown: unknown, request: Request, { services, requestId }: Deci
   const { upstream, cause, retryAfterSeconds } = error;
   // That a client left is no failure, and nobody gets this answer then.
   if (status >= 500 && !request.signal.aborted)
-    services.log.error('request failed', {
+    log.error('request failed', {
       requestId,
       route: '/api/decisions/run',
       code: type,

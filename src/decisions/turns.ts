@@ -8,7 +8,7 @@ import { DecisionError } from './errors.ts';
 import { deadlineMs } from './retries.ts';
 
 /** `run` is told for how long the decision has waited. */
-type InTurnOf = <Result>(
+export type InTurnOf = <Result>(
   userId: string,
   client: AbortSignal,
   run: (waitedMs: number) => Promise<Result>,

@@ -1,9 +1,11 @@
 /** GET /v1/generations and GET /v1/generations/{request_id} */
+import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
-import type { Handler, RequestContext } from '../http/context.ts';
+import type { Handler } from '../http/context.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { readQuery } from '../http/query.ts';
+import type { DerivedKeys } from '../lib/derived-keys.ts';
 import { uuidFromRequestId } from '../lib/ids.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { findGeneration, findPage, type GenerationSummary, newestPosition } from './generation-store.ts';
@@ -12,27 +14,27 @@ import { presentGeneration, presentSummary } from './present.ts';
 
 const failure = 'generation_lookup_failed';
 
-export async function getGeneration(request: Request, context: RequestContext): Promise<Response> {
-  const { services } = context;
-  const key = await context.authenticate(failure);
-  readQuery(request.url, []);
-  const id = uuidFromRequestId(lastSegment(request.url));
-  const record = id === null ? null : await lookUp(failure, () => findGeneration(services.sql, id, key.id));
-  if (record === null) throw new ApiError('generation_not_found');
-  return Response.json(presentGeneration(record));
+export function getGeneration({ sql }: Readonly<{ sql: SQL }>): Handler {
+  return async (request, context) => {
+    const key = await context.authenticate(failure);
+    readQuery(request.url, []);
+    const id = uuidFromRequestId(lastSegment(request.url));
+    const record = id === null ? null : await lookUp(failure, () => findGeneration(sql, id, key.id));
+    if (record === null) throw new ApiError('generation_not_found');
+    return Response.json(presentGeneration(record));
+  };
 }
 
-/** `cursorKey` signs the cursors. */
-export function listGenerations(cursorKey: Uint8Array): Handler {
+export function listGenerations({ sql, deriveKey }: Readonly<{ sql: SQL; deriveKey: DerivedKeys }>): Handler {
+  const cursorKey = deriveKey('cursor');
   return async (request, context) => {
-    const { services } = context;
     const key = await context.authenticate(failure);
     const { limit, cursor, filter } = parseListQuery(readQuery(request.url, listParameters));
     const scope = [key.id, filter.status, filter.model] as const;
     const position = cursor === null ? newestPosition : decodeCursor(cursor, scope, cursorKey, Date.now());
     if (position === null) throw new ApiError('invalid_cursor', { param: 'cursor' });
     // One more than asked for tells whether there is more.
-    const found = await lookUp(failure, () => findPage(services.sql, key.id, filter, position, limit + 1));
+    const found = await lookUp(failure, () => findPage(sql, key.id, filter, position, limit + 1));
     const cursorOf = ({ id }: GenerationSummary) => encodeCursor(id, scope, cursorKey, Date.now());
     return Response.json({ object: 'list', ...presentPage(found, limit, presentSummary, cursorOf) });
   };

@@ -1,13 +1,15 @@
 /** /api/auth, with the paths and answers of better-auth, except that no answer holds the token of a session. */
 import { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
-import type { Handler, RequestContext } from '../http/context.ts';
+import type { Handler } from '../http/context.ts';
 import { isFromHere } from '../http/origin.ts';
 import { type Claim, OverloadError } from '../lib/bounded-queue.ts';
 import { clientNetworkOf, parseAddress, siteNetworksOf } from '../lib/ip-address.ts';
+import type { Attempts } from '../sessions/attempts.ts';
 import { findResetUser, spendResetToken } from '../sessions/reset-link.ts';
+import type { ResetMail } from '../sessions/reset-mail.ts';
 import { endOtherSessions, endSession, findSession, findSessions } from '../sessions/session-store.ts';
-import type { SignedIn } from '../sessions/sessions.ts';
+import type { Sessions, SignedIn } from '../sessions/sessions.ts';
 import { hashPassword, verifyPassword } from '../users/password.ts';
 import { findCredential, findPasswordHash, findProfile } from '../users/user-store.ts';
 import { beginSession, type Place } from './begin-session.ts';
@@ -23,20 +25,50 @@ import * as parse from './parse.ts';
 import { presentListedSession, presentSession, presentUser } from './present.ts';
 import { signUpCustomer } from './sign-up.ts';
 
-type Visit = RequestContext & Readonly<{ place: Place; client: ClientNetworks }>;
+type Services = Readonly<{
+  sql: SQL;
+  sessions: Sessions;
+  /** How often a client may try something. */
+  attempts: Attempts;
+  isSignUpOpen: boolean;
+  /** Null when the gateway cannot send mail. */
+  resetMail: ResetMail | null;
+  publicUrl: string | null;
+}>;
+
+type Visit = Readonly<{ services: Services; place: Place; client: ClientNetworks }>;
+type UserVisit = Visit & Readonly<{ signedIn: SignedIn }>;
 type VisitHandler = (request: Request, visit: Visit) => Promise<Response>;
-type UserHandler = (request: Request, visit: Visit & Readonly<{ signedIn: SignedIn }>) => Promise<Response>;
+type UserHandler = (request: Request, visit: UserVisit) => Promise<Response>;
 
 const overloadSeconds = 5;
 
-/** For everyone on the gateway's own pages. Cookies are refused to other sites, and so is signing in for someone else. */
-function forVisitors(handler: VisitHandler): Handler {
+/** The routes below /api/auth. Nothing else of better-auth is reachable. */
+export function signInRoutes(services: Services) {
+  const forVisitors = (handler: VisitHandler): Handler => visitHandler(services, handler);
+  const forUsers = (handler: UserHandler): Handler => visitHandler(services, requireSession(handler));
+  return {
+    '/api/auth/sign-in/email': { POST: forVisitors(signIn) },
+    '/api/auth/sign-up/email': { POST: forVisitors(signUp) },
+    '/api/auth/sign-out': { POST: forVisitors(signOut) },
+    '/api/auth/get-session': { GET: forVisitors(getSession) },
+    '/api/auth/list-sessions': { GET: forUsers(listSessions) },
+    '/api/auth/revoke-session': { POST: forUsers(revokeSession) },
+    '/api/auth/revoke-other-sessions': { POST: forUsers(revokeOtherSessions) },
+    '/api/auth/change-password': { POST: forUsers(changePassword) },
+    '/api/auth/request-password-reset': { POST: forVisitors(requestPasswordReset) },
+    '/api/auth/reset-password': { POST: forVisitors(resetPassword) },
+  };
+}
+
+/** For everyone on the gateway's own pages. Requests of other sites get no cookies and cannot sign anyone in. */
+function visitHandler(services: Services, handler: VisitHandler): Handler {
   return async (request, context) => {
     const address = context.clientAddress();
-    if (!isFromHere(request, context.services.publicUrl)) throw new ApiError('invalid_origin');
+    if (!isFromHere(request, services.publicUrl)) throw new ApiError('invalid_origin');
     const place = { address, userAgent: request.headers.get('user-agent') };
     try {
-      return await handler(request, { ...context, place, client: networksOf(address) });
+      return await handler(request, { services, place, client: networksOf(address) });
     } catch (thrown) {
       throw explain(thrown);
     }
@@ -50,12 +82,12 @@ function networksOf(text: string | null): ClientNetworks {
     : { network: clientNetworkOf(address), sites: siteNetworksOf(address) };
 }
 
-function forUsers(handler: UserHandler): Handler {
-  return forVisitors(async (request, visit) => {
+function requireSession(handler: UserHandler): VisitHandler {
+  return async (request, visit) => {
     const signedIn = await visit.services.sessions.find(request.headers);
     if (signedIn === null) throw new ApiError('session_required');
     return await handler(request, { ...visit, signedIn });
-  });
+  };
 }
 
 /** What is neither the database nor too much at once stays what it is: a defect, with its cause in the log. */
@@ -66,7 +98,7 @@ function explain(thrown: unknown): unknown {
   return thrown;
 }
 
-export const signIn = forVisitors(async (request, visit) => {
+async function signIn(request: Request, visit: Visit): Promise<Response> {
   const { services, place, client } = visit;
   const { email, password } = await parse.readSignIn(request);
   const { user, cookies } = await guessing(visit, email, async (claim) => {
@@ -80,9 +112,9 @@ export const signIn = forVisitors(async (request, visit) => {
   await services.attempts.rememberNetwork(email, client.network);
   await endPresentSession(request, visit);
   return answer({ redirect: false, user: presentUser(user) }, cookies);
-});
+}
 
-export const signUp = forVisitors(async (request, visit) => {
+async function signUp(request: Request, visit: Visit): Promise<Response> {
   const { services, place, client } = visit;
   if (!services.isSignUpOpen) throw new ApiError('sign_up_closed');
   const customer = await parse.readSignUp(request);
@@ -94,17 +126,17 @@ export const signUp = forVisitors(async (request, visit) => {
   await services.attempts.rememberNetwork(customer.email, client.network);
   await endPresentSession(request, visit);
   return answer({ user: presentUser(user) }, cookies);
-});
+}
 
 /** Also for those who are not signed in any more: what they ask for is so already. */
-export const signOut = forVisitors(async (request, visit) => {
+async function signOut(request: Request, visit: Visit): Promise<Response> {
   await parse.readNothing(request);
   await endPresentSession(request, visit);
   const { headers } = await visit.services.sessions.auth.api.clearSessionCookie({ returnHeaders: true });
   return answer({ success: true }, headers.getSetCookie());
-});
+}
 
-export const getSession = forVisitors(async (request, { services }) => {
+async function getSession(request: Request, { services }: Visit): Promise<Response> {
   const signedIn = await services.sessions.find(request.headers);
   if (signedIn === null) return answer(null);
   const [session, user] = await Promise.all([
@@ -113,27 +145,27 @@ export const getSession = forVisitors(async (request, { services }) => {
   ]);
   if (session === null || user === null) return answer(null);
   return answer({ session: presentSession(session), user: presentUser(user) });
-});
+}
 
-export const listSessions = forUsers(async (_request, { services, signedIn }) => {
+async function listSessions(_request: Request, { services, signedIn }: UserVisit): Promise<Response> {
   const sessions = await findSessions(services.sql, signedIn.userId);
   return answer(sessions.map((session) => presentListedSession(session, signedIn.sessionId)));
-});
+}
 
-export const revokeSession = forUsers(async (request, { services, signedIn }) => {
+async function revokeSession(request: Request, { services, signedIn }: UserVisit): Promise<Response> {
   const { id } = await parse.readSessionId(request);
   await endSession(services.sql, signedIn.userId, id);
   return answer({ status: true });
-});
+}
 
-export const revokeOtherSessions = forUsers(async (request, { services, signedIn }) => {
+async function revokeOtherSessions(request: Request, { services, signedIn }: UserVisit): Promise<Response> {
   await parse.readNothing(request);
   await endOtherSessions(services.sql, signedIn.userId, signedIn.sessionId);
   return answer({ status: true });
-});
+}
 
 /** Ends every session, also the one at hand, in whose place a new one begins: a copy of its cookie is worth nothing then. */
-export const changePassword = forUsers(async (request, visit) => {
+async function changePassword(request: Request, visit: UserVisit): Promise<Response> {
   const { place, client, signedIn } = visit;
   const { sql, sessions } = visit.services;
   const { currentPassword, newPassword } = await parse.readPasswordChange(request);
@@ -147,10 +179,10 @@ export const changePassword = forUsers(async (request, visit) => {
   const credential = { userId: signedIn.userId, passwordHash: newHash };
   const { user, cookies } = await beginSession(sql, sessions.auth, credential, place);
   return answer({ user: presentUser(user) }, cookies);
-});
+}
 
 /** Says the same for every address, and says it before anything is looked up: not even the time it takes tells more. */
-export const requestPasswordReset = forVisitors(async (request, { services, client }) => {
+async function requestPasswordReset(request: Request, { services, client }: Visit): Promise<Response> {
   const { email } = await parse.readResetRequest(request);
   await services.attempts.take(resetRequestLimits(email, client));
   services.resetMail?.send(email);
@@ -158,9 +190,9 @@ export const requestPasswordReset = forVisitors(async (request, { services, clie
     status: true,
     message: 'If there is a sign-in with this address, a mail with a link is on its way.',
   });
-});
+}
 
-export const resetPassword = forVisitors(async (request, { services, client }) => {
+async function resetPassword(request: Request, { services, client }: Visit): Promise<Response> {
   const { token, newPassword } = await parse.readReset(request);
   await services.attempts.take(networkLimits(client, false));
   // Not worth a hash unless someone has been given this link.
@@ -172,7 +204,7 @@ export const resetPassword = forVisitors(async (request, { services, client }) =
   // Whoever is kept out by what strangers try comes in by a link.
   await services.attempts.rememberNetwork(email, client.network);
   return answer({ status: true });
-});
+}
 
 /** The whole of a wide network waits for its turn as one. Those who are known here have places of their own to wait in. */
 function claimOf({ network, sites }: ClientNetworks, isPreferred: boolean): Claim {

@@ -400,11 +400,12 @@ describe('with less patience than usual', () => {
       sessions: { find: async () => someone },
     };
     const requestId = `req_${'0'.repeat(32)}`;
+    const handle = runDecision(services);
     const server = Bun.serve({
       port: 0,
       hostname: '127.0.0.1',
       fetch: async (request) => {
-        const response = await runDecision(request, { requestId, services });
+        const response = await handle(request, { requestId });
         response.headers.set('x-service-request-id', requestId);
         return response;
       },
