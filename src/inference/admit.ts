@@ -1,6 +1,7 @@
 /** Opens a Generation: the key's limits and the balance are checked and the money is held, in one transaction. */
 import { ApiError } from '../errors.ts';
 import type { ApiKey } from '../keys/key-store.ts';
+import { isAboutSpend } from '../ledger/database-error.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { HoldRefusal, HoldResult, Shortage } from '../ledger/operations.ts';
 import type { Log } from '../lib/log.ts';
@@ -167,11 +168,6 @@ function shortageMessage(
       ? `${rest} is left of the monthly limit of this API key.`
       : `${rest} is available.`;
   return [`${request}; ${left}`, advice(spendable) ?? ''].join(' ').trim();
-}
-
-/** Balance, limits and spend are read in one go; the database says which table it was that it could not read. */
-function isAboutSpend(cause: unknown): boolean {
-  return cause instanceof Error && cause.message.includes('api_key_meters');
 }
 
 /** The limit that was reached is that of a minute, or that of requests at once. */

@@ -7,13 +7,13 @@ import { Deadlines } from '../lib/deadlines.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { commitBatch, type OperationResult } from './commit.ts';
+import { isRefusal, refusalOf } from './database-error.ts';
 import type {
   Count,
   CountResult,
   Hold,
   HoldResult,
   Operation,
-  SetAside,
   Settlement,
   SettlementResult,
 } from './operations.ts';
@@ -247,18 +247,4 @@ async function reserveForLedger(writer: SQL): Promise<ReservedSQL> {
   const connection = await writer.reserve();
   await connection.unsafe(sessionSettings);
   return connection;
-}
-
-/** PostgreSQL answered and said no, as opposed to not being there: data exceptions and broken constraints. */
-function isRefusal(error: unknown): boolean {
-  const { code } = refusalOf(error);
-  return code.startsWith('22') || code.startsWith('23');
-}
-
-/** By names alone: the values that PostgreSQL may quote are a customer's. */
-function refusalOf(error: unknown): SetAside['refusal'] {
-  const fields: Readonly<Record<string, unknown>> = error instanceof Error ? { ...error } : {};
-  const { errno, constraint, column, table, routine } = fields;
-  const about = [constraint, column, table, routine].find((name) => typeof name === 'string' && name !== '');
-  return { code: `${errno ?? ''}`, about: `${about ?? 'unknown'}` };
 }
