@@ -1,34 +1,15 @@
 /** A Generation while it is open: what was promised for it, which providers were tried, and how it ends. */
 import type { ErrorCode } from '../errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type {
-  Attempt,
-  BilledCost,
-  BilledUsage,
-  GenerationFacts,
-  Loss,
-  Settlement,
-  SettlementResult,
-} from '../ledger/operations.ts';
-import { lossOf } from '../ledger/settlement.ts';
+import type { Attempt, GenerationFacts, Settlement, SettlementResult } from '../ledger/operations.ts';
+import { type Ending, failure, settlementOf } from '../ledger/settlement.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { Turn } from '../routing/candidates.ts';
 import type { Permit } from '../routing/gate.ts';
 
-/** How a Generation ended, before it is known what of it can be paid. */
-export type Ending = Readonly<{
-  status: Settlement['status'];
-  errorCode: ErrorCode | null;
-  usage: BilledUsage | null;
-  cost: BilledCost | null;
-  isEstimated: boolean;
-  whenShort: Settlement['whenShort'];
-  whenCharged: Settlement['whenCharged'];
-  loss: Settlement['loss'];
-  kept: Settlement['kept'];
-}>;
+export { type Ending, failure };
 
 export class OpenGeneration {
   readonly facts: GenerationFacts;
@@ -130,18 +111,15 @@ export class OpenGeneration {
   }
 
   #settlement(ending: Ending): Settlement {
-    const completedAtMs = Date.now();
-    const { createdAtMs } = this.facts;
-    return {
-      kind: 'settle',
-      generation: this.facts,
-      provider: this.provider,
-      ...ending,
-      attempts: [...this.#attempts],
-      completedAtMs,
-      latencyMs: completedAtMs - createdAtMs,
-      timeToFirstTokenMs: this.#firstTokenAtMs === null ? null : this.#firstTokenAtMs - createdAtMs,
-    };
+    return settlementOf(
+      {
+        generation: this.facts,
+        provider: this.provider,
+        attempts: [...this.#attempts],
+        firstTokenAtMs: this.#firstTokenAtMs,
+      },
+      ending,
+    );
   }
 }
 
@@ -154,20 +132,5 @@ export function openAttempt(index: number, provider: string, startedAtMs: number
     completedAtMs: null,
     upstreamStatus: null,
     errorCode: null,
-  };
-}
-
-/** Nothing is charged for a failure; that usage may have been lost with it is noted for the operator. */
-export function failure(errorCode: ErrorCode, reason: Loss['reason'] | null = null): Ending {
-  return {
-    status: 'failed',
-    errorCode,
-    usage: null,
-    cost: null,
-    isEstimated: false,
-    whenShort: 'withhold',
-    whenCharged: 'stands',
-    loss: reason === null ? null : lossOf(reason),
-    kept: null,
   };
 }

@@ -17,7 +17,7 @@ import type {
   Settlement,
   SettlementResult,
 } from './operations.ts';
-import { released } from './settlement.ts';
+import { failure, settlementOf } from './settlement.ts';
 import type { Spool } from './spool.ts';
 
 export type Ledger = Readonly<{
@@ -123,8 +123,7 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
         // A process that was stopped meanwhile may have been given up by the others.
         if (!isInTime || performance.now() > deadline) {
           // Whether it was held after all is unknown, so it is released as soon as the database can be asked.
-          const { generation, provider, attempts } = operation;
-          const release = released(generation, provider, 'balance_lookup_failed', attempts, null);
+          const release = settlementOf(operation, failure('balance_lookup_failed'));
           track(settleUntilDone(release, () => release)).catch(() => undefined);
           throw error;
         }
