@@ -14,7 +14,9 @@ import { AbandonedStreams } from './inference/abandoned-streams.ts';
 import { Admission } from './inference/admission.ts';
 import { recordAttempts } from './inference/attempts.ts';
 import type { OpenGeneration } from './inference/generation.ts';
+import { authenticateWith } from './keys/authenticate.ts';
 import { openKeyCache } from './keys/key-cache.ts';
+import { KnownRates } from './keys/known-rates.ts';
 import { type LeaseTimings, usualTimings } from './ledger/lease-timings.ts';
 import { type Ledger, openLedger } from './ledger/ledger.ts';
 import { takeLease } from './ledger/node-lease.ts';
@@ -92,27 +94,23 @@ async function start(
   if (resetMail !== null) closers.add('mail', resetMail.close);
   let isDraining = false;
   const abandoned = new AbandonedStreams();
-  const bodies = new BodyBudget(config.bodyBudgetBytes);
-  const inference = {
-    log,
-    abandoned,
-    recordAttempts: (generation: OpenGeneration) => recordAttempts(database.sql, generation),
-    bodies,
-    catalog: catalog.current,
-    admission: new Admission(ledger, node.id, clock),
-    idempotency,
-    ledger,
-  };
+  const rates = new KnownRates();
   const services = {
     log,
     sql: database.sql,
     keys,
-    bodies,
+    bodies: new BodyBudget(config.bodyBudgetBytes),
     catalog: catalog.current,
     catalogFile: catalog.file,
     catalogStatus: catalog.status,
     nodeId: node.id,
-    inference,
+    authenticate: authenticateWith(keys),
+    rates,
+    admission: new Admission(ledger, node.id, rates, clock),
+    recordAttempts: (generation: OpenGeneration) => recordAttempts(database.sql, generation),
+    ledger,
+    abandoned,
+    idempotency,
     deriveKey,
     sessions: openSessions(database.sql, auth),
     attempts: openAttempts(database.sql, deriveKey('sign-in attempts')),

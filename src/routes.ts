@@ -8,157 +8,116 @@ import { runDecision } from './decisions/handler.ts';
 import { ApiError, errorTable } from './errors.ts';
 import { getGeneration, listGenerations } from './generations/handler.ts';
 import { isStream } from './http/client-stream.ts';
-import type { Handler, Services } from './http/context.ts';
+import { type Handler, type Host, RequestContext } from './http/context.ts';
 import { errorResponse } from './http/error-response.ts';
 import { maxBodyBytes } from './http/json-body.ts';
-import { lookUp } from './http/lookup.ts';
 import { setRateLimitHeaders } from './http/rate-limit-headers.ts';
 import { imageWorkload } from './images/workload.ts';
-import { inferenceHandler } from './inference/answer.ts';
-import { authenticate } from './keys/authenticate.ts';
-import type { ApiKey } from './keys/key-store.ts';
-import { newId, requestIdFromUuid } from './lib/ids.ts';
-import type { RateLimit } from './lib/rate-limit.ts';
+import { type InferenceServices, inferenceHandler } from './inference/answer.ts';
+import type { KnownRates } from './keys/known-rates.ts';
+import type { IpNetwork } from './lib/ip-address.ts';
 import { listModels } from './models/handler.ts';
 import { referencePages } from './openapi/serve.ts';
-import { clientAddressOf } from './http/client-address.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { usualIdleSeconds } from './operations/listen.ts';
 import { signInRoutes } from './sign-in/handler.ts';
 import { listUsage } from './usage/handler.ts';
 
-/** What a listener may ask of the server it is called by. */
-type Host = Readonly<{
-  timeout: (request: Request, seconds: number) => void;
-  requestIP: (request: Request) => { address: string } | null;
-}>;
-type Listener = (request: Request, host: Host) => Promise<Response>;
+/** What all handlers need together. Each names the part that it sees. */
+export type Services = InferenceServices &
+  Parameters<typeof listGenerations>[0] &
+  Parameters<typeof getGeneration>[0] &
+  Parameters<typeof listModels>[0] &
+  Parameters<typeof listUsage>[0] &
+  Parameters<typeof runDecision>[0] &
+  Parameters<typeof signInRoutes>[0] &
+  Parameters<typeof consoleRoutes>[0] &
+  Parameters<typeof reportReadiness>[0] &
+  Readonly<{
+    rates: KnownRates;
+    /** The proxies whose X-Forwarded-For is believed. */
+    trustedProxies: readonly IpNetwork[];
+  }>;
 
-export function createRoutes(
-  services: Services,
-  origin: () => string,
-): {
-  routes: Record<string, Record<string, Listener>>;
-  fetch: Listener;
-} {
+type Listener = (request: Request, host: Host) => Promise<Response>;
+type Routes = Record<string, Record<string, Listener>>;
+
+export function createRoutes(services: Services, origin: () => string): { routes: Routes; fetch: Listener } {
   const on =
     (route: string, handler: Handler): Listener =>
     (request, host) =>
-      answer(route, handler, request, host, services);
+      serve(route, handler, request, new RequestContext(request, host, services.trustedProxies), services);
   const reference = referencePages(origin);
   const dashboard = dashboardPages(origin, services.log);
+  const handlers: Record<string, Record<string, Handler>> = {
+    '/v1/chat/completions': { POST: inferenceHandler(chatWorkload, services) },
+    '/v1/images/generations': { POST: inferenceHandler(imageWorkload, services) },
+    '/v1/generations': { GET: listGenerations(services) },
+    '/v1/generations/:id': { GET: getGeneration(services) },
+    '/v1/models': { GET: listModels(services) },
+    '/v1/usage': { GET: listUsage(services) },
+    '/api/decisions/run': { POST: runDecision(services) },
+    ...signInRoutes(services),
+    ...consoleRoutes(services),
+    '/openapi.json': { GET: reference.showDocument },
+    '/docs': { GET: reference.showPage },
+    '/docs.css': { GET: reference.showStyle },
+    ...Object.fromEntries(appPaths.map((path) => [path, { GET: dashboard.showApp }])),
+    '/assets/:name': { GET: dashboard.showAsset },
+    '/healthz': { GET: reportHealth },
+    '/readyz': { GET: reportReadiness(services) },
+  };
+  const listeners = Object.entries(handlers).map(([path, methods]) => [
+    path,
+    Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, on(path, handler)])),
+  ]);
   return {
-    routes: {
-      '/v1/chat/completions': {
-        POST: on('/v1/chat/completions', inferenceHandler(chatWorkload, services.inference)),
-      },
-      '/v1/images/generations': {
-        POST: on('/v1/images/generations', inferenceHandler(imageWorkload, services.inference)),
-      },
-      '/v1/generations': {
-        GET: on('/v1/generations', listGenerations(services)),
-      },
-      '/v1/generations/:id': { GET: on('/v1/generations/:id', getGeneration(services)) },
-      '/v1/models': { GET: on('/v1/models', listModels(services)) },
-      '/v1/usage': { GET: on('/v1/usage', listUsage(services)) },
-      '/api/decisions/run': { POST: on('/api/decisions/run', runDecision(services)) },
-      ...listenersOf(signInRoutes(services), on),
-      ...listenersOf(consoleRoutes, on),
-      '/openapi.json': { GET: on('/openapi.json', reference.showDocument) },
-      '/docs': { GET: on('/docs', reference.showPage) },
-      '/docs.css': { GET: on('/docs.css', reference.showStyle) },
-      ...Object.fromEntries(appPaths.map((path) => [path, { GET: on(path, dashboard.showApp) }])),
-      '/assets/:name': { GET: on('/assets/:name', dashboard.showAsset) },
-      '/healthz': { GET: on('/healthz', reportHealth) },
-      '/readyz': { GET: on('/readyz', reportReadiness(services)) },
-    },
+    routes: Object.fromEntries(listeners) as Routes,
     // Wrong methods come here too: a route is a method and a path.
     fetch: on('(none)', dashboard.showMissing),
   };
 }
 
-type On = (route: string, handler: Handler) => Listener;
-
-function listenersOf(routes: typeof consoleRoutes, on: On): Record<string, Record<string, Listener>> {
-  const listening = (path: string, methods: object): Record<string, Listener> =>
-    Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, on(path, handler)]));
-  return Object.fromEntries(
-    Object.entries(routes).map(([path, methods]) => [path, listening(path, methods)]),
-  );
-}
-
-async function answer(
+async function serve(
   route: string,
   handler: Handler,
   request: Request,
-  host: Host,
+  context: RequestContext,
   services: Services,
 ): Promise<Response> {
   const startedAt = performance.now();
-  const id = newId();
-  const requestId = requestIdFromUuid(id);
-  const clientAddress = () =>
-    clientAddressOf(
-      host.requestIP(request)?.address ?? null,
-      request.headers.get('x-forwarded-for'),
-      services.trustedProxies,
-    );
-  let isPatient = false;
-  const waitPatiently = () => {
-    isPatient = true;
-    host.timeout(request, 0);
-  };
-  let caller: ApiKey | null = null;
-  let rate: RateLimit | null = null;
+  const { requestId } = context;
   let response: Response;
   try {
     refuseTwoHosts(request);
-    response = await handler(request, {
-      id,
-      requestId,
-      services,
-      clientAddress,
-      authenticate: async (failure) => {
-        caller = await lookUp(failure, () =>
-          authenticate(request.headers.get('authorization'), services.keys, clientAddress),
-        );
-        return caller;
-      },
-      noteCaller: (key) => {
-        caller = key;
-      },
-      noteRate: (counted) => {
-        rate = counted;
-      },
-      waitPatiently,
-    });
+    response = await handler(request, context);
   } catch (thrown) {
     response = refuse(thrown, requestId, route, services);
   }
-  if (caller !== null)
-    setRateLimitHeaders(response.headers, rate ?? services.inference.admission.rateOf(caller));
-  // All of a provider's answer is there by now, or its stream is open: nobody needs the body again.
+  const { headers } = response;
+  const { caller } = context;
+  if (caller !== null) setRateLimitHeaders(headers, context.rate ?? services.rates.of(caller));
+  // The provider has answered in full, or its stream is open: nobody needs the body again.
   services.bodies.release(request);
-  if (response.status >= 400 && hasEndlessBody(request)) response.headers.set('connection', 'close');
-  // After it the connection waits for a next request, and that must not be for ever. A stream is still under way.
-  if (isPatient && !isStream(response)) host.timeout(request, usualIdleSeconds);
-  // What one person is told must not be kept for the next one at the same browser.
+  if (response.status >= 400 && hasEndlessBody(request)) headers.set('connection', 'close');
+  // The connection now waits for the next request, which must not take for ever. A stream is still being sent.
+  if (context.isPatient && !isStream(response)) context.waitAsUsual(usualIdleSeconds);
+  // What one person is sent must not be cached for the next one at the same browser.
   if (route.startsWith('/api/')) {
-    if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store');
-    response.headers.set('x-content-type-options', 'nosniff');
+    if (!headers.has('cache-control')) headers.set('cache-control', 'no-store');
+    headers.set('x-content-type-options', 'nosniff');
   }
-  // An answer that is given again keeps the ID of the request that it was made for.
-  if (!response.headers.has('x-service-request-id')) {
-    response.headers.set('x-service-request-id', requestId);
-    response.headers.set('x-request-id', requestId);
+  // A replayed response keeps the ID of the request that it was made for.
+  if (!headers.has('x-service-request-id')) {
+    headers.set('x-service-request-id', requestId);
+    headers.set('x-request-id', requestId);
   }
-  const latencyMs = Math.round(performance.now() - startedAt);
   services.log.info('request', {
     requestId,
     method: request.method,
     route,
     status: response.status,
-    latencyMs,
+    latencyMs: Math.round(performance.now() - startedAt),
   });
   return response;
 }

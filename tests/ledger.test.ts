@@ -164,6 +164,17 @@ test('a hold and its settlement, and both of them again', async () => {
   await expectSound();
 });
 
+test('a hold that was made already reports the rate as it is, and is counted once', async () => {
+  const owner = await customer(100n, { requestsPerMinute: 60 });
+  const held = hold(owner, 40n);
+  for (let sending = 0; sending < 2; sending++) {
+    const result = await ledger.hold(held);
+    expect(result).toMatchObject({ outcome: 'held', amount: 40n, rate: { limit: 60 } });
+    // One of the 60 is taken, and comes back after a second.
+    expect(result.rate?.remaining).toBeGreaterThanOrEqual(59);
+  }
+});
+
 test('the same operations twice in one batch count once', async () => {
   const owner = await customer(100n);
   const held = hold(owner, 40n);

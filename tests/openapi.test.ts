@@ -8,7 +8,7 @@ import packageFile from '../package.json';
 import { parseChat } from '../src/chat/parse.ts';
 import { chatRequestSchema } from '../src/chat/schema.ts';
 import { ApiError, apiErrorCodes, errorTable } from '../src/errors.ts';
-import type { Services } from '../src/http/context.ts';
+import type { Services } from '../src/routes.ts';
 import { parseImages } from '../src/images/parse.ts';
 import { imageRequestSchema } from '../src/images/schema.ts';
 import { createLog } from '../src/lib/log.ts';

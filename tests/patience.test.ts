@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { ApiError } from '../src/errors.ts';
 import { BodyBudget } from '../src/http/body-budget.ts';
 import { streamResponse } from '../src/http/client-stream.ts';
-import type { Services } from '../src/http/context.ts';
+import type { Services } from '../src/routes.ts';
 import { generateKey, hashKey } from '../src/keys/key-format.ts';
 import type { ApiKey } from '../src/keys/key-store.ts';
 import { newId } from '../src/lib/ids.ts';

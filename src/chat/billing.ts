@@ -1,6 +1,6 @@
 /** What a chat request is charged: what its provider reports, within what was held for it. Pure. */
 import type { ErrorCode } from '../errors.ts';
-import { type Charge, completed, type Ending, failure } from '../inference/generation.ts';
+import { type Charge, completed, type Ending, failure } from '../ledger/settlement.ts';
 import { type Cost, costOfTokens } from '../pricing/cost.ts';
 import type { TokenPrice } from '../pricing/price.ts';
 import type { TokenUsage } from '../providers/chat.ts';

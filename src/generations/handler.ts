@@ -5,6 +5,7 @@ import type { Handler } from '../http/context.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { readQuery } from '../http/query.ts';
+import type { Authenticate } from '../keys/authenticate.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import { uuidFromRequestId } from '../lib/ids.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
@@ -14,9 +15,12 @@ import { presentGeneration, presentSummary } from './present.ts';
 
 const failure = 'generation_lookup_failed';
 
-export function getGeneration({ sql }: Readonly<{ sql: SQL }>): Handler {
+export function getGeneration({
+  sql,
+  authenticate,
+}: Readonly<{ sql: SQL; authenticate: Authenticate }>): Handler {
   return async (request, context) => {
-    const key = await context.authenticate(failure);
+    const key = await authenticate(request, context, failure);
     readQuery(request.url, []);
     const id = uuidFromRequestId(lastSegment(request.url));
     const record = id === null ? null : await lookUp(failure, () => findGeneration(sql, id, key.id));
@@ -25,10 +29,14 @@ export function getGeneration({ sql }: Readonly<{ sql: SQL }>): Handler {
   };
 }
 
-export function listGenerations({ sql, deriveKey }: Readonly<{ sql: SQL; deriveKey: DerivedKeys }>): Handler {
+export function listGenerations({
+  sql,
+  authenticate,
+  deriveKey,
+}: Readonly<{ sql: SQL; authenticate: Authenticate; deriveKey: DerivedKeys }>): Handler {
   const cursorKey = deriveKey('cursor');
   return async (request, context) => {
-    const key = await context.authenticate(failure);
+    const key = await authenticate(request, context, failure);
     const { limit, cursor, filter } = parseListQuery(readQuery(request.url, listParameters));
     const scope = [key.id, filter.status, filter.model] as const;
     const position = cursor === null ? newestPosition : decodeCursor(cursor, scope, cursorKey, Date.now());

@@ -50,6 +50,10 @@ export class RequestContext {
     this.#isPatient = true;
     this.#host.timeout(this.#request, 0);
   }
+
+  waitAsUsual(idleSeconds: number): void {
+    this.#host.timeout(this.#request, idleSeconds);
+  }
 }
 
 export type Handler = (request: Request, context: RequestContext) => Response | Promise<Response>;

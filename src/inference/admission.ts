@@ -2,6 +2,7 @@
 import { ApiError } from '../errors.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { KnownRates } from '../keys/known-rates.ts';
+import { isAboutSpend } from '../ledger/database-error.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { HoldRefusal, HoldResult, Shortage } from '../ledger/operations.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
@@ -124,11 +125,6 @@ function shortageMessage(
       ? `${rest} is left of the monthly limit of this API key.`
       : `${rest} is available.`;
   return [`${request}; ${left}`, advice(spendable) ?? ''].join(' ').trim();
-}
-
-/** Balance, limits and spend are read in one query; the database reports which table it could not read. */
-function isAboutSpend(cause: unknown): boolean {
-  return cause instanceof Error && cause.message.includes('api_key_meters');
 }
 
 /** The limit may be the rate per minute or the number of concurrent requests. */

@@ -13,13 +13,14 @@ import type { Idempotency } from '../idempotency/once.ts';
 import type { Authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { completed, failure } from '../ledger/settlement.ts';
 import type { Log } from '../lib/log.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { inOrder, Turns } from '../routing/candidates.ts';
 import type { AbandonedStreams } from './abandoned-streams.ts';
 import type { Admission } from './admission.ts';
 import { attemptInTurn, type RecordAttempts } from './attempts.ts';
-import { completed, failure, OpenGeneration, settleBeforeDelivery } from './generation.ts';
+import { OpenGeneration, settleBeforeDelivery } from './generation.ts';
 import type { Plan, Run, Workload } from './workload.ts';
 
 /** What streaming needs beyond the run itself. */

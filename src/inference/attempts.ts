@@ -4,10 +4,11 @@
  */
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
+import { failure } from '../ledger/settlement.ts';
 import { ProviderError } from '../providers/upstream.ts';
 import type { Candidate, Turn, Turns } from '../routing/candidates.ts';
 import { refusesRequest } from '../routing/findings.ts';
-import { failure, type OpenGeneration } from './generation.ts';
+import type { OpenGeneration } from './generation.ts';
 
 export type RecordAttempts = (generation: OpenGeneration) => Promise<void>;
 

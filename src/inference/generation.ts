@@ -1,37 +1,14 @@
 /** A Generation while it is open: what was promised for it, which providers were tried, and how it ends. */
 import { ApiError, type ErrorCode } from '../errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type {
-  Attempt,
-  BilledCost,
-  BilledUsage,
-  GenerationFacts,
-  Loss,
-  Settlement,
-  SettlementResult,
-} from '../ledger/operations.ts';
-import { lossOf } from '../ledger/settlement.ts';
+import type { Attempt, GenerationFacts, Settlement, SettlementResult } from '../ledger/operations.ts';
+import { type Ending, failure, settlementOf } from '../ledger/settlement.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { Turn } from '../routing/candidates.ts';
 import type { Permit } from '../routing/gate.ts';
 
-/** What a response costs, by the usage that its provider reported. */
-export type Charge = Readonly<{ usage: BilledUsage; cost: BilledCost; loss: Loss | null }>;
-
-/** How a Generation ended, before it is known what of it can be paid. */
-export type Ending = Readonly<{
-  status: Settlement['status'];
-  errorCode: ErrorCode | null;
-  usage: BilledUsage | null;
-  cost: BilledCost | null;
-  isEstimated: boolean;
-  whenShort: Settlement['whenShort'];
-  whenCharged: Settlement['whenCharged'];
-  loss: Settlement['loss'];
-  kept: Settlement['kept'];
-}>;
 
 export class OpenGeneration {
   readonly facts: GenerationFacts;
@@ -132,18 +109,15 @@ export class OpenGeneration {
   }
 
   #settlement(ending: Ending): Settlement {
-    const completedAtMs = Date.now();
-    const { createdAtMs } = this.facts;
-    return {
-      kind: 'settle',
-      generation: this.facts,
-      provider: this.provider,
-      ...ending,
-      attempts: [...this.#attempts],
-      completedAtMs,
-      latencyMs: completedAtMs - createdAtMs,
-      timeToFirstTokenMs: this.#firstTokenAtMs === null ? null : this.#firstTokenAtMs - createdAtMs,
-    };
+    return settlementOf(
+      {
+        generation: this.facts,
+        provider: this.provider,
+        attempts: [...this.#attempts],
+        firstTokenAtMs: this.#firstTokenAtMs,
+      },
+      ending,
+    );
   }
 }
 
@@ -158,42 +132,6 @@ function openAttempt(index: number, { candidate }: Turn, startedAtMs: number): A
     errorCode: null,
   };
 }
-
-/** Nothing is charged for a failure; that usage may have been lost with it is noted for the operator. */
-export function failure(errorCode: ErrorCode, reason: Loss['reason'] | null = null): Ending {
-  return {
-    status: 'failed',
-    errorCode,
-    usage: null,
-    cost: null,
-    isEstimated: false,
-    whenShort: 'withhold',
-    whenCharged: 'stands',
-    loss: reason === null ? null : lossOf(reason),
-    kept: null,
-  };
-}
-
-/** A charge that the balance may not cover is withheld with its response, or written off when that was delivered. */
-export function completed(
-  { usage, cost, loss }: Charge,
-  status: 'completed' | 'cancelled',
-  whenShort: Ending['whenShort'],
-  kept: Ending['kept'],
-): Ending {
-  return {
-    status,
-    errorCode: null,
-    usage,
-    cost,
-    isEstimated: false,
-    whenShort,
-    whenCharged: 'stands',
-    loss,
-    kept,
-  };
-}
-
 /**
  * Settles a response that has not been delivered yet. It may be delivered only when this returns: otherwise the hold is
  * released, nothing is charged, and the error is thrown.

@@ -1,11 +1,12 @@
 /** What one kind of inference contributes to the life of a request in answer.ts: everything but money and failures. */
 import type { Claim } from '../idempotency/claim.ts';
+import type { Charge } from '../ledger/settlement.ts';
 import type { Money } from '../lib/money.ts';
 import type { Workload as WorkloadName } from '../models/model.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import type { Candidate, Turns } from '../routing/candidates.ts';
 import type { StreamServices } from './answer.ts';
-import type { Charge, OpenGeneration } from './generation.ts';
+import type { OpenGeneration } from './generation.ts';
 
 /** What a request may cost, and which candidates can serve it. */
 export type Plan = Readonly<{

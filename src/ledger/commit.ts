@@ -4,6 +4,7 @@
  */
 import type { SQL } from 'bun';
 import type { Money } from '../lib/money.ts';
+import { rateAt } from '../lib/rate-limit.ts';
 import {
   type AccountState,
   decideCount,
@@ -89,10 +90,12 @@ function applyHold(hold: Hold, rows: Rows, effects: Effects): HoldResult {
   const account = rows.accounts.get(accountId);
   const meter = rows.meters.get(keyId);
   if (!account || !meter) return unknownKey;
-  // Held already: this is a batch that was sent again because its outcome was unknown.
   const amount = rows.openHolds.get(id);
-  if (amount !== undefined)
-    return { outcome: 'held', amount, rate: { limit: meter.requestsPerMinute, remaining: 0, resetMs: 0 } };
+  // Already held: the batch is being sent again because its outcome was unknown.
+  if (amount !== undefined) {
+    const rate = rateAt(meter.requestsPerMinute, meter.theoreticalArrivalMs, rows.nowMs);
+    return { outcome: 'held', amount, rate };
+  }
   const decision = decideHold(account, meter, hold, rows.nowMs);
   if (decision.result.outcome === 'held') {
     rows.accounts.set(accountId, decision.account);

@@ -7,17 +7,17 @@ import { Deadlines } from '../lib/deadlines.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { commitBatch, type OperationResult } from './commit.ts';
+import { isRefusal, refusalOf } from './database-error.ts';
 import type {
   Count,
   CountResult,
   Hold,
   HoldResult,
   Operation,
-  SetAside,
   Settlement,
   SettlementResult,
 } from './operations.ts';
-import { released } from './settlement.ts';
+import { failure, settlementOf } from './settlement.ts';
 import type { Spool } from './spool.ts';
 
 export type Ledger = Readonly<{
@@ -123,8 +123,7 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
         // A process that was stopped meanwhile may have been given up by the others.
         if (!isInTime || performance.now() > deadline) {
           // Whether it was held after all is unknown, so it is released as soon as the database can be asked.
-          const { generation, provider, attempts } = operation;
-          const release = released(generation, provider, 'balance_lookup_failed', attempts, null);
+          const release = settlementOf(operation, failure('balance_lookup_failed'));
           track(settleUntilDone(release, () => release)).catch(() => undefined);
           throw error;
         }
@@ -247,18 +246,4 @@ async function reserveForLedger(writer: SQL): Promise<ReservedSQL> {
   const connection = await writer.reserve();
   await connection.unsafe(sessionSettings);
   return connection;
-}
-
-/** PostgreSQL answered and said no, as opposed to not being there: data exceptions and broken constraints. */
-function isRefusal(error: unknown): boolean {
-  const { code } = refusalOf(error);
-  return code.startsWith('22') || code.startsWith('23');
-}
-
-/** By names alone: the values that PostgreSQL may quote are a customer's. */
-function refusalOf(error: unknown): SetAside['refusal'] {
-  const fields: Readonly<Record<string, unknown>> = error instanceof Error ? { ...error } : {};
-  const { errno, constraint, column, table, routine } = fields;
-  const about = [constraint, column, table, routine].find((name) => typeof name === 'string' && name !== '');
-  return { code: `${errno ?? ''}`, about: `${about ?? 'unknown'}` };
 }

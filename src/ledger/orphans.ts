@@ -1,6 +1,6 @@
 import type { SQL } from 'bun';
 import type { Attempt, Settlement } from './operations.ts';
-import { lossOf, released } from './settlement.ts';
+import { failure, settlementOf } from './settlement.ts';
 
 const mostAtOnce = 500;
 
@@ -27,22 +27,23 @@ export async function findOrphans(sql: SQL, leaseSeconds: number): Promise<Settl
     limit ${mostAtOnce}`;
   const nowMs = Date.now();
   return rows.map((row) =>
-    released(
+    settlementOf(
       {
-        id: row.id,
-        accountId: row.account_id,
-        keyId: row.key_id,
-        workload: row.workload,
-        model: row.model,
-        streaming: row.streaming,
-        priceListId: row.price_list_id,
-        claimedName: null,
-        createdAtMs: row.created_ms,
+        generation: {
+          id: row.id,
+          accountId: row.account_id,
+          keyId: row.key_id,
+          workload: row.workload,
+          model: row.model,
+          streaming: row.streaming,
+          priceListId: row.price_list_id,
+          claimedName: null,
+          createdAtMs: row.created_ms,
+        },
+        provider: row.provider,
+        attempts: row.attempts.map((attempt) => interrupted(attempt, nowMs)),
       },
-      row.provider,
-      'gateway_interrupted',
-      row.attempts.map((attempt) => interrupted(attempt, nowMs)),
-      lossOf('interrupted'),
+      failure('gateway_interrupted', 'interrupted'),
     ),
   );
 }

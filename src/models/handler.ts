@@ -1,15 +1,19 @@
 import type { Handler } from '../http/context.ts';
 import { readQuery } from '../http/query.ts';
+import type { Authenticate } from '../keys/authenticate.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { callableModels } from './access.ts';
 import { presentModel } from './present.ts';
 
 /** GET /v1/models */
-export function listModels(services: Readonly<{ catalog: () => ActiveCatalog }>): Handler {
+export function listModels({
+  authenticate,
+  catalog: active,
+}: Readonly<{ authenticate: Authenticate; catalog: () => ActiveCatalog }>): Handler {
   return async (request, context) => {
-    const key = await context.authenticate('model_list_failed');
+    const key = await authenticate(request, context, 'model_list_failed');
     readQuery(request.url, []);
-    const { catalog, connections } = services.catalog();
+    const { catalog, connections } = active();
     const models = callableModels(catalog, {
       allowedModels: key.allowedModels,
       isProviderConfigured: (provider) => connections.has(provider.id),
