@@ -12,7 +12,7 @@ import { insertAccount } from './accounts/account-store.ts';
 import { hashKey } from './keys/key-format.ts';
 import { createKey, defaultRequestsPerMinute, findKeysByHash } from './keys/key-store.ts';
 import { parseMoney } from './lib/money.ts';
-import { hashPassword, ownClaim } from './users/password.ts';
+import { hashPassword, ownTicket } from './users/password.ts';
 import { insertMembership, insertUser } from './users/user-store.ts';
 
 const rememberedSchema = z.object({ account: z.string(), key: z.string() });
@@ -91,7 +91,7 @@ async function prepareSignIn(transaction: TransactionSQL, accountId: string): Pr
   const user = await insertUser(transaction, {
     email: demoEmail,
     name: 'Demo',
-    passwordHash: await hashPassword(password, ownClaim),
+    passwordHash: await hashPassword(password, ownTicket),
     isOperator: true,
     isEmailVerified: true,
   });

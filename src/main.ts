@@ -29,7 +29,7 @@ import { listen } from './operations/listen.ts';
 import { openSecret } from './operations/secret.ts';
 import { listenForSignals, type Signals } from './operations/signals.ts';
 import { showWelcome } from './operations/welcome.ts';
-import { endAllCalls } from './providers/call.ts';
+import { Calls } from './providers/call.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
 import { reportOf } from './routing/node-report.ts';
@@ -75,7 +75,9 @@ async function start(
     closers.add('retention', keepRetention(database.openDedicated, config.generationRetentionDays, log));
   const deriveKey = await openSecret(config, database.sql, log);
 
-  const catalog = await followCatalog(config.catalogFile, config, database.sql, log);
+  const calls = new Calls();
+  const { secret, isProxied } = config;
+  const catalog = await followCatalog(config.catalogFile, { secret, isProxied, calls }, database.sql, log);
   closers.add('catalogue', catalog.close);
   signals.onReload(catalog.reload);
 
@@ -140,7 +142,7 @@ async function start(
       isDraining = true;
       await server.drain(ledger.isBusy);
       abandoned.giveUp();
-      endAllCalls();
+      calls.endAll();
       await server.end(ledger.isBusy);
     },
   };

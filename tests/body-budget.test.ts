@@ -5,7 +5,7 @@ import { ApiError, errorTable, presentError } from '../src/errors.ts';
 import { BodyBudget } from '../src/http/body-budget.ts';
 import { errorResponse } from '../src/http/error-response.ts';
 import { readJsonBody } from '../src/http/json-body.ts';
-import { allowedMs, type Pace, usualPace } from '../src/lib/read-paced.ts';
+import { allowedMs, defaultPace, type Pace } from '../src/lib/read-body.ts';
 
 const megabyte = 1024 * 1024;
 const newRequest = () => new Request('http://gateway/');
@@ -82,16 +82,16 @@ test('a room that cannot grow is given up, so that others can', () => {
 });
 
 test('a body may take so long for its size, and no body for ever', () => {
-  expect(allowedMs(0, usualPace)).toBe(10_000);
-  expect(allowedMs(81_920, usualPace)).toBe(20_000);
-  expect(allowedMs(20 * megabyte, usualPace)).toBe(300_000);
+  expect(allowedMs(0, defaultPace)).toBe(10_000);
+  expect(allowedMs(81_920, defaultPace)).toBe(20_000);
+  expect(allowedMs(20 * megabyte, defaultPace)).toBe(300_000);
 });
 
 /** A server that reads one body, and what a client gets that sends as it is told. */
 async function answerTo(
   send: (write: (text: string) => void) => unknown,
   budget = new BodyBudget(80 * megabyte),
-  pace: Pace = usualPace,
+  pace: Pace = defaultPace,
 ): Promise<string> {
   using server = Bun.serve({
     port: 0,
@@ -187,7 +187,7 @@ test('small bodies take none of it', async () => {
 });
 
 /** Quick to run out of. */
-const impatient = { graceMs: 200, leastBytesPerSecond: 100_000, longestMs: 500 };
+const impatient = { graceMs: 200, minBytesPerSecond: 100_000, maxMs: 500 };
 
 test.each([
   ['a small one that stalls', 'Content-Length: 8\r\n\r\n{"a"'],
@@ -197,12 +197,12 @@ test.each([
   const answer = await answerTo((write) => write(head + start), undefined, impatient);
   expect(answer).toStartWith('HTTP/1.1 400');
   expect(answer).toMatch(/^connection: close/im);
-  expect(answer).toContain('came too slowly');
+  expect(answer).toContain('arrived too slowly');
 });
 
 test.each([
   ['below the least rate', 100, impatient],
-  ['quick enough, but for too long', 10_000, { ...impatient, leastBytesPerSecond: 1_000 }],
+  ['quick enough, but for too long', 10_000, { ...impatient, minBytesPerSecond: 1_000 }],
 ])('a body that keeps coming is refused too: %s', async (_, pieceBytes, pace) => {
   let timer: ReturnType<typeof setInterval> | null = null;
   const answer = await answerTo(
@@ -215,7 +215,7 @@ test.each([
   );
   if (timer !== null) clearInterval(timer);
   expect(answer).toStartWith('HTTP/1.1 400');
-  expect(answer).toContain('came too slowly');
+  expect(answer).toContain('arrived too slowly');
 });
 
 test('the refusals have their place in the table', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createQueue, createSharedQueue, OverloadError } from '../src/lib/bounded-queue.ts';
+import { BoundedQueue, OverloadError, type Ticket } from '../src/lib/bounded-queue.ts';
 
 test('never more run than may, everyone who is let in has a turn, and the rest is refused at once', async () => {
   await fc.assert(
@@ -8,8 +8,9 @@ test('never more run than may, everyone who is let in has a turn, and the rest i
       fc.integer({ min: 1, max: 4 }),
       fc.integer({ min: 0, max: 6 }),
       fc.array(fc.boolean(), { maxLength: 20 }),
-      async (mostRunning, mostWaiting, fates) => {
-        const take = createQueue(mostRunning, mostWaiting);
+      async (maxRunning, maxWaiting, fates) => {
+        const queue = new BoundedQueue({ maxRunning, maxWaiting });
+        const take = <Result>(task: () => Promise<Result>) => queue.run({ origin: 'a' }, task);
         let running = 0;
         let most = 0;
         const outcomes = await Promise.allSettled(
@@ -26,12 +27,12 @@ test('never more run than may, everyone who is let in has a turn, and the rest i
         const refused = outcomes.filter(
           (outcome) => outcome.status === 'rejected' && outcome.reason instanceof OverloadError,
         );
-        expect(most).toBe(Math.min(mostRunning, fates.length));
-        expect(refused).toHaveLength(Math.max(0, fates.length - mostRunning - mostWaiting));
+        expect(most).toBe(Math.min(maxRunning, fates.length));
+        expect(refused).toHaveLength(Math.max(0, fates.length - maxRunning - maxWaiting));
         // The places are free again, also after failures.
-        expect(
-          await Promise.all(Array.from({ length: mostRunning }, () => take(async () => 'done'))),
-        ).toEqual(Array.from({ length: mostRunning }, () => 'done'));
+        expect(await Promise.all(Array.from({ length: maxRunning }, () => take(async () => 'done')))).toEqual(
+          Array.from({ length: maxRunning }, () => 'done'),
+        );
       },
     ),
     { numRuns: 50 },
@@ -39,11 +40,11 @@ test('never more run than may, everyone who is let in has a turn, and the rest i
 });
 
 test('turns come in the order of asking', async () => {
-  const take = createQueue(1, 10);
+  const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 10 });
   const order: number[] = [];
   await Promise.all(
     [0, 1, 2, 3].map((place) =>
-      take(async () => {
+      queue.run({ origin: 'a' }, async () => {
         await Bun.sleep(3 - place);
         order.push(place);
       }),
@@ -53,15 +54,18 @@ test('turns come in the order of asking', async () => {
 });
 
 test('no origin gets every place, and some are kept for the preferred', async () => {
-  const claims = fc.array(fc.record({ origin: fc.constantFrom('a', 'b', 'c'), isPreferred: fc.boolean() }), {
-    maxLength: 20,
-  });
-  const size = { mostRunning: 1, mostWaiting: 6, keptForPreferred: 2, mostWaitingOfOneOrigin: 3 };
+  const tickets: fc.Arbitrary<Ticket[]> = fc.array(
+    fc.record({ origin: fc.constantFrom('a', 'b', 'c'), isPreferred: fc.boolean() }),
+    {
+      maxLength: 20,
+    },
+  );
+  const limits = { maxRunning: 1, maxWaiting: 6, reservedForPreferred: 2, maxWaitingPerOrigin: 3 };
   await fc.assert(
-    fc.asyncProperty(claims, async (asked) => {
-      const take = createSharedQueue(size);
+    fc.asyncProperty(tickets, async (asked) => {
+      const queue = new BoundedQueue(limits);
       const { promise, resolve } = Promise.withResolvers<void>();
-      const running = take({ origin: 'first', isPreferred: false }, () => promise);
+      const running = queue.run({ origin: 'first' }, () => promise);
       const waiting: string[] = [];
       const expected = asked.map(({ origin, isPreferred }) => {
         const isLetIn =
@@ -69,7 +73,7 @@ test('no origin gets every place, and some are kept for the preferred', async ()
         if (isLetIn) waiting.push(origin);
         return isLetIn ? 'fulfilled' : 'rejected';
       });
-      const outcomes = Promise.allSettled(asked.map((claim) => take(claim, async () => 'done')));
+      const outcomes = Promise.allSettled(asked.map((ticket) => queue.run(ticket, async () => 'done')));
       resolve();
       await running;
       expect((await outcomes).map(({ status }) => status)).toEqual(expected);
@@ -78,18 +82,13 @@ test('no origin gets every place, and some are kept for the preferred', async ()
 });
 
 test('origins are served in rotation, and whoever has left is passed over', async () => {
-  const take = createSharedQueue({
-    mostRunning: 1,
-    mostWaiting: 20,
-    keptForPreferred: 0,
-    mostWaitingOfOneOrigin: 20,
-  });
+  const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 20 });
   const gate = Promise.withResolvers<void>();
-  const running = take({ origin: 'a', isPreferred: false }, () => gate.promise);
+  const running = queue.run({ origin: 'a' }, () => gate.promise);
   const order: string[] = [];
   const wait = (name: string, signal?: AbortSignal) =>
-    take(
-      { origin: name[0] ?? '', isPreferred: false, ...(signal === undefined ? {} : { signal }) },
+    queue.run(
+      { origin: name[0] ?? '', ...(signal === undefined ? {} : { signal }) },
       async () => void order.push(name),
     );
   const leaving = new AbortController();
@@ -102,6 +101,6 @@ test('origins are served in rotation, and whoever has left is passed over', asyn
   await Promise.all([running, ...stayed]);
   expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect(order).toEqual(['a1', 'c2', 'b1', 'a2', 'b2', 'a3', 'a5']);
-  await take({ origin: 'a', isPreferred: false }, async () => void order.push('later'));
+  await queue.run({ origin: 'a' }, async () => void order.push('later'));
   expect(order).toContain('later');
 });

@@ -23,8 +23,8 @@ import {
   sizeProblem,
 } from '../dashboard/pages/decisions/validate.ts';
 import { decisionErrorTable } from '../src/decisions/errors.ts';
+import { maxBodyBytes as serverMaxBodyBytes } from '../src/decisions/handler.ts';
 import { DecisionFault, parseDecision } from '../src/decisions/parse.ts';
-import { mostBodyBytes as serverMostBodyBytes } from '../src/decisions/read-body.ts';
 import { findDuplicateKey } from '../src/http/json-keys.ts';
 
 function isTakenByServer(questions: unknown, state: unknown = {}): boolean {
@@ -162,7 +162,7 @@ describe('the form', () => {
 });
 
 test('what is too large is said before it is sent', () => {
-  expect(mostBodyBytes).toBe(serverMostBodyBytes);
+  expect(mostBodyBytes).toBe(serverMaxBodyBytes);
   expect(sizeProblem('ä'.repeat(mostBodyBytes / 2))).toBeNull();
   expect(sizeProblem('ä'.repeat(mostBodyBytes / 2 + 1))).toContain('256 KB');
 });

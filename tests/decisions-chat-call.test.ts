@@ -6,6 +6,7 @@ import type { Asker, DecisionRequest, Question } from '../src/decisions/decider.
 import { DecisionError } from '../src/decisions/errors.ts';
 import { patiently, usualPatience } from '../src/decisions/retries.ts';
 import { parseCatalog } from '../src/models/catalog.ts';
+import { Calls } from '../src/providers/call.ts';
 import { ProviderError } from '../src/providers/upstream.ts';
 import { candidatesByModel } from '../src/routing/candidates.ts';
 import { connectProviders } from '../src/routing/connections.ts';
@@ -35,7 +36,11 @@ function sourceOf(format: Format, id = 'alone', key = 'key-canary') {
   const result = parseCatalog(catalogText(format), 'catalog.yaml');
   const model = result.ok ? result.catalog.models.get(id) : undefined;
   if (!result.ok || model === undefined) throw new Error('The catalogue is bad.');
-  const connections = connectProviders(result.catalog, { secret: () => key, isProxied: true }, null);
+  const connections = connectProviders(
+    result.catalog,
+    { secret: () => key, isProxied: true, calls: new Calls() },
+    null,
+  );
   const candidates = candidatesByModel(result.catalog, connections, new Gates()).get(id) ?? [];
   const gates = candidates.map(({ gate }) => gate);
   return { source: askChatModel(model, candidates), gates, model, candidates };

@@ -6,6 +6,7 @@ import { readConfig } from '../src/config.ts';
 import { openDecisions } from '../src/decisions/open.ts';
 import type { LogFields } from '../src/lib/log.ts';
 import { parseCatalog } from '../src/models/catalog.ts';
+import { Calls } from '../src/providers/call.ts';
 import { candidatesByModel } from '../src/routing/candidates.ts';
 import { connectProviders } from '../src/routing/connections.ts';
 import { Gates } from '../src/routing/gates.ts';
@@ -37,7 +38,7 @@ function activate(source = text) {
   const { catalog } = result;
   const connections = connectProviders(
     catalog,
-    { secret: () => null, isProxied: true },
+    { secret: () => null, isProxied: true, calls: new Calls() },
     'http://127.0.0.1:1/v1',
   );
   return { catalog, connections, candidates: candidatesByModel(catalog, connections, new Gates()) };

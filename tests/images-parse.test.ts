@@ -5,6 +5,7 @@ import { ApiError, type ErrorCode, errorTable } from '../src/errors.ts';
 import { type ImageMaker, orderOf } from '../src/images/order.ts';
 import { parseImages } from '../src/images/parse.ts';
 import { imageFailure } from '../src/images/workload.ts';
+import { Calls } from '../src/providers/call.ts';
 import { googleImages } from '../src/providers/google-images.ts';
 import type { ImageAdapter } from '../src/providers/images.ts';
 import { openaiImages } from '../src/providers/openai-images.ts';
@@ -118,7 +119,7 @@ describe('what is refused', () => {
 
 function maker(images: ImageAdapter): ImageMaker {
   const provider = testProvider();
-  const surroundings = { secret: () => null, isProxied: false };
+  const surroundings = { secret: () => null, isProxied: false, calls: new Calls() };
   const catalog = {
     priceVersion: '1',
     providers: new Map([['p', provider]]),

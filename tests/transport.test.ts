@@ -1,8 +1,8 @@
 /** The clocks of a call to a provider, against a server that writes piece by piece. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
-import type { Timeouts } from '../src/providers/call.ts';
-import { Line } from '../src/providers/line.ts';
+import { Calls, type Timeouts } from '../src/providers/call.ts';
+import { ConnectWatchdog } from '../src/providers/connect-watchdog.ts';
 import { postForJson, postForStream } from '../src/providers/transport.ts';
 import { ProviderError } from '../src/providers/upstream.ts';
 
@@ -39,7 +39,11 @@ const request = { url, headers: {}, body: '{}' };
 const patient: Timeouts = { connectMs: 5_000, firstByteMs: 5_000, idleMs: 5_000, totalMs: 10_000 };
 
 function link(timeouts: Partial<Timeouts>) {
-  return { line: new Line(url, true), timeouts: { ...patient, ...timeouts } };
+  return {
+    calls: new Calls(),
+    watchdog: new ConnectWatchdog(url, true),
+    timeouts: { ...patient, ...timeouts },
+  };
 }
 
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n';
@@ -117,7 +121,11 @@ test('a whole answer of known length is under way when its length is known', asy
 
 describe('whether there ever was a connection', () => {
   const failureOf = async (to: string, timeouts: Partial<Timeouts> = {}): Promise<ProviderError> => {
-    const way = { line: new Line(to, true), timeouts: { ...patient, ...timeouts } };
+    const way = {
+      calls: new Calls(),
+      watchdog: new ConnectWatchdog(to, true),
+      timeouts: { ...patient, ...timeouts },
+    };
     const failed = postForJson({ url: to, headers: {}, body: '{}' }, way).then(() => null);
     const error: unknown = await failed.catch((thrown: unknown) => thrown);
     if (error instanceof ProviderError) return error;
@@ -135,14 +143,14 @@ describe('whether there ever was a connection', () => {
   });
 
   test('no: nobody picks up in time', async () => {
-    const deaf = new Line(url, true);
+    const deaf = new ConnectWatchdog(url, true);
     // A line that is told at once that nobody is there, as it would be after `connectMs`.
     deaf.watch = (_connectMs, onSilence) => {
       queueMicrotask(onSilence);
       return () => undefined;
     };
     pieces = Array.from({ length: 20 }, () => '');
-    const failed = postForJson(request, { line: deaf, timeouts: patient });
+    const failed = postForJson(request, { calls: new Calls(), watchdog: deaf, timeouts: patient });
     const error: unknown = await failed.then(() => null).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'provider_timeout', isUnreached: true });
   });

@@ -10,7 +10,7 @@ import { chatCallOf } from './chat-question.ts';
 import { readChatVerdict } from './chat-verdict.ts';
 import type { Asker, DecisionSource } from './decider.ts';
 import { type AnsweredCall, DecisionError, type DecisionErrorName } from './errors.ts';
-import { post } from './exchange.ts';
+import { exchange } from './exchange.ts';
 
 /** Verdicts are short, but a model may think before it gives one. */
 const mostTokens = 16_384;
@@ -62,7 +62,7 @@ async function complete(
   try {
     const to = upstreamOf(candidate, requestId, Math.min(model.maxOutputTokens ?? mostTokens, mostTokens));
     const name = `${provider.name} (asked ${model.id})`;
-    const { body, upstream } = await post(chat.chatRequest(call, to, false), name, signal);
+    const { body, upstream } = await exchange(chat.chatRequest(call, to, false), name, signal);
     const answer = readAnswer(() => chat.readAnswer(body, to), upstream);
     permit.succeeded();
     return { answer, upstream };

@@ -3,21 +3,23 @@
  * error body of its own, so nothing that is thrown in here goes further.
  */
 import { ApiError } from '../errors.ts';
-import type { BodyBudget, BodyRoom } from '../http/body-budget.ts';
+import type { BodyBudget } from '../http/body-budget.ts';
+import { BodyError, type Payer, readBodyBytes } from '../http/body-bytes.ts';
 import type { RequestContext } from '../http/context.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { formatPath } from '../http/json-path.ts';
 import { isSameOrigin } from '../http/origin.ts';
 import { readQuery } from '../http/query.ts';
 import type { Log } from '../lib/log.ts';
-import { LateError } from '../lib/within.ts';
+import { defaultPace } from '../lib/read-body.ts';
 import type { Sessions, SignedIn } from '../sessions/sessions.ts';
 import type { Decider, DecisionRequest } from './decider.ts';
 import { DecisionError, decisionErrorTable } from './errors.ts';
 import { DecisionFault, parseDecision } from './parse.ts';
 import { presentDecision, presentDecisionError } from './present.ts';
-import { readBody } from './read-body.ts';
 import { createDecisionTurns, type InTurnOf } from './turns.ts';
+
+export const maxBodyBytes = 262_144;
 
 type Services = Readonly<{
   bodies: BodyBudget;
@@ -50,7 +52,7 @@ async function decide(
 ): Promise<Response> {
   if (!isSameOrigin(request, services.publicUrl)) throw new DecisionError('invalid_origin');
   const { userId } = await requireSession(request, services.sessions);
-  const decision = await readRequest(request, services.bodies.roomFor(request, userId));
+  const decision = await readRequest(request, { budget: services.bodies, accountId: userId });
   const decider = services.decisions();
   if (decider === null) throw new DecisionError('not_configured');
   if (decision.model !== decider.model)
@@ -71,11 +73,11 @@ async function requireSession(request: Request, sessions: Pick<Sessions, 'find'>
   return signedIn;
 }
 
-async function readRequest(request: Request, room: BodyRoom): Promise<DecisionRequest> {
+async function readRequest(request: Request, payer: Payer): Promise<DecisionRequest> {
   const type = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/json') throw invalid('The Content-Type must be application/json.');
   try {
-    const bytes = await readBody(request, room);
+    const bytes = await readBodyBytes(request, { maxBytes: maxBodyBytes, payer, pace: defaultPace });
     readQuery(request.url, []);
     const body = parseJsonBody(bytes) as Readonly<Record<string, unknown>>;
     return parseDecision(body, new TextDecoder().decode(bytes));
@@ -84,9 +86,13 @@ async function readRequest(request: Request, room: BodyRoom): Promise<DecisionRe
   }
 }
 
-/** What is shared with other endpoints refuses in their words. */
+/** What is shared with other endpoints throws their errors. */
 function inOwnWords(thrown: unknown): unknown {
   if (thrown instanceof DecisionFault) return invalid(`${formatPath(thrown.path)} ${thrown.message}.`);
+  if (thrown instanceof BodyError)
+    return thrown.reason === 'too_large'
+      ? new DecisionError('request_too_large')
+      : new DecisionError('invalid_json', { message: thrown.message, cause: thrown });
   if (!(thrown instanceof ApiError)) return thrown;
   const { code, message, param } = thrown;
   if (code === 'server_overloaded') return new DecisionError('rate_limit', { message });
@@ -124,7 +130,7 @@ function errorResponse(thrown: unknown, request: Request, requestId: string, log
     });
   const headers = new Headers();
   if (retryAfterSeconds !== null) headers.set('retry-after', `${retryAfterSeconds}`);
-  // The rest of a body that comes too slowly is not waited for.
-  if (cause instanceof LateError) headers.set('connection', 'close');
+  // The rest of a body that arrives too slowly is not waited for.
+  if (cause instanceof BodyError && cause.endsConnection) headers.set('connection', 'close');
   return Response.json(presentDecisionError(error, requestId), { status, headers });
 }

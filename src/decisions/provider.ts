@@ -2,7 +2,7 @@
 import { readVerdict } from './answers.ts';
 import type { DecisionSource } from './decider.ts';
 import { DecisionError } from './errors.ts';
-import { post } from './exchange.ts';
+import { exchange } from './exchange.ts';
 
 type DecisionProvider = Readonly<{
   /** The name that clients are told. */
@@ -24,7 +24,7 @@ export function askProvider({ name, baseUrl, apiKey, model }: DecisionProvider):
         'x-client-request-id': requestId,
         authorization: `Bearer ${apiKey}`,
       };
-      const { body, upstream } = await post(
+      const { body, upstream } = await exchange(
         { url: `${baseUrl}/decisions`, headers, body: text },
         name,
         signal,

@@ -1,26 +1,25 @@
 /**
- * How many decisions of one person are asked for at a time. The contract knows no quota, so whoever asks for more waits,
- * within the deadline that the decision has anyway, and as long as the client does.
+ * How many decisions of one person run at a time. The contract has no quota, so further ones wait, within the deadline
+ * of the decision and for as long as the client stays.
  */
-import { OverloadError } from '../lib/bounded-queue.ts';
-import { createTurns } from '../lib/turns.ts';
+import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
 import { DecisionError } from './errors.ts';
 import { deadlineMs } from './retries.ts';
 
-/** `run` is told for how long the decision has waited. */
+/** `run` gets the time that the decision has waited. */
 export type InTurnOf = <Result>(
   userId: string,
   client: AbortSignal,
   run: (waitedMs: number) => Promise<Result>,
 ) => Promise<Result>;
 
-export function createDecisionTurns(mostRunning = 4, mostWaiting = 100, longestMs = deadlineMs): InTurnOf {
-  const turns = createTurns(mostRunning, mostWaiting);
+export function createDecisionTurns(maxRunning = 4, maxWaiting = 100, maxMs = deadlineMs): InTurnOf {
+  const queue = new BoundedQueue({ maxRunningPerOrigin: maxRunning, maxWaitingPerOrigin: maxWaiting });
   return async (userId, client, run) => {
     const startedAtMs = performance.now();
     const waiting = new AbortController();
     const giveUp = () => waiting.abort(new DecisionError('timeout'));
-    const timer = setTimeout(giveUp, longestMs);
+    const timer = setTimeout(giveUp, maxMs);
     client.addEventListener('abort', giveUp);
     const stopWaiting = () => {
       clearTimeout(timer);
@@ -31,7 +30,7 @@ export function createDecisionTurns(mostRunning = 4, mostWaiting = 100, longestM
       return run(performance.now() - startedAtMs);
     };
     try {
-      return await turns.inTurnOf(userId, begin, waiting.signal);
+      return await queue.run({ origin: userId, signal: waiting.signal }, begin);
     } catch (thrown) {
       throw thrown instanceof OverloadError ? tooMany() : thrown;
     } finally {
@@ -40,9 +39,9 @@ export function createDecisionTurns(mostRunning = 4, mostWaiting = 100, longestM
   };
 }
 
-/** Nobody can say when there will be room, so there is no Retry-After. */
+/** When there will be room is unknown, so there is no Retry-After. */
 function tooMany(): DecisionError {
   return new DecisionError('rate_limit', {
-    message: 'You have too many decisions under way. Wait until some of them have been answered.',
+    message: 'You have too many decisions in progress. Wait until some of them have finished.',
   });
 }

@@ -1,34 +1,34 @@
 /**
- * How many bytes of request bodies this node takes in at a time, in all and from one account. Room is taken
- * as a body comes, so that a slow one keeps no more than it has sent, and given back when its response begins.
+ * How many bytes of request bodies this node holds at a time, in total and from one account. Room is taken as a body
+ * arrives, so that a slow one occupies no more than it has sent, and given back when its response begins.
  */
 import { ApiError } from '../errors.ts';
+import { Tally } from '../lib/tally.ts';
 
-/** A body of this size costs no more than the connection that brings it, so no account is kept of it. */
+/** A body of this size costs no more than its connection, so it is not counted. */
 export const freeBodyBytes = 65_536;
 
-/** What one account gets of the whole. */
+/** What one account gets of the total. */
 const accountShare = 1 / 4;
 const retryAfterSeconds = 2;
 
 export class BodyBudget {
-  readonly #mostBytes: number;
-  readonly #mostOfAccountBytes: number;
+  readonly #maxBytes: number;
+  readonly #maxAccountBytes: number;
   #takenBytes = 0;
-  /** Those that have taken something; whoever has given all of it back is forgotten. */
-  readonly #accounts = new Map<string, number>();
+  readonly #accounts = new Tally();
   readonly #rooms = new WeakMap<Request, BodyRoom>();
 
-  constructor(mostBytes: number) {
-    this.#mostBytes = mostBytes;
-    this.#mostOfAccountBytes = mostBytes * accountShare;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+    this.#maxAccountBytes = maxBytes * accountShare;
   }
 
   get takenBytes(): number {
     return this.#takenBytes;
   }
 
-  /** The room of one request, which is empty at first. It is given back with `release`. */
+  /** The room of one request, empty at first. `release` gives it back. */
   roomFor(request: Request, accountId: string): BodyRoom {
     const room = new BodyRoom(
       (bytes) => this.#check(accountId, bytes),
@@ -45,20 +45,18 @@ export class BodyBudget {
   }
 
   #check(accountId: string, bytes: number): void {
-    if ((this.#accounts.get(accountId) ?? 0) + bytes > this.#mostOfAccountBytes)
+    if (this.#accounts.of(accountId) + bytes > this.#maxAccountBytes)
       throw overloaded(
-        'Your account has too many large requests under way. Wait until some have been answered.',
+        'Your account has too many large requests in progress. Wait until some of them have finished.',
       );
-    if (this.#takenBytes + bytes > this.#mostBytes)
-      throw overloaded('The gateway has too many large requests under way. Try again in a moment.');
+    if (this.#takenBytes + bytes > this.#maxBytes)
+      throw overloaded('The gateway has too many large requests in progress. Try again in a moment.');
   }
 
   /** Gives back when `bytes` is negative. */
   #take(accountId: string, bytes: number): void {
-    const ofAccountBytes = (this.#accounts.get(accountId) ?? 0) + bytes;
     this.#takenBytes += bytes;
-    if (ofAccountBytes > 0) this.#accounts.set(accountId, ofAccountBytes);
-    else this.#accounts.delete(accountId);
+    this.#accounts.add(accountId, bytes);
   }
 }
 
@@ -75,12 +73,12 @@ export class BodyRoom {
     this.#take = take;
   }
 
-  /** Throws 503 server_overloaded when it could not be made so large now. */
+  /** Throws 503 server_overloaded when there is not enough room at the moment. */
   checkGrowthTo(bytes: number): void {
     if (!this.#isClosed && bytes > this.#bytes) this.#check(bytes - this.#bytes);
   }
 
-  /** Makes it so large. What does not fit is refused and closes it at once, for the good of bodies that grow beside it. */
+  /** Takes more room. If there is none the body is rejected and its room given back at once, for the bodies that grow at the same time. */
   growTo(bytes: number): void {
     if (this.#isClosed || bytes <= this.#bytes) return;
     try {

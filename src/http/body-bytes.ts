@@ -1,6 +1,6 @@
-/** The bytes of a request: no more of them than allowed, no slower than bearable, and within the budget of the node. */
+/** The bytes of a request's body, within the limits of size and time and the node's budget. */
 import { ApiError } from '../errors.ts';
-import { allowedMs, bodyDeadlines, type Pace, readPaced } from '../lib/read-paced.ts';
+import { allowedMs, bodyDeadlines, type Pace, readBody } from '../lib/read-body.ts';
 import { LateError } from '../lib/within.ts';
 import { type BodyBudget, freeBodyBytes } from './body-budget.ts';
 
@@ -8,41 +8,53 @@ import { type BodyBudget, freeBodyBytes } from './body-budget.ts';
 export type Payer = Readonly<{ budget: BodyBudget; accountId: string }>;
 
 export type BodyLimits = Readonly<{
-  mostBytes: number;
+  maxBytes: number;
   /** Null for bodies that are small by their own limit. */
   payer: Payer | null;
   pace: Pace;
 }>;
 
-/** Room is taken in pieces of this size. */
+/** For an endpoint with error codes of its own, `reason` tells why the body was not read. */
+export class BodyError extends ApiError {
+  readonly reason: 'too_large' | 'too_slow' | 'incomplete';
+
+  constructor(reason: BodyError['reason'], message: string, cause?: unknown) {
+    super('invalid_request', { message, endsConnection: reason !== 'incomplete', cause });
+    this.reason = reason;
+  }
+}
+
+/** Room is taken in steps of this size. */
 const roomStepBytes = 262_144;
 
-/** Throws ApiErrors only: 400 invalid_request, and 503 server_overloaded. */
+/** Throws a BodyError, or an ApiError 503 server_overloaded when there is no room. */
 export async function readBodyBytes(
   request: Request,
   limits: BodyLimits,
 ): Promise<Uint8Array<ArrayBuffer> | ArrayBuffer> {
   const header = request.headers.get('content-length');
   const announcedBytes = header === null ? null : Number(header);
-  if (announcedBytes !== null && announcedBytes > limits.mostBytes) throw tooLarge(limits.mostBytes);
+  if (announcedBytes !== null && announcedBytes > limits.maxBytes) throw tooLarge(limits.maxBytes);
   try {
     return announcedBytes !== null && announcedBytes <= freeBodyBytes
       ? await readSmall(request, announcedBytes, limits)
       : await readLarge(request, announcedBytes, limits);
   } catch (thrown) {
     if (thrown instanceof ApiError) throw thrown;
-    throw thrown instanceof LateError ? tooSlow() : brokenOff(thrown);
+    throw thrown instanceof LateError
+      ? tooSlow()
+      : new BodyError('incomplete', 'The request body could not be read to its end.', thrown);
   }
 }
 
 /**
- * In one go, because nearly every body is small and has come with its head. A promise of its own, because every request
- * comes by here and a race of two takes four times as long.
+ * In one go, because nearly every body is small and has arrived with its head. It is one promise, because every request
+ * passes here and a race of two takes four times as long.
  */
 function readSmall(
   request: Request,
   announcedBytes: number,
-  { mostBytes, pace }: BodyLimits,
+  { maxBytes, pace }: BodyLimits,
 ): Promise<ArrayBuffer> {
   return new Promise((resolve, reject) => {
     const deadline = bodyDeadlines.start(allowedMs(announcedBytes, pace), () => reject(tooSlow()));
@@ -50,7 +62,7 @@ function readSmall(
       (bytes) => {
         deadline.clear();
         // The server holds a client to the length it announced; this holds the server to it.
-        if (bytes.byteLength > mostBytes) reject(tooLarge(mostBytes));
+        if (bytes.byteLength > maxBytes) reject(tooLarge(maxBytes));
         else resolve(bytes);
       },
       (error: unknown) => {
@@ -61,44 +73,31 @@ function readSmall(
   });
 }
 
-/** With room for it: a body that announces more than would fit now is not begun, but only what has come takes room. */
+/** A body that announces more than would fit now is not read at all, but only what has arrived takes room. */
 async function readLarge(
   request: Request,
   announcedBytes: number | null,
-  { mostBytes, payer, pace }: BodyLimits,
+  { maxBytes, payer, pace }: BodyLimits,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const room = payer?.budget.roomFor(request, payer.accountId);
   if (announcedBytes !== null) room?.checkGrowthTo(announcedBytes);
-  const expectedBytes = announcedBytes ?? mostBytes;
-  const check = (sizeBytes: number) => {
-    if (sizeBytes > mostBytes) throw tooLarge(mostBytes);
+  const expectedBytes = announcedBytes ?? maxBytes;
+  const onChunk = (sizeBytes: number) => {
+    if (sizeBytes > maxBytes) throw tooLarge(maxBytes);
     if (sizeBytes > freeBodyBytes) room?.growTo(Math.min(roundedUp(sizeBytes), expectedBytes));
   };
-  return await readPaced(request.body, expectedBytes, check, pace);
+  return await readBody(request.body, { expectedBytes, onChunk, pace });
 }
 
 function roundedUp(sizeBytes: number): number {
   return Math.ceil(sizeBytes / roomStepBytes) * roomStepBytes;
 }
 
-function tooLarge(mostBytes: number): ApiError {
-  const size = mostBytes < 1024 * 1024 ? `${mostBytes / 1024} KB` : `${mostBytes / 1024 / 1024} MB`;
-  return new ApiError('invalid_request', {
-    message: `The request body is larger than ${size}.`,
-    endsConnection: true,
-  });
+function tooLarge(maxBytes: number): BodyError {
+  const size = maxBytes < 1024 * 1024 ? `${maxBytes / 1024} KB` : `${maxBytes / 1024 / 1024} MB`;
+  return new BodyError('too_large', `The request body is larger than ${size}.`);
 }
 
-function tooSlow(): ApiError {
-  return new ApiError('invalid_request', {
-    message: 'The request body came too slowly.',
-    endsConnection: true,
-  });
-}
-
-function brokenOff(cause: unknown): ApiError {
-  return new ApiError('invalid_request', {
-    message: 'The request body could not be read to its end.',
-    cause,
-  });
+function tooSlow(): BodyError {
+  return new BodyError('too_slow', 'The request body arrived too slowly.');
 }

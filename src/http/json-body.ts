@@ -1,8 +1,8 @@
 /** The JSON body of a request, read within bounds and free of what two readers could understand differently. */
 import { ApiError } from '../errors.ts';
-import { createSharedQueue } from '../lib/bounded-queue.ts';
+import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { measureJson } from '../lib/json-scan.ts';
-import { usualPace } from '../lib/read-paced.ts';
+import { defaultPace } from '../lib/read-body.ts';
 import { type BodyLimits, readBodyBytes } from './body-bytes.ts';
 import { countKeys, findDuplicateKey } from './json-keys.ts';
 import { formatPath, type JsonPath } from './json-path.ts';
@@ -25,37 +25,32 @@ const limits = { depth: maxDepth, values: mostValues, keys: mostKeys };
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * One large body at a time, because the steps of several would come together, and of one account after the other. Who
- * may wait is a matter of the budget of bytes; this is far above it.
+ * One large body at a time, because the steps of several would come together; accounts take turns. The budget for body
+ * bytes limits who may wait, long before this queue is full.
  */
-const inTurn = createSharedQueue({
-  mostRunning: 1,
-  mostWaiting: 10_000,
-  keptForPreferred: 0,
-  mostWaitingOfOneOrigin: 10_000,
-});
+const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 10_000 });
 
 /** Always an object. Throws only ApiErrors: of status 400, and 503 server_overloaded. */
 export async function readJsonBody(
   request: Request,
-  { mostBytes = maxBodyBytes, payer = null, pace = usualPace }: Partial<BodyLimits> = {},
+  { maxBytes = maxBodyBytes, payer = null, pace = defaultPace }: Partial<BodyLimits> = {},
 ): Promise<unknown> {
   checkContentType(request.headers.get('content-type'));
   if (request.headers.get('content-encoding') !== null)
     throw new ApiError('invalid_request', { message: 'The body must not be compressed.' });
-  const bytes = await readBodyBytes(request, { mostBytes, payer, pace });
+  const bytes = await readBodyBytes(request, { maxBytes, payer, pace });
   return bytes.byteLength < largeBodyBytes
     ? parseJsonBody(bytes)
-    : await parseInTurn(bytes, payer?.accountId ?? '', request.signal);
+    : await parseQueued(bytes, payer?.accountId ?? '', request.signal);
 }
 
-async function parseInTurn(
+async function parseQueued(
   bytes: Uint8Array<ArrayBuffer> | ArrayBuffer,
   origin: string,
   signal: AbortSignal,
 ): Promise<unknown> {
   try {
-    return await inTurn({ origin, isPreferred: false, signal }, () => parseLargeJsonBody(bytes));
+    return await queue.run({ origin, signal }, () => parseLargeJsonBody(bytes));
   } catch (thrown) {
     if (thrown instanceof ApiError || !signal.aborted) throw thrown;
     throw new ApiError('invalid_request', { message: 'The client left.', cause: thrown });

@@ -100,7 +100,7 @@ export async function readStates(
   );
 }
 
-/** One text for a named request, for maps and for sealing. */
+/** One text for a named request, for maps and for encryption. */
 export function placeOf({ keyId, name }: Pick<NamedRequest, 'keyId' | 'name'>): string {
   return `${keyId} ${name}`;
 }

@@ -3,7 +3,7 @@ import { ApiError, presentError } from '../errors.ts';
 import type { KeptAnswer } from '../ledger/operations.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import { type NamedRequest, placeOf } from './claim-store.ts';
-import { type AnswerHead, seal } from './sealing.ts';
+import { type AnswerHead, encrypt } from './encryption.ts';
 
 export type ClaimKeeper = Readonly<{
   key: Buffer;
@@ -50,9 +50,9 @@ export class Claim {
     if (!this.isStored) return null;
     const { name } = this.request;
     if (body === null) return { name, ...(await this.#lost()) };
-    const sealed = (text: string) => this.#seal({ status: 200, headers }, text);
-    const whole = await sealed(body);
-    const short = whenShort === null ? null : await sealed(whenShort);
+    const encrypted = (text: string) => this.#encrypt({ status: 200, headers }, text);
+    const whole = await encrypted(body);
+    const short = whenShort === null ? null : await encrypted(whenShort);
     if (whole.length <= mostInlineBytes) {
       this.#keeper.note(this, whole.length);
       return { name, whole: whole.toString('base64'), whenShort: short?.toString('base64') ?? null };
@@ -66,8 +66,8 @@ export class Claim {
     this.#isLost = true;
     const error = JSON.stringify(presentError(new ApiError('billing_consistency_error')));
     const headers = { 'content-type': 'application/json', 'x-should-retry': 'false' };
-    const sealed = (await this.#seal({ status: 500, headers }, error)).toString('base64');
-    return { whole: sealed, whenShort: sealed };
+    const encrypted = (await this.#encrypt({ status: 500, headers }, error)).toString('base64');
+    return { whole: encrypted, whenShort: encrypted };
   }
 
   /** Whoever has it now ends it: the ledger has kept the answer, or a stream will see to it when it is over. */
@@ -85,8 +85,8 @@ export class Claim {
     if (this.#isOpen) await this.release();
   }
 
-  #seal(head: Omit<AnswerHead, 'requestId'>, body: string): Promise<Buffer> {
+  #encrypt(head: Omit<AnswerHead, 'requestId'>, body: string): Promise<Buffer> {
     const requestId = requestIdFromUuid(this.requestId);
-    return seal({ requestId, ...head, body }, this.#keeper.key, placeOf(this.request));
+    return encrypt({ requestId, ...head, body }, this.#keeper.key, placeOf(this.request));
   }
 }

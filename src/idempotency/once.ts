@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { SQL } from 'bun';
+import { backOffMs } from '../lib/back-off.ts';
 import type { Log } from '../lib/log.ts';
 import { within } from '../lib/within.ts';
 import { Claim, type ClaimKeeper } from './claim.ts';
@@ -115,8 +116,8 @@ export function openIdempotency(
   }
 
   async function insistLater(end: () => Promise<void>): Promise<void> {
-    for (let pauseMs = firstPauseMs; !isClosed; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-      await Bun.sleep(pauseMs);
+    for (let attempt = 0; !isClosed; attempt++) {
+      await Bun.sleep(backOffMs(attempt, firstPauseMs, longestPauseMs));
       try {
         return await end();
       } catch {

@@ -3,10 +3,10 @@ import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { type NamedRequest, placeOf, readAnswer } from './claim-store.ts';
-import { openingBytes, SealedAnswer } from './sealing.ts';
+import { EncryptedAnswer, openingBytes } from './encryption.ts';
 
 /** What was stored for a request, as far as it has been read. */
-export type StoredAnswer = Readonly<{ request: NamedRequest; requestId: string; sealed: SealedAnswer }>;
+export type StoredAnswer = Readonly<{ request: NamedRequest; requestId: string; encrypted: EncryptedAnswer }>;
 
 type Client = Readonly<{ isGone: boolean; write: (text: string) => undefined | Promise<void> }>;
 
@@ -27,8 +27,8 @@ export async function openStored(
   const opening = await readAnswer(sql, request, requestId, 0, openingBytes);
   if (opening === null) return null;
   try {
-    const sealed = new SealedAnswer(opening.bytes, opening.totalBytes, key, placeOf(request));
-    return { request, requestId, sealed };
+    const encrypted = new EncryptedAnswer(opening.bytes, opening.totalBytes, key, placeOf(request));
+    return { request, requestId, encrypted };
   } catch (cause) {
     // Nodes that do not share their secret cannot read each other's answers: that is for the operator to mend.
     throw new ApiError('server_not_configured', { cause });
@@ -36,7 +36,7 @@ export async function openStored(
 }
 
 /** The same answer under the same request ID: it is that request's, and this one was never carried out. */
-export function headersOf({ sealed: { head } }: StoredAnswer): Headers {
+export function headersOf({ encrypted: { head } }: StoredAnswer): Headers {
   return new Headers({
     ...head.headers,
     'idempotent-replayed': 'true',
@@ -46,11 +46,11 @@ export function headersOf({ sealed: { head } }: StoredAnswer): Headers {
 }
 
 /** Only answers of status 200 are longer than one piece. */
-export function isLong({ sealed }: StoredAnswer): boolean {
-  return sealed.pieceCount > 1;
+export function isLong({ encrypted }: StoredAnswer): boolean {
+  return encrypted.pieceCount > 1;
 }
 
-export function answerShort({ sealed: { head, beginning } }: StoredAnswer, headers: Headers): Response {
+export function answerShort({ encrypted: { head, beginning } }: StoredAnswer, headers: Headers): Response {
   return new Response(beginning.toString(), { status: head.status, headers });
 }
 
@@ -59,8 +59,8 @@ export async function writeLong(sql: SQL, stored: StoredAnswer, client: Client, 
   // A character may begin in one piece and end in the next.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   try {
-    await client.write(decoder.decode(stored.sealed.beginning, { stream: true }));
-    for (let index = 1; index < stored.sealed.pieceCount && !client.isGone; index++)
+    await client.write(decoder.decode(stored.encrypted.beginning, { stream: true }));
+    for (let index = 1; index < stored.encrypted.pieceCount && !client.isGone; index++)
       await client.write(decoder.decode(await readPiece(sql, stored, index), { stream: true }));
   } catch (error) {
     log.error('stored answer broke off', { error });
@@ -70,11 +70,11 @@ export async function writeLong(sql: SQL, stored: StoredAnswer, client: Client, 
 
 async function readPiece(
   sql: SQL,
-  { request, requestId, sealed }: StoredAnswer,
+  { request, requestId, encrypted }: StoredAnswer,
   index: number,
 ): Promise<Buffer> {
-  const { start, length } = SealedAnswer.rangeOf(index);
+  const { start, length } = EncryptedAnswer.rangeOf(index);
   const piece = await readAnswer(sql, request, requestId, start, length);
   if (piece === null) throw new Error('The answer expired while it was being sent.');
-  return sealed.unseal(index, piece.bytes);
+  return encrypted.decrypt(index, piece.bytes);
 }

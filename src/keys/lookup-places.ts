@@ -5,41 +5,34 @@
  */
 import { ApiError } from '../errors.ts';
 import { clientNetworkOf, parseAddress } from '../lib/ip-address.ts';
+import { Tally } from '../lib/tally.ts';
 
 const retryAfterSeconds = 1;
 
 export class LookupPlaces {
-  readonly #most: number;
-  readonly #mostOfNetwork: number;
+  readonly #max: number;
+  readonly #maxPerNetwork: number;
   #taken = 0;
-  /** Those with someone waiting; the others are forgotten. */
-  readonly #networks = new Map<string, number>();
+  readonly #networks = new Tally();
 
-  constructor(most = 512, mostOfNetwork = 128) {
-    this.#most = most;
-    this.#mostOfNetwork = mostOfNetwork;
+  constructor(max = 512, maxPerNetwork = 128) {
+    this.#max = max;
+    this.#maxPerNetwork = maxPerNetwork;
   }
 
   /** Throws 503 server_overloaded, and not 401: nobody knows whether the key is good. */
   async within<Result>(clientAddress: string | null, run: () => Promise<Result>): Promise<Result> {
     const network = networkOf(clientAddress);
-    const ofNetwork = this.#networks.get(network) ?? 0;
-    if (this.#taken >= this.#most || ofNetwork >= this.#mostOfNetwork)
+    if (this.#taken >= this.#max || this.#networks.of(network) >= this.#maxPerNetwork)
       throw new ApiError('server_overloaded', { retryAfterSeconds });
     this.#taken += 1;
-    this.#networks.set(network, ofNetwork + 1);
+    this.#networks.add(network, 1);
     try {
       return await run();
     } finally {
       this.#taken -= 1;
-      this.#leave(network);
+      this.#networks.add(network, -1);
     }
-  }
-
-  #leave(network: string): void {
-    const left = (this.#networks.get(network) ?? 0) - 1;
-    if (left > 0) this.#networks.set(network, left);
-    else this.#networks.delete(network);
   }
 }
 

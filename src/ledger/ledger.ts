@@ -3,6 +3,7 @@
  * commits. A hold gives up soon when the database is away; a settlement never does while the process lives.
  */
 import type { ReservedSQL, SQL } from 'bun';
+import { backOffMs } from '../lib/back-off.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
@@ -111,13 +112,14 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
 
   async function hold(operation: Hold): Promise<HoldResult> {
     const deadline = performance.now() + patienceMs;
-    for (let pauseMs = shortestPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    for (let attempt = 0; ; attempt++) {
       try {
         const result = await submit<HoldResult>(operation);
         if (result.outcome === 'held') held.add(operation.generation.id);
         return result;
       } catch (error) {
         if (isRefusal(error)) throw error;
+        const pauseMs = backOffMs(attempt, shortestPauseMs, longestPauseMs);
         const isInTime = performance.now() + pauseMs <= deadline;
         if (isInTime) await Bun.sleep(pauseMs);
         // A process that was stopped meanwhile may have been given up by the others.
@@ -154,7 +156,7 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
     const lateAtMs = performance.now() + patienceMs;
     let isLate = false;
     let settlement = first;
-    for (let pauseMs = shortestPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    for (let attempt = 0; ; attempt++) {
       try {
         const result = await submit<SettlementResult>(settlement);
         spool.forget(settlement);
@@ -168,7 +170,7 @@ export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledge
           isLate = true;
           settlement = becomeLate();
         }
-        await Bun.sleep(pauseMs);
+        await Bun.sleep(backOffMs(attempt, shortestPauseMs, longestPauseMs));
       }
     }
   }

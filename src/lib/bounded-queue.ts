@@ -1,85 +1,102 @@
-/** There is more to do than can be done in good time. */
+/** A limited number of tasks run at a time, some more wait, and the rest are rejected at once. */
+import { Tally } from './tally.ts';
+
+/** More is waiting than can be done in good time. */
 export class OverloadError extends Error {
   override readonly name = 'OverloadError';
 }
 
-type QueueSize = Readonly<{
-  mostRunning: number;
-  mostWaiting: number;
-  /** Of the places to wait in, those that only the preferred get. */
-  keptForPreferred: number;
-  mostWaitingOfOneOrigin: number;
+/** A limit that is left out does not apply. */
+type QueueLimits = Readonly<{
+  maxRunning?: number;
+  maxRunningPerOrigin?: number;
+  maxWaiting?: number;
+  maxWaitingPerOrigin?: number;
+  /** Of the places to wait in, those that only preferred tickets get. */
+  reservedForPreferred?: number;
 }>;
 
-/** Whose turn it is to be. Whoever is gone by the signal before it leaves the queue, with the reason of the signal. */
-export type Claim = Readonly<{ origin: string; isPreferred: boolean; signal?: AbortSignal }>;
+/** `origin` is whose share of the queue the task takes. A task whose signal is aborted while it waits leaves the queue. */
+export type Ticket = Readonly<{ origin: string; isPreferred?: boolean; signal?: AbortSignal }>;
 
-/** Lets `mostRunning` run at a time, and `mostWaiting` more wait their turn. Whoever comes then is refused at once. */
-export function createQueue(
-  mostRunning: number,
-  mostWaiting: number,
-): <Result>(run: () => Promise<Result>) => Promise<Result> {
-  const take = createSharedQueue({
-    mostRunning,
-    mostWaiting,
-    keptForPreferred: 0,
-    mostWaitingOfOneOrigin: mostWaiting,
-  });
-  return (run) => take({ origin: '', isPreferred: false }, run);
-}
+const unlimited = Number.POSITIVE_INFINITY;
 
-/**
- * The same for several who are to get a turn each: no origin gets all the places, however much comes from it, and those
- * that wait are served in rotation.
- */
-export function createSharedQueue(
-  size: QueueSize,
-): <Result>(claim: Claim, run: () => Promise<Result>) => Promise<Result> {
-  const waiting = new Rotation();
-  let running = 0;
+/** Origins take turns, so that none of them delays the others by the number of its tasks. */
+export class BoundedQueue {
+  readonly #limits: Required<QueueLimits>;
+  #runningCount = 0;
+  #waitingCount = 0;
+  readonly #running = new Tally();
+  /** The tasks that wait, oldest first. The origin whose turn is next comes first, and none is empty. */
+  readonly #waiting = new Map<string, (() => void)[]>();
 
-  function hasPlace({ origin, isPreferred }: Claim): boolean {
-    const places = size.mostWaiting - (isPreferred ? 0 : size.keptForPreferred);
-    return waiting.size < places && waiting.sizeOf(origin) < size.mostWaitingOfOneOrigin;
+  constructor(limits: QueueLimits) {
+    this.#limits = {
+      maxRunning: unlimited,
+      maxRunningPerOrigin: unlimited,
+      maxWaiting: unlimited,
+      maxWaitingPerOrigin: unlimited,
+      reservedForPreferred: 0,
+      ...limits,
+    };
   }
 
-  return async (claim, run) => {
-    claim.signal?.throwIfAborted();
-    if (running >= size.mostRunning) {
-      if (!hasPlace(claim)) throw new OverloadError('Too much is waiting already.');
-      await waiting.turnOf(claim);
+  /** Throws an OverloadError when there is no room to wait, and the signal's reason when it is aborted before the task starts. */
+  async run<Result>(ticket: Ticket, task: () => Promise<Result>): Promise<Result> {
+    const { origin, signal } = ticket;
+    signal?.throwIfAborted();
+    if (this.#canStart(origin)) {
+      this.#start(origin);
     } else {
-      running += 1;
+      if (!this.#hasRoomFor(ticket)) throw new OverloadError('Too much is waiting already.');
+      await this.#wait(origin, signal);
     }
     try {
-      return await run();
+      return await task();
     } finally {
-      // Whoever is next takes over the place, so that nobody who comes now can slip in between.
-      const next = waiting.takeNext();
-      if (next) next();
-      else running -= 1;
+      this.#runningCount -= 1;
+      this.#running.add(origin, -1);
+      // The slot passes directly to the next task, so that no newcomer can take it first.
+      this.#startNext();
     }
-  };
-}
-
-/** Those who wait: of each origin in the order they came, and one of each origin after the other. */
-class Rotation {
-  size = 0;
-  /** The origin whose turn is next comes first. None of them is empty. */
-  readonly #origins = new Map<string, (() => void)[]>();
-
-  sizeOf(origin: string): number {
-    return this.#origins.get(origin)?.length ?? 0;
   }
 
-  async turnOf({ origin, signal }: Claim): Promise<void> {
+  #canStart(origin: string): boolean {
+    const { maxRunning, maxRunningPerOrigin } = this.#limits;
+    return this.#runningCount < maxRunning && this.#running.of(origin) < maxRunningPerOrigin;
+  }
+
+  #hasRoomFor({ origin, isPreferred = false }: Ticket): boolean {
+    const { maxWaiting, maxWaitingPerOrigin, reservedForPreferred } = this.#limits;
+    const places = maxWaiting - (isPreferred ? 0 : reservedForPreferred);
+    return this.#waitingCount < places && (this.#waiting.get(origin)?.length ?? 0) < maxWaitingPerOrigin;
+  }
+
+  #start(origin: string): void {
+    this.#runningCount += 1;
+    this.#running.add(origin, 1);
+  }
+
+  #startNext(): void {
+    for (const [origin, tasks] of this.#waiting) {
+      if (!this.#canStart(origin)) continue;
+      this.#start(origin);
+      tasks.shift()?.();
+      this.#waitingCount -= 1;
+      this.#waiting.delete(origin);
+      if (tasks.length > 0) this.#waiting.set(origin, tasks);
+      return;
+    }
+  }
+
+  async #wait(origin: string, signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const ofOrigin = this.#origins.get(origin) ?? [];
-    ofOrigin.push(resolve);
-    this.#origins.set(origin, ofOrigin);
-    this.size += 1;
+    const tasks = this.#waiting.get(origin) ?? [];
+    tasks.push(resolve);
+    this.#waiting.set(origin, tasks);
+    this.#waitingCount += 1;
     const leave = () => {
-      // Who has been called already takes the turn, and finds out then.
+      // A task that has been started already goes on, and finds out for itself.
       if (this.#remove(origin, resolve)) reject(signal?.reason);
     };
     signal?.addEventListener('abort', leave);
@@ -90,24 +107,13 @@ class Rotation {
     }
   }
 
-  takeNext(): (() => void) | undefined {
-    const [first] = this.#origins;
-    if (first === undefined) return undefined;
-    const [origin, ofOrigin] = first;
-    const start = ofOrigin.shift();
-    this.size -= 1;
-    this.#origins.delete(origin);
-    if (ofOrigin.length > 0) this.#origins.set(origin, ofOrigin);
-    return start;
-  }
-
   #remove(origin: string, start: () => void): boolean {
-    const ofOrigin = this.#origins.get(origin) ?? [];
-    const place = ofOrigin.indexOf(start);
+    const tasks = this.#waiting.get(origin) ?? [];
+    const place = tasks.indexOf(start);
     if (place < 0) return false;
-    ofOrigin.splice(place, 1);
-    if (ofOrigin.length === 0) this.#origins.delete(origin);
-    this.size -= 1;
+    tasks.splice(place, 1);
+    if (tasks.length === 0) this.#waiting.delete(origin);
+    this.#waitingCount -= 1;
     return true;
   }
 }

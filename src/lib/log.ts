@@ -24,7 +24,7 @@ export type LogFields = Readonly<{
   upstreamStatus?: number;
   inputTokens?: number;
   outputTokens?: number;
-  /** For how long something is left alone. */
+  /** How long a provider is not called. */
   pauseMs?: number;
   /** How far a clock is ahead. */
   offsetMs?: number;
@@ -67,10 +67,10 @@ const allowedFields = new Set<string>([
 export type Log = Readonly<Record<LogLevel, (event: string, fields?: LogFields) => void>>;
 
 const flushMs = 20;
-const longestMessage = 1_000;
+const maxMessageLength = 1_000;
 const severities: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-export function createLog(level: LogLevel, write: (line: string) => void = writeSoon): Log {
+export function createLog(level: LogLevel, write: (line: string) => void = bufferedOutput()): Log {
   const at =
     (severity: LogLevel) =>
     (event: string, fields: LogFields = {}) => {
@@ -79,22 +79,24 @@ export function createLog(level: LogLevel, write: (line: string) => void = write
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-let pendingLines = '';
-
-/** Lines of the same moment leave in one write: a write for each would cost a busy gateway more than making them. */
-function writeSoon(line: string): void {
-  if (pendingLines === '') setTimeout(flushLog, flushMs);
-  pendingLines += line;
+/** Lines of the same moment leave in one write, because a write for each would cost a busy gateway more than making them. */
+function bufferedOutput(): (line: string) => void {
+  let pendingLines = '';
+  const flush = () => {
+    process.off('exit', flushAtExit);
+    process.stdout.write(pendingLines);
+    pendingLines = '';
+  };
+  // Nobody waits for an asynchronous write at that time.
+  const flushAtExit = () => writeSync(1, pendingLines);
+  return (line) => {
+    if (pendingLines === '') {
+      setTimeout(flush, flushMs);
+      process.on('exit', flushAtExit);
+    }
+    pendingLines += line;
+  };
 }
-
-/** Writes what is waiting; to be called before the process ends. */
-export function flushLog(): void {
-  if (pendingLines !== '') process.stdout.write(pendingLines);
-  pendingLines = '';
-}
-
-// Nothing that is still under way then would be waited for.
-process.on('exit', () => writeSync(1, pendingLines));
 
 function formatLine(level: LogLevel, event: string, fields: LogFields): string {
   const line: Record<string, unknown> = { at: new Date().toISOString(), level, event };
@@ -104,7 +106,7 @@ function formatLine(level: LogLevel, event: string, fields: LogFields): string {
   return JSON.stringify(line);
 }
 
-/** An error's own words and those of its causes, with its place in the code. */
+/** The message of an error and of its causes, with its place in the code. */
 function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return { name: typeof error };
   const { name, cause } = error;
@@ -114,7 +116,7 @@ function describe(error: unknown): unknown {
     ...(code === null ? {} : { code }),
     message: (namesThingsOnly.test(code ?? '') ? error.message : withoutValues(error.message)).slice(
       0,
-      longestMessage,
+      maxMessageLength,
     ),
     stack: placesIn(error),
     ...(cause === undefined ? {} : { cause: describe(cause) }),

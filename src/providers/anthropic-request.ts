@@ -6,9 +6,6 @@ import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, 
 import { readArguments } from './tool-arguments.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 
-/** The format demands a limit on the answer, even where nobody gives one. */
-const usualMaxTokens = 4_096;
-
 export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
   return {
     url: `${upstream.baseUrl}/messages`,
@@ -24,7 +21,7 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
 function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream, stream: boolean): object {
   return {
     model,
-    max_tokens: maxOutputTokens ?? usualMaxTokens,
+    max_tokens: maxOutputTokens ?? undefined,
     system: wireSystem(call.messages),
     messages: wireTurns(call.messages),
     temperature: call.temperature ?? undefined,

@@ -1,35 +1,45 @@
-/** The clocks of a call to a provider, whatever it asks for. */
+/** The clocks of a call to a provider, and the set of calls in flight. */
 import { type Deadline, Deadlines } from '../lib/deadlines.ts';
-import type { Line } from './line.ts';
+import type { ConnectWatchdog } from './connect-watchdog.ts';
 
 /**
  * How long each part of a call may take. They nest: connecting counts towards the first byte, and everything towards
- * the total. `idleMs` is the time between two pieces of an answer.
+ * the total. `idleMs` is the time between two chunks of a response.
  */
 export type Timeouts = Readonly<{ connectMs: number; firstByteMs: number; idleMs: number; totalMs: number }>;
 
 /** The way to a provider. */
-export type Link = Readonly<{ line: Line; timeouts: Timeouts }>;
+export type Link = Readonly<{ calls: Calls; watchdog: ConnectWatchdog; timeouts: Timeouts }>;
 
 /**
- * Why a call was ended before its answer was whole. With `silence` the provider has failed, and with `unconnected` nobody
- * even picked up; with `total` and `shutdown` the gateway itself would not wait any longer.
+ * Why a call was ended before its response was complete. With `silence` the provider has failed, and with `unconnected`
+ * there was not even a connection; with `total` and `shutdown` the gateway itself would not wait any longer.
  */
 export type EarlyEnd = 'silence' | 'unconnected' | 'total' | 'shutdown';
 
-const deadlines = new Deadlines();
+/** The calls in flight of this process. They share one timer, and all of them end when the process stops. */
+export class Calls {
+  readonly deadlines = new Deadlines();
+  readonly #inFlight = new Set<Call>();
+  #isOver = false;
 
-/** The calls under way, to be ended when the process stops. */
-const underWay = new Set<Call>();
-let isOver = false;
+  add(call: Call): void {
+    this.#inFlight.add(call);
+    if (this.#isOver) call.endEarly('shutdown');
+  }
 
-/** Ends every call, and those that would begin. */
-export function endAllCalls(): void {
-  isOver = true;
-  for (const call of underWay) call.endEarly('shutdown');
+  delete(call: Call): void {
+    this.#inFlight.delete(call);
+  }
+
+  /** Ends every call, and every later one as soon as it starts. */
+  endAll(): void {
+    this.#isOver = true;
+    for (const call of this.#inFlight) call.endEarly('shutdown');
+  }
 }
 
-/** One call: what can end it early, and why it ended. Only the time in which the provider is waited for is its own. */
+/** One call: what can end it early, and why it ended. A provider's time runs only while the gateway waits for it. */
 export class Call {
   readonly controller = new AbortController();
   endedBy: EarlyEnd | null = null;
@@ -47,22 +57,21 @@ export class Call {
     this.#link = link;
     this.#leftMs = totalMs;
     this.#isLast = totalMs < firstByteMs;
-    this.#deadline = deadlines.start(Math.min(firstByteMs, totalMs), () =>
+    this.#deadline = link.calls.deadlines.start(Math.min(firstByteMs, totalMs), () =>
       this.endEarly(this.#isLast ? 'total' : 'silence'),
     );
-    this.#stopWatching = link.line.watch(connectMs, () => this.endEarly('unconnected'));
-    underWay.add(this);
-    if (isOver) this.endEarly('shutdown');
+    this.#stopWatching = link.watchdog.watch(connectMs, () => this.endEarly('unconnected'));
+    link.calls.add(this);
   }
 
-  /** The provider has answered, whatever it says. */
+  /** The provider has responded, with whatever status. */
   answered(): void {
     this.#stopWatching();
-    this.#link.line.heard();
+    this.#link.watchdog.heard();
   }
 
-  /** Gives the provider time for the next piece, within what the whole call may take. */
-  awaitPiece(): void {
+  /** Gives the provider time for the next chunk, within what the whole call may take. */
+  awaitChunk(): void {
     this.#countWaiting();
     this.#waitingSinceMs = performance.now();
     const { idleMs } = this.#link.timeouts;
@@ -70,7 +79,7 @@ export class Call {
     this.#deadline.extend(Math.min(idleMs, this.#leftMs));
   }
 
-  /** Stops the provider's clock: it is the client who is waited for now. */
+  /** Stops the provider's clock while the gateway waits for the client. */
   rest(): void {
     this.#countWaiting();
     this.#deadline.extend(Number.POSITIVE_INFINITY);
@@ -84,7 +93,7 @@ export class Call {
   close(): void {
     this.#stopWatching();
     this.#deadline.clear();
-    underWay.delete(this);
+    this.#link.calls.delete(this);
   }
 
   /** Closes the connection too. */

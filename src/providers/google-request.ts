@@ -14,7 +14,7 @@ import type {
   ToolChoice,
 } from './chat.ts';
 import { ResultReader, readArguments } from './tool-arguments.ts';
-import { requestHeaders, type Told, type Upstream, type UpstreamRequest } from './upstream.ts';
+import { type ErrorDetails, requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { arrayAt, isObject, objectAt } from './wire.ts';
 
 export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
@@ -28,12 +28,12 @@ export function postTo(upstream: Upstream, method: string, body: object): Upstre
     url: `${upstream.baseUrl}/models/${encodeURIComponent(upstream.model)}:${method}`,
     headers: requestHeaders(upstream, upstream.apiKey === null ? {} : { 'x-goog-api-key': upstream.apiKey }),
     body: JSON.stringify(body),
-    readRefusal,
+    readError,
   };
 }
 
 /** A bad key is a bad request to Google, and how long to wait stands in the body (google.rpc.ErrorInfo and RetryInfo). */
-function readRefusal(status: number, body: unknown): Told | null {
+function readError(status: number, body: unknown): ErrorDetails | null {
   const details = arrayAt(objectAt(body, 'error'), 'details').filter(isObject);
   if (status === 400 && details.some(({ reason }) => reason === 'API_KEY_INVALID'))
     return { code: 'provider_authentication_error', retryAfterSeconds: null };

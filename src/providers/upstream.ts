@@ -27,15 +27,15 @@ export function requestHeaders(
   };
 }
 
-/** What the body of a refusal says beyond its status, in our own terms; its words go no further. */
-export type Told = Readonly<{ code: ErrorCode; retryAfterSeconds: number | null }>;
+/** What the body of an error response adds to its status, in our own terms; its words are not passed on. */
+export type ErrorDetails = Readonly<{ code: ErrorCode; retryAfterSeconds: number | null }>;
 
 export type UpstreamRequest = Readonly<{
   url: string;
   headers: Record<string, string>;
   body: string;
-  /** For a format whose status does not say it all. Null when the status does. */
-  readRefusal?: (status: number, body: unknown) => Told | null;
+  /** For a format whose status is not enough. Null when it is. */
+  readError?: (status: number, body: unknown) => ErrorDetails | null;
 }>;
 
 /** A parameter of the client's that a provider cannot honour, and a sentence for the client. */

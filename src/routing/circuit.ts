@@ -5,6 +5,7 @@
  * The same machine keeps what one account has met with and what is known to everyone. In the latter a failure that a
  * request may have brought about bears the name of its account, and those of one account alone decide nothing.
  */
+import { backOffMs } from '../lib/back-off.ts';
 import type { CircuitSettings } from '../models/model.ts';
 
 /**
@@ -31,7 +32,7 @@ type Failure = Readonly<{ number: number; by: Witness }>;
 /** What a call says about its provider. Nothing, when the client left or the request itself was at fault. */
 export type Verdict = 'success' | 'failure' | 'nothing';
 
-const longestOpenMs = 300_000;
+const maxOpenMs = 300_000;
 /** With five failures in a row as the limit, the last twenty outcomes are looked at. */
 const windowPerFailure = 4;
 
@@ -146,6 +147,6 @@ function weightOf(failures: readonly Failure[], needed: number): number {
 }
 
 function opened(era: number, openings: number, { openMs }: CircuitSettings, nowMs: number): Circuit {
-  const durationMs = Math.min(openMs * 2 ** (openings - 1), Math.max(openMs, longestOpenMs));
+  const durationMs = backOffMs(openings - 1, openMs, Math.max(openMs, maxOpenMs));
   return { state: 'open', era, untilMs: nowMs + durationMs, openings, doubtedBy: null };
 }

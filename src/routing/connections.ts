@@ -1,10 +1,10 @@
 import type { Catalog, Provider } from '../models/model.ts';
-import type { Link } from '../providers/call.ts';
+import type { Calls, Link } from '../providers/call.ts';
 import type { ChatAdapter } from '../providers/chat.ts';
 import { chatAdapters } from '../providers/chat-call.ts';
+import { ConnectWatchdog } from '../providers/connect-watchdog.ts';
 import { imageAdapters } from '../providers/image-call.ts';
 import type { ImageAdapter } from '../providers/images.ts';
-import { Line } from '../providers/line.ts';
 
 /** Where a provider is reached and with what. The key never leaves the headers of a call to that provider. */
 export type ProviderConnection = Readonly<{
@@ -17,17 +17,18 @@ export type ProviderConnection = Readonly<{
   images: ImageAdapter | null;
 }>;
 
-/** What the outside has to do with reaching providers. */
+/** What it takes to reach providers. */
 export type Surroundings = Readonly<{
   secret: (name: string) => string | null;
   /** Whether calls leave through a proxy that the environment names. */
   isProxied: boolean;
+  calls: Calls;
 }>;
 
 /** The providers that can be called: whose key is in the environment or not needed. */
 export function connectProviders(
   catalog: Catalog,
-  { secret, isProxied }: Surroundings,
+  { secret, isProxied, calls }: Surroundings,
   sandboxUrl: string | null,
 ): ReadonlyMap<string, ProviderConnection> {
   const connections = new Map<string, ProviderConnection>();
@@ -37,7 +38,8 @@ export function connectProviders(
     const apiKey = isSandbox ? 'sandbox' : provider.apiKeyEnv === null ? null : secret(provider.apiKeyEnv);
     const isConfigured = apiKey !== null || provider.apiKeyEnv === null;
     if (baseUrl === null || !isConfigured) continue;
-    const link = { line: new Line(baseUrl, !isProxied), timeouts: provider.timeouts };
+    const watchdog = new ConnectWatchdog(baseUrl, !isProxied);
+    const link = { calls, watchdog, timeouts: provider.timeouts };
     const chat = chatAdapters[provider.adapter];
     const images = imageAdapters[provider.adapter];
     connections.set(provider.id, { provider, baseUrl, apiKey, link, chat, images });

@@ -3,7 +3,7 @@ import { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import type { Handler } from '../http/context.ts';
 import { isFromHere } from '../http/origin.ts';
-import { type Claim, OverloadError } from '../lib/bounded-queue.ts';
+import { OverloadError, type Ticket } from '../lib/bounded-queue.ts';
 import { clientNetworkOf, parseAddress, siteNetworksOf } from '../lib/ip-address.ts';
 import type { Attempts } from '../sessions/attempts.ts';
 import { findResetUser, spendResetToken } from '../sessions/reset-link.ts';
@@ -101,11 +101,11 @@ function explain(thrown: unknown): unknown {
 async function signIn(request: Request, visit: Visit): Promise<Response> {
   const { services, place, client } = visit;
   const { email, password } = await parse.readSignIn(request);
-  const { user, cookies } = await guessing(visit, email, async (claim) => {
+  const { user, cookies } = await guessing(visit, email, async (ticket) => {
     const { sql, sessions } = services;
     const credential = await findCredential(sql, email);
     // An address that nobody has costs as much work as a wrong password, and is answered alike.
-    const isRight = await verifyPassword(password, credential?.passwordHash ?? null, claim);
+    const isRight = await verifyPassword(password, credential?.passwordHash ?? null, ticket);
     if (credential === null || !isRight) throw new ApiError('invalid_credentials');
     return await beginSession(sql, sessions.auth, credential, place);
   });
@@ -120,7 +120,7 @@ async function signUp(request: Request, visit: Visit): Promise<Response> {
   const customer = await parse.readSignUp(request);
   await services.attempts.take(signUpLimits(customer.email, client));
   const { sql, sessions } = services;
-  const signedUp = await signUpCustomer(sql, customer, claimOf(client, false));
+  const signedUp = await signUpCustomer(sql, customer, ticketOf(client, false));
   if (signedUp === null) throw new ApiError('email_taken', { param: 'email' });
   const { user, cookies } = await beginSession(sql, sessions.auth, signedUp, place);
   await services.attempts.rememberNetwork(customer.email, client.network);
@@ -169,12 +169,12 @@ async function changePassword(request: Request, visit: UserVisit): Promise<Respo
   const { place, client, signedIn } = visit;
   const { sql, sessions } = visit.services;
   const { currentPassword, newPassword } = await parse.readPasswordChange(request);
-  const currentHash = await guessing(visit, signedIn.email, async (claim) => {
+  const currentHash = await guessing(visit, signedIn.email, async (ticket) => {
     const hash = await findPasswordHash(sql, signedIn.userId);
-    if (hash === null || !(await verifyPassword(currentPassword, hash, claim))) throw wrongPassword();
+    if (hash === null || !(await verifyPassword(currentPassword, hash, ticket))) throw wrongPassword();
     return hash;
   });
-  const newHash = await hashPassword(newPassword, claimOf(client, true));
+  const newHash = await hashPassword(newPassword, ticketOf(client, true));
   await changeKnownPassword(sql, signedIn, currentHash, newHash);
   const credential = { userId: signedIn.userId, passwordHash: newHash };
   const { user, cookies } = await beginSession(sql, sessions.auth, credential, place);
@@ -198,7 +198,7 @@ async function resetPassword(request: Request, { services, client }: Visit): Pro
   // Not worth a hash unless someone has been given this link.
   const userId = await findResetUser(services.sql, token);
   if (userId === null) throw new ApiError('invalid_reset_token');
-  const passwordHash = await hashPassword(newPassword, claimOf(client, true));
+  const passwordHash = await hashPassword(newPassword, ticketOf(client, true));
   const email = await spendResetToken(services.sql, token, userId, passwordHash);
   if (email === null) throw new ApiError('invalid_reset_token');
   // Whoever is kept out by what strangers try comes in by a link.
@@ -206,8 +206,8 @@ async function resetPassword(request: Request, { services, client }: Visit): Pro
   return answer({ status: true });
 }
 
-/** The whole of a wide network waits for its turn as one. Those who are known here have places of their own to wait in. */
-function claimOf({ network, sites }: ClientNetworks, isPreferred: boolean): Claim {
+/** A wide network counts as one origin. Known users have waiting places of their own. */
+function ticketOf({ network, sites }: ClientNetworks, isPreferred: boolean): Ticket {
   return { origin: sites.at(-1) ?? network, isPreferred };
 }
 
@@ -215,13 +215,13 @@ function claimOf({ network, sites }: ClientNetworks, isPreferred: boolean): Clai
 async function guessing<Result>(
   { services, client }: Visit,
   email: string,
-  run: (claim: Claim) => Promise<Result>,
+  run: (ticket: Ticket) => Promise<Result>,
 ): Promise<Result> {
   const isFamiliar = await services.attempts.isFamiliar(email, client.network);
   const limits = guessLimits(email, client.network, isFamiliar);
   await services.attempts.take([...networkLimits(client, isFamiliar), ...limits]);
   try {
-    const result = await run(claimOf(client, isFamiliar));
+    const result = await run(ticketOf(client, isFamiliar));
     await services.attempts.giveBack(limits);
     return result;
   } catch (thrown) {

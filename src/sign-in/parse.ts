@@ -6,7 +6,7 @@ import { isEmailAddress } from '../users/email-address.ts';
 import { longestPassword, shortestPassword } from '../users/password.ts';
 import type { AuthBodies } from './contract.ts';
 
-const mostBytes = 64 * 1024;
+const maxBytes = 64 * 1024;
 const longestName = 100;
 const longestToken = 100;
 
@@ -58,7 +58,7 @@ export async function readNothing(request: Request): Promise<void> {
 }
 
 async function read<Shape extends z.ZodType>(request: Request, schema: Shape): Promise<z.output<Shape>> {
-  const body = await readJsonBody(request, { mostBytes });
+  const body = await readJsonBody(request, { maxBytes });
   return parseBody(schema, body, withoutSecrets(body));
 }
 

@@ -1,6 +1,6 @@
 import type { SQL } from 'bun';
 import { insertAccount } from '../accounts/account-store.ts';
-import type { Claim } from '../lib/bounded-queue.ts';
+import type { Ticket } from '../lib/bounded-queue.ts';
 import { hashPassword } from '../users/password.ts';
 import { type Credential, insertMembership, insertUser } from '../users/user-store.ts';
 
@@ -13,9 +13,9 @@ type NewCustomer = Readonly<{ name: string; email: string; password: string }>;
 export async function signUpCustomer(
   sql: SQL,
   { name, email, password }: NewCustomer,
-  claim: Claim,
+  ticket: Ticket,
 ): Promise<Credential | null> {
-  const passwordHash = await hashPassword(password, claim);
+  const passwordHash = await hashPassword(password, ticket);
   const shownName = name === '' ? (email.split('@')[0] ?? email) : name;
   return await sql.begin(async (transaction) => {
     const user = await insertUser(transaction, {

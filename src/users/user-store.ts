@@ -1,6 +1,6 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { newId } from '../lib/ids.ts';
-import { hashPassword, ownClaim } from './password.ts';
+import { hashPassword, ownTicket } from './password.ts';
 
 export type Role = 'owner' | 'member';
 
@@ -18,7 +18,7 @@ export type CreatedUser = Readonly<{ id: string; email: string }>;
 
 /** Null when the address is taken already. The account must exist. */
 export async function createUser(sql: SQL, user: NewUser): Promise<CreatedUser | null> {
-  const passwordHash = user.password === null ? null : await hashPassword(user.password, ownClaim);
+  const passwordHash = user.password === null ? null : await hashPassword(user.password, ownTicket);
   return await sql.begin(async (transaction) => {
     const created = await insertUser(transaction, {
       email: user.email,

@@ -11,7 +11,8 @@ import type { Settlement } from '../../src/ledger/operations.ts';
 import { newId, requestIdFromUuid } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import type { TokenPrice } from '../../src/pricing/price.ts';
-import { Line } from '../../src/providers/line.ts';
+import { Calls } from '../../src/providers/call.ts';
+import { ConnectWatchdog } from '../../src/providers/connect-watchdog.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { Turns } from '../../src/routing/candidates.ts';
 import { Gates } from '../../src/routing/gates.ts';
@@ -58,7 +59,11 @@ function serveStream(
   };
   const provider = testProvider();
   const baseUrl = `${sandbox.url}/v1`;
-  const link = { line: new Line(baseUrl, true), timeouts: provider.timeouts };
+  const link = {
+    calls: new Calls(),
+    watchdog: new ConnectWatchdog(baseUrl, true),
+    timeouts: provider.timeouts,
+  };
   const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader }, images: null };
   const gate = new Gates().at(provider, 'm');
   const turns = new Turns([{ connection, upstreamModel: 'm', weight: null, gate }], 'account');

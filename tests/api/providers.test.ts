@@ -1,10 +1,11 @@
 /** Providers that differ: in dialect, in what they can carry, and in whether anyone picks up at all. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type DeafPort, startDeafPort } from '../../chaos/deaf-port.ts';
+import { Calls } from '../../src/providers/call.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
+import { ConnectWatchdog } from '../../src/providers/connect-watchdog.ts';
 import { usualDialect } from '../../src/providers/dialect.ts';
 import { imageAdapters, makeImages } from '../../src/providers/image-call.ts';
-import { Line } from '../../src/providers/line.ts';
 import {
   type ChatFixture,
   type ErrorBody,
@@ -198,7 +199,7 @@ describe('a provider that nobody picks up at', () => {
 
   test('calls that leave through a proxy are not given up for that', async () => {
     let silences = 0;
-    const line = new Line(`http://127.0.0.1:${deaf.port}/v1`, false);
+    const line = new ConnectWatchdog(`http://127.0.0.1:${deaf.port}/v1`, false);
     line.watch(50, () => {
       silences += 1;
     });
@@ -234,9 +235,9 @@ describe('what a body says that its status does not', () => {
       dialect: usualDialect,
       generationId: 'req_1',
     };
-    const { readRefusal } = chatAdapters.google.chatRequest(emptyCall, upstream, false);
-    expect(readRefusal?.(status, { error })).toEqual(told as never);
-    for (const garbage of [null, 'x', [], { error: null }]) expect(readRefusal?.(status, garbage)).toBeNull();
+    const { readError } = chatAdapters.google.chatRequest(emptyCall, upstream, false);
+    expect(readError?.(status, { error })).toEqual(told as never);
+    for (const garbage of [null, 'x', [], { error: null }]) expect(readError?.(status, garbage)).toBeNull();
   });
 });
 
@@ -258,7 +259,7 @@ describe('images over a real socket', () => {
     const call = { prompt: 'a gate', size: '1024x1024', count: 2 };
     const { status, answer } = await makeImages(
       imageAdapters[format],
-      { line: new Line(baseUrl, true), timeouts },
+      { calls: new Calls(), watchdog: new ConnectWatchdog(baseUrl, true), timeouts },
       call,
       upstream,
     );

@@ -19,7 +19,7 @@ const upstream: Upstream = {
   baseUrl: 'https://api.example/v1',
   apiKey: 'key-1',
   model: 'claude-x',
-  maxOutputTokens: null,
+  maxOutputTokens: 4_096,
   dialect: usualDialect,
   generationId: 'req_1',
 };
@@ -80,7 +80,7 @@ describe('the request', () => {
     expect(bodyOf({}, {}, true).stream).toBe(true);
   });
 
-  test('always has a limit: what is held for, else 4096', () => {
+  test('is limited by what is held for, whatever the client asks for', () => {
     expect(bodyOf({ maxTokens: 64_000 }, { maxOutputTokens: 7 }).max_tokens).toBe(7);
     expect(bodyOf({}).max_tokens).toBe(4096);
   });

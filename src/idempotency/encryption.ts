@@ -1,6 +1,6 @@
 /**
- * Answers rest in the database encrypted, each bound to the request that it answers. They are sealed in pieces, so that a
- * long one can be read without ever being in memory as a whole.
+ * Answers rest in the database encrypted, each bound to the request that it answers. They are encrypted in chunks, so
+ * that a long one is never in memory as a whole when it is read.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
@@ -23,64 +23,64 @@ const saltBytes = 16;
 const nonceBytes = 12;
 const tagBytes = 16;
 const pieceBytes = 65_536;
-const sealedPieceBytes = pieceBytes + tagBytes;
+const encryptedPieceBytes = pieceBytes + tagBytes;
 /** Other requests get their turn after so much: encrypting it takes a few milliseconds. */
 const piecesPerTurn = 32;
 /** JSON has no line breaks of its own, so the first one ends the head. */
 const endOfHead = 0x0a;
 
-/** The first bytes of a sealed answer, which hold all that is needed to begin: its salt and its first piece. */
-export const openingBytes = saltBytes + sealedPieceBytes;
+/** The first bytes of a encrypted answer, which hold all that is needed to begin: its salt and its first piece. */
+export const openingBytes = saltBytes + encryptedPieceBytes;
 
 /** `place` is what the answer belongs to: it cannot be read in another. */
-export async function seal({ body, ...head }: Answer, key: Buffer, place: string): Promise<Buffer> {
+export async function encrypt({ body, ...head }: Answer, key: Buffer, place: string): Promise<Buffer> {
   const salt = randomBytes(saltBytes);
   const answerKey = keyOf(key, salt, place);
   const text = Buffer.from(`${JSON.stringify(head)}\n${body}`);
   const pieceCount = Math.ceil(text.length / pieceBytes);
-  const sealed = Buffer.allocUnsafe(saltBytes + text.length + pieceCount * tagBytes);
-  salt.copy(sealed);
+  const encrypted = Buffer.allocUnsafe(saltBytes + text.length + pieceCount * tagBytes);
+  salt.copy(encrypted);
   for (let index = 0, at = saltBytes; index < pieceCount; index++) {
     const cipher = createCipheriv(algorithm, answerKey, nonceOf(index, index === pieceCount - 1));
-    at += cipher.update(text.subarray(index * pieceBytes, (index + 1) * pieceBytes)).copy(sealed, at);
+    at += cipher.update(text.subarray(index * pieceBytes, (index + 1) * pieceBytes)).copy(encrypted, at);
     cipher.final();
-    at += cipher.getAuthTag().copy(sealed, at);
+    at += cipher.getAuthTag().copy(encrypted, at);
     if (index % piecesPerTurn === piecesPerTurn - 1) await setImmediate();
   }
-  return sealed;
+  return encrypted;
 }
 
 /** An answer whose first piece has been read. */
-export class SealedAnswer {
+export class EncryptedAnswer {
   readonly head: AnswerHead;
   /** The body as far as the first piece has it. */
   readonly beginning: Buffer;
   readonly pieceCount: number;
   readonly #answerKey: Buffer;
 
-  /** Throws when it was sealed with another key, for another place, or changed since. */
+  /** Throws when it was encrypted with another key, for another place, or changed since. */
   constructor(opening: Uint8Array, totalBytes: number, key: Buffer, place: string) {
-    this.pieceCount = Math.ceil((totalBytes - saltBytes) / sealedPieceBytes);
+    this.pieceCount = Math.ceil((totalBytes - saltBytes) / encryptedPieceBytes);
     this.#answerKey = keyOf(key, opening.subarray(0, saltBytes), place);
-    const first = this.unseal(0, opening.subarray(saltBytes));
+    const first = this.decrypt(0, opening.subarray(saltBytes));
     const end = first.indexOf(endOfHead);
     this.head = headSchema.parse(JSON.parse(first.toString('utf8', 0, end)));
     this.beginning = first.subarray(end + 1);
   }
 
-  /** Where a piece stands in the sealed answer. The last one may be shorter. */
+  /** Where a piece stands in the encrypted answer. The last one may be shorter. */
   static rangeOf(index: number): Readonly<{ start: number; length: number }> {
-    return { start: saltBytes + index * sealedPieceBytes, length: sealedPieceBytes };
+    return { start: saltBytes + index * encryptedPieceBytes, length: encryptedPieceBytes };
   }
 
   /** Throws when it is not this piece of this answer, or is not the last when it should be. */
-  unseal(index: number, sealed: Uint8Array): Buffer {
+  decrypt(index: number, encrypted: Uint8Array): Buffer {
     const nonce = nonceOf(index, index === this.pieceCount - 1);
-    const textBytes = sealed.length - tagBytes;
+    const textBytes = encrypted.length - tagBytes;
     const decipher = createDecipheriv(algorithm, this.#answerKey, nonce, {
       authTagLength: tagBytes,
-    }).setAuthTag(sealed.subarray(textBytes));
-    const text = decipher.update(sealed.subarray(0, textBytes));
+    }).setAuthTag(encrypted.subarray(textBytes));
+    const text = decipher.update(encrypted.subarray(0, textBytes));
     decipher.final();
     return text;
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { readRetryAfter } from '../src/decisions/retry-after.ts';
+import { readRetryAfter } from '../src/lib/retry-after.ts';
 
 const now = Date.UTC(2026, 10, 1, 12, 0, 0);
 
@@ -38,6 +38,12 @@ test.each<[string | null, number | null]>([
   ['tomorrow, 01 Nov 2026', null],
 ])('%p is %p seconds', (header, seconds) => {
   expect(readRetryAfter(header, now)).toBe(seconds);
+});
+
+test('what is longer than the caller allows is ignored', () => {
+  expect(readRetryAfter('60', now, 60)).toBe(60);
+  expect(readRetryAfter('61', now, 60)).toBeNull();
+  expect(readRetryAfter('Sun, 01 Nov 2026 12:01:01 GMT', now, 60)).toBeNull();
 });
 
 test('whole seconds come out as they went in, and a date within a second of its time', () => {

@@ -1,7 +1,7 @@
-/** A Retry-After as whole seconds from now, in any of the forms that RFC 9110 has for it. */
+/** A Retry-After header as whole seconds from now, in any of the forms of RFC 9110. */
 
-/** What is longer than thirty years is no advice. */
-const mostSeconds = 999_999_999;
+/** About thirty years. */
+const longestSeconds = 999_999_999;
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const time = '(?<hour>\\d{2}):(?<minute>\\d{2}):(?<second>\\d{2})';
@@ -15,14 +15,19 @@ const dateForms = [
   new RegExp(`^[A-Z][a-z]{2} ${month} (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`),
 ];
 
-/** Null when there is none, or none that makes sense. A moment that has passed is no wait at all. */
-export function readRetryAfter(header: string | null, nowMs: number): number | null {
+/** Null without a valid header, or when it asks for more than `maxSeconds`. A moment in the past means 0. */
+export function readRetryAfter(
+  header: string | null,
+  nowMs: number,
+  maxSeconds = longestSeconds,
+): number | null {
   const text = header?.trim() ?? '';
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  const atMs = readDate(text, nowMs);
-  if (atMs === null) return null;
-  const seconds = Math.max(0, Math.ceil((atMs - nowMs) / 1000));
-  return seconds <= mostSeconds ? seconds : null;
+  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : secondsUntil(readDate(text, nowMs), nowMs);
+  return seconds !== null && seconds <= maxSeconds ? seconds : null;
+}
+
+function secondsUntil(atMs: number | null, nowMs: number): number | null {
+  return atMs === null ? null : Math.max(0, Math.ceil((atMs - nowMs) / 1000));
 }
 
 function readDate(text: string, nowMs: number): number | null {

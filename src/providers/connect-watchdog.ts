@@ -1,24 +1,25 @@
 /**
- * The line to one provider. fetch does not tell when it has connected, so a provider that has not been heard from
- * lately is dialled beside the call: if nobody picks up in time, the call is over long before its first byte is due.
+ * Notices when a provider cannot be connected to. fetch does not report when it has connected, so a provider that has not
+ * responded lately gets a test connection at the same time as the call: if that fails to connect in time, the call ends
+ * long before its first byte is due.
  */
 import { connect } from 'node:net';
 
-/** Who has answered within this time is taken to be there: calls to a busy provider cost nothing extra. */
-const heardForMs = 10_000;
-/** A connection that was not made by then is tried anew: the system itself would wait ever longer between its tries. */
-const knockMs = 1_000;
+/** A provider that responded within this time counts as reachable, so calls to a busy one cost nothing extra. */
+const reachableForMs = 10_000;
+/** A test connection is retried after this long, because the system waits ever longer between its own attempts. */
+const probeMs = 1_000;
 
 const nothingToStop = () => undefined;
 
-export class Line {
+export class ConnectWatchdog {
   readonly #host: string;
   readonly #port: number;
   /** False where calls leave through a proxy: the provider's own address may not be reachable from here then. */
   readonly #isDirect: boolean;
   #heardAtMs = Number.NEGATIVE_INFINITY;
   #watching = 0;
-  #dialling: Promise<void> | null = null;
+  #probing: Promise<void> | null = null;
 
   constructor(baseUrl: string, isDirect: boolean) {
     const { hostname, port, protocol } = new URL(baseUrl);
@@ -31,9 +32,9 @@ export class Line {
     this.#heardAtMs = performance.now();
   }
 
-  /** Calls back when it turns out that nobody picks up, unless it is told before that nobody wants to know. */
+  /** Calls `onSilence` unless there is a connection in time. Returns what stops the watch. */
   watch(connectMs: number, onSilence: () => void): () => void {
-    if (!this.#isDirect || performance.now() - this.#heardAtMs < heardForMs) return nothingToStop;
+    if (!this.#isDirect || performance.now() - this.#heardAtMs < reachableForMs) return nothingToStop;
     this.#watching += 1;
     let isWatching = true;
     const stop = () => {
@@ -45,19 +46,19 @@ export class Line {
       stop();
       onSilence();
     }, connectMs);
-    this.#dialling ??= this.#dial();
-    this.#dialling.then(stop, stop);
+    this.#probing ??= this.#probeUntilReply();
+    this.#probing.then(stop, stop);
     return stop;
   }
 
-  /** One for all who watch: resolves as soon as anyone is there. */
-  async #dial(): Promise<void> {
-    while (this.#watching > 0 && !(await this.#knock()));
-    this.#dialling = null;
+  /** One for all calls that are watched: resolves with the first reply. */
+  async #probeUntilReply(): Promise<void> {
+    while (this.#watching > 0 && !(await this.#probe()));
+    this.#probing = null;
   }
 
-  /** Whether there was any reply. A refusal is one too: the call itself fails in the same way and says so. */
-  #knock(): Promise<boolean> {
+  /** Whether there was any reply. A refused connection is one too: the call itself fails in the same way. */
+  #probe(): Promise<boolean> {
     return new Promise((resolve) => {
       const socket = connect({ host: this.#host, port: this.#port });
       socket.unref();
@@ -66,7 +67,7 @@ export class Line {
         socket.destroy();
         resolve(isReply);
       };
-      const timer = setTimeout(() => end(false), knockMs);
+      const timer = setTimeout(() => end(false), probeMs);
       timer.unref();
       socket.once('connect', () => {
         this.heard();

@@ -1,7 +1,7 @@
 /** Kept answers at rest: whole with the right key and place, unreadable otherwise. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { type Answer, openingBytes, SealedAnswer, seal } from '../src/idempotency/sealing.ts';
+import { type Answer, EncryptedAnswer, encrypt, openingBytes } from '../src/idempotency/encryption.ts';
 import { deriveKeys } from '../src/lib/derived-keys.ts';
 
 const key = deriveKeys('a secret')('idempotency');
@@ -13,12 +13,12 @@ const answer = fc.record({
 });
 
 /** Piece by piece, as it is read from the database. */
-function unseal(sealed: Buffer, withKey: Buffer, place: string): Answer {
-  const opened = new SealedAnswer(sealed.subarray(0, openingBytes), sealed.length, withKey, place);
+function decrypt(encrypted: Buffer, withKey: Buffer, place: string): Answer {
+  const opened = new EncryptedAnswer(encrypted.subarray(0, openingBytes), encrypted.length, withKey, place);
   const pieces = [opened.beginning];
   for (let index = 1; index < opened.pieceCount; index++) {
-    const { start, length } = SealedAnswer.rangeOf(index);
-    pieces.push(opened.unseal(index, sealed.subarray(start, start + length)));
+    const { start, length } = EncryptedAnswer.rangeOf(index);
+    pieces.push(opened.decrypt(index, encrypted.subarray(start, start + length)));
   }
   return { ...opened.head, body: Buffer.concat(pieces).toString() };
 }
@@ -26,9 +26,9 @@ function unseal(sealed: Buffer, withKey: Buffer, place: string): Answer {
 test('any answer comes out as it went in, and never the same way twice', async () => {
   await fc.assert(
     fc.asyncProperty(answer, fc.string(), async (one, place) => {
-      const sealed = await seal(one, key, place);
-      expect(unseal(sealed, key, place)).toEqual(one);
-      expect((await seal(one, key, place)).equals(sealed)).toBe(false);
+      const encrypted = await encrypt(one, key, place);
+      expect(decrypt(encrypted, key, place)).toEqual(one);
+      expect((await encrypt(one, key, place)).equals(encrypted)).toBe(false);
     }),
   );
 });
@@ -44,45 +44,45 @@ test('so does one of many pieces, wherever the last one ends', async () => {
   const headBytes = Buffer.byteLength(JSON.stringify({ requestId: 'req_1', status: 200, headers: {} })) + 1;
   for (const bodyBytes of [65_536 - headBytes, 131_072 - headBytes, 131_073 - headBytes, 5_000_000]) {
     const one = { ...longAnswer(0), body: 'x'.repeat(bodyBytes) };
-    const sealed = await seal(one, key, 'here');
-    expect(unseal(sealed, key, 'here').body === one.body).toBe(true);
+    const encrypted = await encrypt(one, key, 'here');
+    expect(decrypt(encrypted, key, 'here').body === one.body).toBe(true);
   }
   const wide = longAnswer(100_000);
-  expect(unseal(await seal(wide, key, 'here'), key, 'here').body === wide.body).toBe(true);
+  expect(decrypt(await encrypt(wide, key, 'here'), key, 'here').body === wide.body).toBe(true);
 });
 
 test('another key, another place or any changed bit opens nothing', async () => {
   await fc.assert(
     fc.asyncProperty(answer, fc.nat(), fc.integer({ min: 0, max: 7 }), async (one, at, bit) => {
-      const sealed = await seal(one, key, 'here');
-      expect(() => unseal(sealed, deriveKeys('a secret')('cursor'), 'here')).toThrow();
-      expect(() => unseal(sealed, deriveKeys('another')('idempotency'), 'here')).toThrow();
-      expect(() => unseal(sealed, key, 'there')).toThrow();
-      const changed = Buffer.from(sealed);
+      const encrypted = await encrypt(one, key, 'here');
+      expect(() => decrypt(encrypted, deriveKeys('a secret')('cursor'), 'here')).toThrow();
+      expect(() => decrypt(encrypted, deriveKeys('another')('idempotency'), 'here')).toThrow();
+      expect(() => decrypt(encrypted, key, 'there')).toThrow();
+      const changed = Buffer.from(encrypted);
       const place = at % changed.length;
       changed[place] = (changed[place] ?? 0) ^ (1 << bit);
-      expect(() => unseal(changed, key, 'here')).toThrow();
+      expect(() => decrypt(changed, key, 'here')).toThrow();
     }),
   );
 });
 
 test('pieces cannot change places, come from another answer, or be left out at the end', async () => {
-  const sealed = await seal(longAnswer(100_000), key, 'here');
-  const other = await seal(longAnswer(100_000), key, 'here');
-  const opened = new SealedAnswer(sealed.subarray(0, openingBytes), sealed.length, key, 'here');
+  const encrypted = await encrypt(longAnswer(100_000), key, 'here');
+  const other = await encrypt(longAnswer(100_000), key, 'here');
+  const opened = new EncryptedAnswer(encrypted.subarray(0, openingBytes), encrypted.length, key, 'here');
   const piece = (from: Buffer, index: number) => {
-    const { start, length } = SealedAnswer.rangeOf(index);
+    const { start, length } = EncryptedAnswer.rangeOf(index);
     return from.subarray(start, start + length);
   };
   expect(opened.pieceCount).toBeGreaterThan(3);
-  expect(opened.unseal(1, piece(sealed, 1))).toHaveLength(65_536);
-  expect(() => opened.unseal(1, piece(sealed, 2))).toThrow();
-  expect(() => opened.unseal(1, piece(other, 1))).toThrow();
-  const { start } = SealedAnswer.rangeOf(3);
-  expect(() => unseal(sealed.subarray(0, start), key, 'here')).toThrow();
+  expect(opened.decrypt(1, piece(encrypted, 1))).toHaveLength(65_536);
+  expect(() => opened.decrypt(1, piece(encrypted, 2))).toThrow();
+  expect(() => opened.decrypt(1, piece(other, 1))).toThrow();
+  const { start } = EncryptedAnswer.rangeOf(3);
+  expect(() => decrypt(encrypted.subarray(0, start), key, 'here')).toThrow();
 });
 
 test('nothing of an answer is to be seen', async () => {
   const one = { requestId: 'req_1', status: 200, headers: {}, body: 'canary'.repeat(10) };
-  expect((await seal(one, key, 'here')).toString('latin1')).not.toContain('canary');
+  expect((await encrypt(one, key, 'here')).toString('latin1')).not.toContain('canary');
 });
