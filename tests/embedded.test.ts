@@ -14,8 +14,16 @@ import { basename, join } from 'node:path';
 import { SQL } from 'bun';
 import { acquireEmbeddedServer } from '../src/database/embedded.ts';
 import { newId } from '../src/lib/ids.ts';
-import { isServerThere, keyIn, modelIds, postmaster, welcomed } from './support/embedded.ts';
+import {
+  isServerThere,
+  keyIn,
+  modelIds,
+  postmaster,
+  preparedFolder,
+  welcomed,
+} from './support/embedded.ts';
 import { type Gateway, startGateway, temporaryFolder, tollgate, tollgateJson } from './support/gateway.ts';
+import { until } from './support/until.ts';
 
 const dataFolder = (...names: string[]) => join(temporaryFolder(), ...names);
 
@@ -38,7 +46,7 @@ describe('on the embedded database', () => {
   });
 
   test('after kill -9 the server is adopted, with the same data, and stopped by the one who adopted it', async () => {
-    const folder = dataFolder('data');
+    const folder = await preparedFolder();
     const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     const server = postmaster(folder);
     await first.stop('SIGKILL');
@@ -51,7 +59,7 @@ describe('on the embedded database', () => {
   });
 
   test('after kill -9 of the server as well, it starts again with the same data', async () => {
-    const folder = dataFolder('data');
+    const folder = await preparedFolder();
     const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     process.kill(postmaster(folder), 'SIGKILL');
     await first.stop('SIGKILL');
@@ -105,16 +113,17 @@ describe('the demo', () => {
   const demoFile = (folder: string) => join(folder, 'demo.json');
 
   test('survives a kill -9 in the midst of its making', async () => {
-    const environment = { TOLLGATE_DATA: dataFolder('data') };
-    await tollgateJson(['account', 'list'], environment);
+    const environment = { TOLLGATE_DATA: await preparedFolder() };
     const server = await acquireEmbeddedServer(environment.TOLLGATE_DATA);
     const sql = new SQL({ adapter: 'postgres', ...server.connection, max: 2 });
     const blocker = await sql.reserve();
     await blocker`begin`;
     await blocker`lock table api_keys in access exclusive mode`;
     const killed = await startGateway(environment);
-    while ((await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`).length === 0)
-      await Bun.sleep(10);
+    await until('the demo is being made', async () => {
+      const waiting = await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`;
+      return waiting.length > 0;
+    });
     await killed.stop('SIGKILL');
     await blocker`rollback`;
     await blocker.release();
@@ -127,7 +136,7 @@ describe('the demo', () => {
   });
 
   test('is made again when its key is not in the database, and not shown when the key was revoked', async () => {
-    const environment = { TOLLGATE_DATA: dataFolder() };
+    const environment = { TOLLGATE_DATA: await preparedFolder() };
     const file = demoFile(environment.TOLLGATE_DATA);
     writeFileSync(file, JSON.stringify({ account: newId(), key: 'svc_sk_lost' }));
     const first = await welcomed(await startGateway(environment));
@@ -137,16 +146,16 @@ describe('the demo', () => {
     await tollgateJson(['key', 'revoke', key?.id ?? ''], environment);
     await first.stop();
     const second = await startGateway(environment);
-    while (!second.output().includes('Dashboard: ')) await Bun.sleep(10);
+    await until('it says where it is', () => second.output().includes('Dashboard: '));
     expect(keyIn(second)).toBe('');
     await second.stop();
   });
 
   test('is not made in a database that has accounts already', async () => {
-    const environment = { TOLLGATE_DATA: dataFolder('data') };
+    const environment = { TOLLGATE_DATA: await preparedFolder() };
     await tollgateJson(['account', 'create', '--name', 'Mine'], environment);
     const gateway = await startGateway(environment);
-    while (!gateway.output().includes('Dashboard: ')) await Bun.sleep(10);
+    await until('it says where it is', () => gateway.output().includes('Dashboard: '));
     expect(keyIn(gateway)).toBe('');
     expect(existsSync(demoFile(environment.TOLLGATE_DATA))).toBe(false);
     await gateway.stop();
@@ -156,7 +165,7 @@ describe('the demo', () => {
 describe('a server that is lost under a gateway', () => {
   async function ready(gateway: Gateway): Promise<void> {
     const isReady = async () => (await fetch(`${gateway.origin}/readyz`)).status === 200;
-    while (!(await isReady())) await Bun.sleep(50);
+    await until('it is ready', isReady);
   }
 
   async function terminatePresence(folder: string): Promise<void> {
@@ -169,7 +178,7 @@ describe('a server that is lost under a gateway', () => {
   }
 
   test('a terminated presence is taken up again, so a command that leaves does not stop the server', async () => {
-    const environment = { TOLLGATE_DATA: dataFolder('data') };
+    const environment = { TOLLGATE_DATA: await preparedFolder() };
     const gateway = await welcomed(await startGateway(environment));
     const server = postmaster(environment.TOLLGATE_DATA);
     await terminatePresence(environment.TOLLGATE_DATA);
@@ -181,11 +190,11 @@ describe('a server that is lost under a gateway', () => {
   });
 
   test('a killed server is started again, and stopped with the gateway', async () => {
-    const folder = dataFolder('data');
+    const folder = await preparedFolder();
     const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     const server = postmaster(folder);
     process.kill(server, 'SIGKILL');
-    while (!isServerThere(folder) || postmaster(folder) === server) await Bun.sleep(20);
+    await until('another server is there', () => isServerThere(folder) && postmaster(folder) !== server);
     await ready(gateway);
     expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
     expect(await gateway.stop()).toBe(0);
@@ -193,7 +202,7 @@ describe('a server that is lost under a gateway', () => {
   });
 
   test('a gateway told to stop while its server is away stops, and leaves none running', async () => {
-    const folder = dataFolder('data');
+    const folder = await preparedFolder();
     const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     const server = postmaster(folder);
     process.kill(server, 'SIGKILL');
@@ -230,8 +239,7 @@ describe('a data folder that cannot be used is named in one sentence', () => {
   });
 
   test('a lock file that names a process which is not the server', async () => {
-    const folder = dataFolder();
-    await tollgateJson(['account', 'list'], { TOLLGATE_DATA: folder });
+    const folder = await preparedFolder();
     const lockFile = join(folder, 'postgres/postmaster.pid');
     writeFileSync(lockFile, `${process.pid}\n${join(folder, 'postgres')}\n1700000000\n5432\n.\n\n\nready\n`);
     const sentence = await refusal(folder);
