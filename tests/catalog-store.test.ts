@@ -1,10 +1,12 @@
 /** The catalogue in use and its file: changes are followed, and a bad file never replaces a good catalogue. */
 import { afterEach, expect, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
 import { mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CatalogError, CatalogStore, readCatalogFile } from '../src/models/catalog-store.ts';
 import type { Catalog } from '../src/models/model.ts';
+import { until } from './support/until.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -34,12 +36,6 @@ async function open(quietMs = 20, take: (catalog: Catalog) => Promise<void> = as
     () => store.close(),
   );
   return { store, path, events, folder };
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 5_000; !condition(); await Bun.sleep(5)) {
-    if (Date.now() > deadline) throw new Error('It did not happen.');
-  }
 }
 
 test('a missing or bad file at the start is an error with every problem on its line', async () => {
@@ -73,8 +69,9 @@ test('a missing or bad file at the start is an error with every problem on its l
 test('follows a file that is written in place', async () => {
   const { store, path, events } = await open();
   expect(store.current.priceVersion).toBe('1');
-  await writeFile(path, version('2'));
-  await until(() => store.current.priceVersion === '2');
+  // In one go: a follower on another thread would see the empty file in between.
+  writeFileSync(path, version('2'));
+  await until('the new file is in use', () => store.current.priceVersion === '2');
   expect(events).toEqual(['2']);
 });
 
@@ -83,7 +80,7 @@ test('follows a file that is replaced, again and again', async () => {
   for (const label of ['2', '3', '4']) {
     await writeFile(join(folder, 'new'), version(label));
     await rename(join(folder, 'new'), path);
-    await until(() => store.current.priceVersion === label);
+    await until('the new file is in use', () => store.current.priceVersion === label);
   }
   expect(events).toEqual(['2', '3', '4']);
 });
@@ -91,8 +88,8 @@ test('follows a file that is replaced, again and again', async () => {
 test('keeps the good catalogue when the file turns bad or goes away, and says why', async () => {
   const { store, path, events } = await open();
   const { loadedAt } = store.status;
-  await writeFile(path, 'price_version: "2"\n');
-  await until(() => store.status.lastError !== null);
+  writeFileSync(path, 'price_version: "2"\n');
+  await until('the bad file is refused', () => store.status.lastError !== null);
   expect(store.current.priceVersion).toBe('1');
   expect(store.status.loadedAt).toEqual(loadedAt);
   expect(store.status.lastError?.problems).toEqual([
@@ -100,10 +97,13 @@ test('keeps the good catalogue when the file turns bad or goes away, and says wh
     'catalog.yaml:1: models: missing, expected a mapping',
   ]);
   await rm(path);
-  await until(() => store.status.lastError?.problems[0]?.includes(`${path} does not exist`) === true);
+  await until(
+    'the missing file is refused',
+    () => store.status.lastError?.problems[0]?.includes(`${path} does not exist`) === true,
+  );
   expect(store.current.priceVersion).toBe('1');
-  await writeFile(path, version('3'));
-  await until(() => store.status.lastError === null);
+  writeFileSync(path, version('3'));
+  await until('the good file is in use', () => store.status.lastError === null);
   expect(store.current.priceVersion).toBe('3');
   expect(events).toHaveLength(4);
 });
@@ -111,7 +111,7 @@ test('keeps the good catalogue when the file turns bad or goes away, and says wh
 test('a touch and other files of the folder do nothing', async () => {
   const { store, path, events, folder } = await open();
   await utimes(path, new Date(), new Date());
-  await writeFile(path, version('1'));
+  writeFileSync(path, version('1'));
   await writeFile(join(folder, 'other.yaml'), version('9'));
   await Bun.sleep(150);
   expect(await store.reload()).toBe('unchanged');
@@ -146,14 +146,18 @@ test('reload answers what became of the file', async () => {
 
 test('a slow reload is not overtaken by a later one', async () => {
   const { promise: gate, resolve: release } = Promise.withResolvers<void>();
-  const { store, path, events } = await open(60_000, (catalog) =>
-    catalog.priceVersion === '2' ? gate : Promise.resolve(),
-  );
+  const { promise: taken, resolve: take } = Promise.withResolvers<void>();
+  const { store, path, events } = await open(60_000, async (catalog) => {
+    if (catalog.priceVersion !== '2') return;
+    take();
+    await gate;
+  });
   await writeFile(path, version('2'));
   const first = store.reload();
-  await Bun.sleep(30);
+  await taken;
   await writeFile(path, version('3'));
   const second = store.reload();
+  // Time to overtake, for one that would.
   await Bun.sleep(30);
   release();
   expect(await Promise.all([first, second])).toEqual(['reloaded', 'reloaded']);

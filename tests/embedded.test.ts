@@ -14,51 +14,64 @@ import { basename, join } from 'node:path';
 import { SQL } from 'bun';
 import { acquireEmbeddedServer } from '../src/database/embedded.ts';
 import { newId } from '../src/lib/ids.ts';
-import { isServerThere, keyIn, modelIds, postmaster, welcomed } from './support/embedded.ts';
-import { type Gateway, startGateway, temporaryFolder, tollgate, tollgateJson } from './support/gateway.ts';
+import { isServerThere, keyIn, modelIds, postmaster, preparedFolder, welcomed } from './support/embedded.ts';
+import {
+  type Environment,
+  type Gateway,
+  startGateway,
+  temporaryFolder,
+  tollgate,
+  tollgateJson,
+} from './support/gateway.ts';
+import { until } from './support/until.ts';
 
+const demoFile = (folder: string) => join(folder, 'demo.json');
 const dataFolder = (...names: string[]) => join(temporaryFolder(), ...names);
 
 describe('on the embedded database', () => {
-  test('the first start makes a demo whose curl line works; the next one keeps it', async () => {
+  test('the first start makes a demo whose curl line works; the next ones keep it, whatever was killed before', async () => {
     const folder = dataFolder('data');
-    const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    const start = async () => await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    const first = await start();
     const key = keyIn(first);
     expect(await modelIds(first, key)).toEqual(['sandbox-chat', 'sandbox-image', 'sandbox-video']);
     expect(first.output()).toContain(`Tollgate is running at ${first.origin}\nDashboard: ${first.origin}\n`);
     expect(first.output()).toContain(`curl ${first.origin}/v1/models -H "Authorization: Bearer ${key}"`);
-    expect(statSync(join(folder, 'demo.json')).mode & 0o777).toBe(0o600);
+    expect(statSync(demoFile(folder)).mode & 0o777).toBe(0o600);
     expect(await first.stop()).toBe(0);
     expect(isServerThere(folder)).toBe(false);
 
-    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
-    expect(keyIn(second)).toBe(key);
-    expect(await modelIds(second, key)).toHaveLength(3);
-    expect(await second.stop('SIGINT')).toBe(0);
-  });
-
-  test('after kill -9 the server is adopted, with the same data, and stopped by the one who adopted it', async () => {
-    const folder = dataFolder('data');
-    const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    const killed = await start();
+    expect(keyIn(killed)).toBe(key);
+    expect(await modelIds(killed, key)).toHaveLength(3);
     const server = postmaster(folder);
-    await first.stop('SIGKILL');
+    await killed.stop('SIGKILL');
     expect(postmaster(folder)).toBe(server);
-    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+
+    // The server that was left running is adopted, and then killed as well.
+    const adopter = await start();
     expect(postmaster(folder)).toBe(server);
-    expect(keyIn(second)).toBe(keyIn(first));
-    await second.stop();
+    expect(keyIn(adopter)).toBe(key);
+    process.kill(server, 'SIGKILL');
+    await adopter.stop('SIGKILL');
+
+    const last = await start();
+    expect(keyIn(last)).toBe(key);
+    expect(await modelIds(last, key)).toHaveLength(3);
+    expect(await last.stop('SIGINT')).toBe(0);
     expect(isServerThere(folder)).toBe(false);
   });
 
-  test('after kill -9 of the server as well, it starts again with the same data', async () => {
-    const folder = dataFolder('data');
-    const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
-    process.kill(postmaster(folder), 'SIGKILL');
-    await first.stop('SIGKILL');
-    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
-    expect(keyIn(second)).toBe(keyIn(first));
-    expect(await modelIds(second, keyIn(second))).toHaveLength(3);
-    await second.stop();
+  test('a server that was left running is stopped by the one who adopted it', async () => {
+    const folder = await preparedFolder();
+    const left = await acquireEmbeddedServer(folder);
+    const server = postmaster(folder);
+    const gateway = await startGateway({ TOLLGATE_DATA: folder });
+    // One that is still needed stays.
+    await left.release();
+    expect(postmaster(folder)).toBe(server);
+    await gateway.stop();
+    expect(isServerThere(folder)).toBe(false);
   });
 
   test('two gateways share one folder, and the last to leave stops the server', async () => {
@@ -83,6 +96,10 @@ describe('on the embedded database', () => {
     const gateway = await startGateway(environment);
     await tollgateJson(['account', 'create', '--name', 'During'], environment);
     expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
+    // There is no demo in a database that has accounts already.
+    await until('it says where it is', () => gateway.output().includes('Dashboard: '));
+    expect(keyIn(gateway)).toBe('');
+    expect(existsSync(demoFile(environment.TOLLGATE_DATA))).toBe(false);
     await gateway.stop();
     const accounts = await tollgateJson<{ name: string }[]>(['account', 'list'], environment);
     expect(accounts.map((account) => account.name)).toEqual(['Before', 'During']);
@@ -94,27 +111,28 @@ describe('on the embedded database', () => {
     mkdirSync(folder, { recursive: true });
     // The socket is reached through a link in the temporary folder; this one goes away with the test.
     const environment = { TOLLGATE_DATA: folder, TMPDIR: dataFolder() };
-    const gateways = await Promise.all([startGateway(environment), startGateway(environment)]);
-    const [gateway, other] = [await welcomed(gateways[0]), gateways[1]];
+    const [gateway] = await Promise.all([
+      startGateway(environment).then(welcomed),
+      tollgateJson(['account', 'list'], environment),
+    ]);
     expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
-    await Promise.all([gateway.stop(), other.stop()]);
+    await gateway.stop();
   });
 });
 
 describe('the demo', () => {
-  const demoFile = (folder: string) => join(folder, 'demo.json');
-
   test('survives a kill -9 in the midst of its making', async () => {
-    const environment = { TOLLGATE_DATA: dataFolder('data') };
-    await tollgateJson(['account', 'list'], environment);
+    const environment = { TOLLGATE_DATA: await preparedFolder() };
     const server = await acquireEmbeddedServer(environment.TOLLGATE_DATA);
     const sql = new SQL({ adapter: 'postgres', ...server.connection, max: 2 });
     const blocker = await sql.reserve();
     await blocker`begin`;
     await blocker`lock table api_keys in access exclusive mode`;
     const killed = await startGateway(environment);
-    while ((await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`).length === 0)
-      await Bun.sleep(10);
+    await until('the demo is being made', async () => {
+      const waiting = await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`;
+      return waiting.length > 0;
+    });
     await killed.stop('SIGKILL');
     await blocker`rollback`;
     await blocker.release();
@@ -127,7 +145,7 @@ describe('the demo', () => {
   });
 
   test('is made again when its key is not in the database, and not shown when the key was revoked', async () => {
-    const environment = { TOLLGATE_DATA: dataFolder() };
+    const environment = { TOLLGATE_DATA: await preparedFolder() };
     const file = demoFile(environment.TOLLGATE_DATA);
     writeFileSync(file, JSON.stringify({ account: newId(), key: 'svc_sk_lost' }));
     const first = await welcomed(await startGateway(environment));
@@ -137,26 +155,16 @@ describe('the demo', () => {
     await tollgateJson(['key', 'revoke', key?.id ?? ''], environment);
     await first.stop();
     const second = await startGateway(environment);
-    while (!second.output().includes('Dashboard: ')) await Bun.sleep(10);
+    await until('it says where it is', () => second.output().includes('Dashboard: '));
     expect(keyIn(second)).toBe('');
     await second.stop();
-  });
-
-  test('is not made in a database that has accounts already', async () => {
-    const environment = { TOLLGATE_DATA: dataFolder('data') };
-    await tollgateJson(['account', 'create', '--name', 'Mine'], environment);
-    const gateway = await startGateway(environment);
-    while (!gateway.output().includes('Dashboard: ')) await Bun.sleep(10);
-    expect(keyIn(gateway)).toBe('');
-    expect(existsSync(demoFile(environment.TOLLGATE_DATA))).toBe(false);
-    await gateway.stop();
   });
 });
 
 describe('a server that is lost under a gateway', () => {
   async function ready(gateway: Gateway): Promise<void> {
     const isReady = async () => (await fetch(`${gateway.origin}/readyz`)).status === 200;
-    while (!(await isReady())) await Bun.sleep(50);
+    await until('it is ready', isReady);
   }
 
   async function terminatePresence(folder: string): Promise<void> {
@@ -168,24 +176,19 @@ describe('a server that is lost under a gateway', () => {
     await sql.close();
   }
 
-  test('a terminated presence is taken up again, so a command that leaves does not stop the server', async () => {
-    const environment = { TOLLGATE_DATA: dataFolder('data') };
+  test('a terminated presence is taken up again, a killed server is started again, and both end with the gateway', async () => {
+    const environment = { TOLLGATE_DATA: await preparedFolder() };
+    const folder = environment.TOLLGATE_DATA;
     const gateway = await welcomed(await startGateway(environment));
-    const server = postmaster(environment.TOLLGATE_DATA);
-    await terminatePresence(environment.TOLLGATE_DATA);
-    await tollgateJson(['account', 'list'], environment);
-    expect(postmaster(environment.TOLLGATE_DATA)).toBe(server);
-    expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
-    expect(await gateway.stop()).toBe(0);
-    expect(isServerThere(environment.TOLLGATE_DATA)).toBe(false);
-  });
-
-  test('a killed server is started again, and stopped with the gateway', async () => {
-    const folder = dataFolder('data');
-    const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     const server = postmaster(folder);
+    await terminatePresence(folder);
+    // A command that leaves does not stop the server.
+    await tollgateJson(['account', 'list'], environment);
+    expect(postmaster(folder)).toBe(server);
+    expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
+
     process.kill(server, 'SIGKILL');
-    while (!isServerThere(folder) || postmaster(folder) === server) await Bun.sleep(20);
+    await until('another server is there', () => isServerThere(folder) && postmaster(folder) !== server);
     await ready(gateway);
     expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
     expect(await gateway.stop()).toBe(0);
@@ -193,7 +196,7 @@ describe('a server that is lost under a gateway', () => {
   });
 
   test('a gateway told to stop while its server is away stops, and leaves none running', async () => {
-    const folder = dataFolder('data');
+    const folder = await preparedFolder();
     const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     const server = postmaster(folder);
     process.kill(server, 'SIGKILL');
@@ -230,8 +233,7 @@ describe('a data folder that cannot be used is named in one sentence', () => {
   });
 
   test('a lock file that names a process which is not the server', async () => {
-    const folder = dataFolder();
-    await tollgateJson(['account', 'list'], { TOLLGATE_DATA: folder });
+    const folder = await preparedFolder();
     const lockFile = join(folder, 'postgres/postmaster.pid');
     writeFileSync(lockFile, `${process.pid}\n${join(folder, 'postgres')}\n1700000000\n5432\n.\n\n\nready\n`);
     const sentence = await refusal(folder);
@@ -257,15 +259,13 @@ describe.skipIf(process.getuid?.() !== 0)('as root', () => {
     await Bun.write(join(tools, 'unshare'), '#!/bin/sh\nexit 1\n');
     chmodSync(join(tools, 'unshare'), 0o755);
     const withoutNamespaces = { TOLLGATE_DATA: folder, PATH: `${tools}:${process.env.PATH}` };
-    const first = await welcomed(await startGateway(withoutNamespaces));
+    await tollgateJson(['account', 'create', '--name', 'Kept'], withoutNamespaces);
     expect(statSync(join(folder, 'postgres')).uid).toBe(65_534);
-    await first.stop();
-    const second = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    const names = async (environment: Environment) =>
+      (await tollgateJson<{ name: string }[]>(['account', 'list'], environment)).map(({ name }) => name);
+    expect(await names({ TOLLGATE_DATA: folder })).toEqual(['Kept']);
     expect(statSync(join(folder, 'postgres')).uid).toBe(0);
-    expect(keyIn(second)).toBe(keyIn(first));
-    await second.stop();
-    const third = await welcomed(await startGateway(withoutNamespaces));
-    expect(keyIn(third)).toBe(keyIn(first));
-    await third.stop();
+    expect(await names(withoutNamespaces)).toEqual(['Kept']);
+    expect(statSync(join(folder, 'postgres')).uid).toBe(65_534);
   });
 });

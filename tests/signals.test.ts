@@ -2,23 +2,21 @@
 import { describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { SQL } from 'bun';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
-import { isServerThere, keyIn, welcomed } from './support/embedded.ts';
+import { runCommand } from './support/commands.ts';
+import { isServerThere, keyIn, preparedFolder, welcomed } from './support/embedded.ts';
 import {
   type Gateway,
   launchGateway,
   startGateway,
   temporaryFolder,
-  tollgateJson,
   writeCatalog,
 } from './support/gateway.ts';
+import { until } from './support/until.ts';
 
 const program = join(import.meta.dir, '../bin/tollgate');
 const migrationLock = 7_012_018_002;
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await Bun.sleep(10);
-}
 
 async function isSomeoneWaiting({ sql }: TestDatabase): Promise<boolean> {
   const waiting = await sql`
@@ -41,6 +39,15 @@ function isRunning(processId: number): boolean {
   return Bun.spawnSync(['ps', '-p', `${processId}`]).exitCode === 0;
 }
 
+/** How many requests are open in the database of that folder. */
+async function openCount(folder: string): Promise<number> {
+  const path = join(folder, 'postgres/.s.PGSQL.5432');
+  const sql = new SQL({ adapter: 'postgres', path, username: 'tollgate', database: 'postgres', max: 1 });
+  const [row] = await sql`select count(*)::int as count from open_generations`;
+  await sql.close();
+  return row.count;
+}
+
 function chat(gateway: Gateway, key: string, content: string): Promise<Response> {
   return fetch(`${gateway.origin}/v1/chat/completions`, {
     method: 'POST',
@@ -51,15 +58,15 @@ function chat(gateway: Gateway, key: string, content: string): Promise<Response>
 
 describe('Ctrl-C', () => {
   test('to the whole group, twice: what is under way is answered, and nothing is left running', async () => {
-    const folder = join(temporaryFolder(), 'data');
+    const folder = await preparedFolder();
     const launched = launchGateway({ TOLLGATE_DATA: folder }, { detached: true });
     const gateway = await welcomed(await launched.listening);
     const [sandbox = 0, ...others] = childrenOf(gateway.process.pid, 'sandbox/main.ts');
     expect(others).toEqual([]);
-    const answer = chat(gateway, keyIn(gateway), 'Hello [[delay 1000]]');
-    await Bun.sleep(300);
+    const answer = chat(gateway, keyIn(gateway), 'Hello [[delay 3000]]');
+    await until('the request is under way', async () => (await openCount(folder)) === 1);
     process.kill(-gateway.process.pid, 'SIGINT');
-    await Bun.sleep(100);
+    await until('the gateway drains', () => gateway.output().includes('"event":"draining"'));
     process.kill(-gateway.process.pid, 'SIGINT');
     expect((await answer).status).toBe(200);
     expect(await launched.ended()).toBe(0);
@@ -68,7 +75,7 @@ describe('Ctrl-C', () => {
   });
 
   test.skipIf(Bun.which('script') === null)('in a terminal, through npm start', async () => {
-    const folder = join(temporaryFolder(), 'data');
+    const folder = await preparedFolder();
     const project = temporaryFolder();
     writeFileSync(
       join(project, 'package.json'),
@@ -88,14 +95,14 @@ describe('Ctrl-C', () => {
 });
 
 test('a sandbox that dies is started again, on the same port', async () => {
-  const folder = join(temporaryFolder(), 'data');
+  const folder = await preparedFolder();
   const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
   const key = keyIn(gateway);
   const sandboxes = () => childrenOf(gateway.process.pid, 'sandbox/main.ts');
   const [first = 0] = sandboxes();
   process.kill(first, 'SIGKILL');
-  await until(() => sandboxes().some((id) => id !== first));
-  await until(async () => (await chat(gateway, key, 'Hello')).status === 200);
+  await until('another sandbox runs', () => sandboxes().some((id) => id !== first));
+  await until('it answers', async () => (await chat(gateway, key, 'Hello')).status === 200);
   const [second = 0] = sandboxes();
   expect(await gateway.stop()).toBe(0);
   expect(isRunning(second)).toBe(false);
@@ -106,7 +113,7 @@ describe('while the gateway starts', () => {
     const blocker = await database.sql.reserve();
     await blocker`select pg_advisory_lock(${migrationLock})`;
     const launched = launchGateway({ DATABASE_URL: database.url });
-    await until(() => isSomeoneWaiting(database));
+    await until('someone waits for the lock', () => isSomeoneWaiting(database));
     const unblock = async () => {
       await blocker`select pg_advisory_unlock(${migrationLock})`;
       await blocker.release();
@@ -154,10 +161,12 @@ describe('SIGHUP', () => {
     await Bun.sleep(300);
     expect(gateway.output()).not.toContain('catalogue reloaded');
     gateway.process.kill('SIGHUP');
-    await until(() => gateway.output().includes('catalogue reloaded'));
+    await until('the catalogue is reloaded', () => gateway.output().includes('catalogue reloaded'));
     writeFileSync(secret, '');
     gateway.process.kill('SIGHUP');
-    await until(() => gateway.output().includes('catalogue refused, the old one stays in force'));
+    await until('the catalogue is refused', () =>
+      gateway.output().includes('catalogue refused, the old one stays in force'),
+    );
     expect(gateway.output()).toContain('P_KEY_FILE names');
     expect((await fetch(`${gateway.origin}/healthz`)).status).toBe(200);
     expect(await gateway.stop()).toBe(0);
@@ -168,19 +177,16 @@ describe('SIGHUP', () => {
 test('SIGTERM: not ready, no new connections, what is under way gets its answer', async () => {
   const database = await createDatabase();
   const environment = { DATABASE_URL: database.url };
-  const account = await tollgateJson<{ id: string }>(['account', 'create', '--name', 'A'], environment);
-  const { key } = await tollgateJson<{ key: string }>(
-    ['key', 'create', '--account', account.id],
-    environment,
-  );
+  const account = await runCommand<{ id: string }>(['account', 'create', '--name', 'A'], environment);
+  const { key } = await runCommand<{ key: string }>(['key', 'create', '--account', account.id], environment);
   const gateway = await startGateway(environment);
   const blocker = await database.sql.reserve();
   await blocker`begin`;
   await blocker`lock table api_keys in access exclusive mode`;
   const answer = fetch(`${gateway.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
-  await until(() => isSomeoneWaiting(database));
+  await until('someone waits for the lock', () => isSomeoneWaiting(database));
   gateway.process.kill('SIGTERM');
-  await until(() => gateway.output().includes('"event":"draining"'));
+  await until('the gateway drains', () => gateway.output().includes('"event":"draining"'));
   const refused = await fetch(`${gateway.origin}/healthz`, { keepalive: false }).then(
     () => false,
     () => true,

@@ -1,19 +1,23 @@
 /** Starting the whole program on a database that is named, and everything that can be wrong with its settings. */
-import { describe, expect, test } from 'bun:test';
-import { createDatabase, createEmptyDatabase } from './support/cluster.ts';
-import { startGateway, tollgate, writeCatalog } from './support/gateway.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { dirname } from 'node:path';
+import { readConfig } from '../src/config.ts';
+import { OperatorError } from '../src/lib/operator-error.ts';
+import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
+import { type Gateway, startGateway, tollgate, writeCatalog } from './support/gateway.ts';
+import { until } from './support/until.ts';
 
 describe('on a database that is named', () => {
   test('several nodes at once migrate an empty database, and no demo is made', async () => {
     const database = await createEmptyDatabase();
     const gateways = await Promise.all(
-      Array.from({ length: 4 }, () => startGateway({ DATABASE_URL: database.url })),
+      Array.from({ length: 3 }, () => startGateway({ DATABASE_URL: database.url })),
     );
     for (const gateway of gateways) expect(gateway.output()).not.toMatch(/svc_sk_|Password|demo@/);
     const [made] = await database.sql`
       select (select count(*)::int from accounts) as accounts, (select count(*)::int from users) as users`;
     expect(made).toEqual({ accounts: 0, users: 0 });
-    expect(await Promise.all(gateways.map((gateway) => gateway.stop()))).toEqual([0, 0, 0, 0]);
+    expect(await Promise.all(gateways.map((gateway) => gateway.stop()))).toEqual([0, 0, 0]);
     await database.close();
   });
 
@@ -21,13 +25,14 @@ describe('on a database that is named', () => {
     const database = await createDatabase();
     const catalog = (price: string) =>
       `price_version: "1"\nproviders: { p: { name: P, adapter: openai, base_url: "http://127.0.0.1:9/v1" } }\nmodels: { m: { workload: chat, created: 2025-01-01, pricing: { billing_type: token, input: "${price}", output: "1" }, providers: [p] } }\n`;
-    for (const price of ['1', '2', '1']) {
-      const gateway = await startGateway({
-        DATABASE_URL: database.url,
-        TOLLGATE_CATALOG: writeCatalog(catalog(price)),
-      });
-      await gateway.stop();
-    }
+    const file = writeCatalog(catalog('1'));
+    const environment = { DATABASE_URL: database.url, TOLLGATE_CATALOG: file };
+    const first = await startGateway(environment);
+    writeCatalog(catalog('2'), dirname(file));
+    await until('the other prices are in use', () => first.output().includes('catalogue reloaded'));
+    await first.stop();
+    writeCatalog(catalog('1'), dirname(file));
+    await (await startGateway(environment)).stop();
     const lists =
       await database.sql`select version, content -> 'models' -> 0 -> 'pricing' ->> 'input' as input from price_lists order by id`;
     expect([...lists]).toEqual([
@@ -36,10 +41,58 @@ describe('on a database that is named', () => {
     ]);
     await database.close();
   });
+});
+
+async function refusal(environment: Record<string, string>): Promise<string> {
+  const { exitCode, stdout, stderr } = await tollgate(['serve'], { PORT: '0', ...environment });
+  expect(exitCode).toBe(1);
+  expect(stderr).toStartWith('tollgate: ');
+  expect(stderr.trim().split('\n')).toHaveLength(1);
+  expect(stderr + stdout).not.toMatch(/^\s+at /m);
+  return stderr.trim().slice('tollgate: '.length);
+}
+
+describe('a gateway that runs', () => {
+  let database: TestDatabase;
+  let gateway: Gateway;
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    gateway = await startGateway({ DATABASE_URL: database.url });
+  }, 60_000);
+
+  afterAll(async () => {
+    await gateway.stop();
+  });
+
+  test('readiness asks a slow database one question at a time', async () => {
+    const blocker = await database.sql.reserve();
+    await blocker`begin`;
+    await blocker`lock table schema_migrations in access exclusive mode`;
+    const answers = Array.from({ length: 20 }, () => fetch(`${gateway.origin}/readyz`));
+    const waiting = async () => {
+      const [row] = await database.sql`
+        select count(*)::int as count from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      return row.count as number;
+    };
+    await until('the database is asked', async () => (await waiting()) > 0);
+    // The lock is held until all have been answered: by then every question that was to be asked has been.
+    expect(new Set((await Promise.all(answers)).map(({ status }) => status))).toEqual(new Set([503]));
+    expect(await waiting()).toBe(1);
+    await blocker`rollback`;
+    await blocker.release();
+    expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
+  });
+
+  test('a port in use is named by whoever wants it too', async () => {
+    const port = new URL(gateway.origin).port;
+    expect(await refusal({ DATABASE_URL: database.url, PORT: port })).toBe(
+      `Port ${port} on 127.0.0.1 is in use. Set PORT to a free one.`,
+    );
+  });
 
   test('readiness follows the database, health does not', async () => {
-    const database = await createDatabase();
-    const gateway = await startGateway({ DATABASE_URL: database.url });
     const status = async (path: string) => (await fetch(`${gateway.origin}${path}`)).status;
     expect(await status('/readyz')).toBe(200);
     // A gateway of a newer version has migrated the database under this one.
@@ -50,40 +103,10 @@ describe('on a database that is named', () => {
     await database.close();
     expect(await status('/readyz')).toBe(503);
     expect(await status('/healthz')).toBe(200);
-    await gateway.stop();
-  });
-
-  test('readiness asks a slow database one question at a time', async () => {
-    const database = await createDatabase();
-    const gateway = await startGateway({ DATABASE_URL: database.url });
-    const blocker = await database.sql.reserve();
-    await blocker`begin`;
-    await blocker`lock table schema_migrations in access exclusive mode`;
-    const answers = Array.from({ length: 20 }, () => fetch(`${gateway.origin}/readyz`));
-    await Bun.sleep(500);
-    const [waiting] = await database.sql`
-      select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`;
-    expect(waiting.count).toBe(1);
-    expect(new Set((await Promise.all(answers)).map(({ status }) => status))).toEqual(new Set([503]));
-    await blocker`rollback`;
-    await blocker.release();
-    expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
-    await gateway.stop();
-    await database.close();
   });
 });
 
 describe('what cannot start says why in one sentence and exits 1', () => {
-  async function refusal(environment: Record<string, string>): Promise<string> {
-    const { exitCode, stdout, stderr } = await tollgate(['serve'], { PORT: '0', ...environment });
-    expect(exitCode).toBe(1);
-    expect(stderr).toStartWith('tollgate: ');
-    expect(stderr.trim().split('\n')).toHaveLength(1);
-    expect(stderr + stdout).not.toMatch(/^\s+at /m);
-    return stderr.trim().slice('tollgate: '.length);
-  }
-
   test.each([
     [{ PORT: 'http' }, 'PORT must be a whole number from 0 to 65535, but is "http".'],
     [{ PORT: '70000' }, 'PORT must be a whole number from 0 to 65535, but is "70000".'],
@@ -128,8 +151,14 @@ describe('what cannot start says why in one sentence and exits 1', () => {
       { SMTP_URL: 'smtp://mail.example.com', MAIL_FROM: 'noreply@example.com' },
       'With SMTP_URL set, PUBLIC_URL must be set too: links in mails lead there.',
     ],
-  ] as [Record<string, string>, string][])('%j', async (environment, message) => {
-    expect(await refusal(environment)).toBe(message);
+  ] as [Record<string, string>, string][])('%j', (environment, message) => {
+    expect(() => readConfig(environment)).toThrow(new OperatorError(message));
+  });
+
+  test('a setting, by the program itself', async () => {
+    expect(await refusal({ LOG_LEVEL: 'loud' })).toBe(
+      'LOG_LEVEL must be one of debug, info, warn, error, but is "loud".',
+    );
   });
 
   test('an unreachable database, without its password', async () => {
@@ -181,17 +210,6 @@ describe('what cannot start says why in one sentence and exits 1', () => {
         TOLLGATE_CATALOG: writeCatalog('price_version: "1"\nproviders: {}\nmodels: {}\nextra: 1\n'),
       }),
     ).toContain('catalog.yaml:4');
-    await database.close();
-  });
-
-  test('a port in use', async () => {
-    const database = await createDatabase();
-    const gateway = await startGateway({ DATABASE_URL: database.url });
-    const port = new URL(gateway.origin).port;
-    expect(await refusal({ DATABASE_URL: database.url, PORT: port })).toBe(
-      `Port ${port} on 127.0.0.1 is in use. Set PORT to a free one.`,
-    );
-    await gateway.stop();
     await database.close();
   });
 
