@@ -8,7 +8,7 @@ export type HeldProvider = Readonly<{
   /** To be given the address of the sandbox; its own address is known before. */
   url: string;
   behind: (sandboxUrl: string) => string;
-  /** How many requests are held at the moment. A stream is held after its first piece. */
+  /** How many requests are held at the moment. A stream is held after its first word. */
   count: () => number;
   /** Resolves as soon as this many are held. */
   holds: (count: number) => Promise<void>;
@@ -22,13 +22,22 @@ export function startHeldProvider(): HeldProvider {
   const held = new Set<() => void>();
   const beingHeld = () => new Promise<void>((resolve) => held.add(resolve));
 
-  async function* piecesOf(body: ReadableStream<Uint8Array>) {
-    let isFirst = true;
-    for await (const piece of body) {
-      yield piece;
-      if (isFirst) await beingHeld();
-      isFirst = false;
-    }
+  function heldAfterWord(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const pieces = body.getReader();
+    let progress: 'silent' | 'begun' | 'released' = 'silent';
+    return new ReadableStream({
+      async pull(controller) {
+        if (progress === 'begun') {
+          await beingHeld();
+          progress = 'released';
+        }
+        const { value } = await pieces.read();
+        if (value === undefined) return controller.close();
+        controller.enqueue(value);
+        if (progress === 'silent' && /"content":"[^"]/.test(Buffer.from(value).toString()))
+          progress = 'begun';
+      },
+    });
   }
 
   const server = Bun.serve({
@@ -42,8 +51,11 @@ export function startHeldProvider(): HeldProvider {
       const isStreamed = /"stream":\s*true/.test(body);
       if (!isStreamed) await beingHeld();
       const response = await fetch(`${target}${pathname}${search}`, { method, headers, body });
-      const pieces = isStreamed && response.body !== null ? piecesOf(response.body) : response.body;
-      return new Response(pieces, { status: response.status, headers: response.headers });
+      const isHeld = isStreamed && response.body !== null;
+      return new Response(isHeld ? heldAfterWord(response.body) : response.body, {
+        status: response.status,
+        headers: response.headers,
+      });
     },
   });
   return {
