@@ -591,7 +591,12 @@ test('a node that dies leaves its requests to the other, which carries them out 
   await held.holds(1);
   other.process.kill('SIGKILL');
   expect(await lost).toBe('lost');
+  await other.process.exited;
   held.release();
+  // Its last sign of life was long ago, so to speak.
+  await fixture.database.sql`
+    update nodes set heartbeat_at = heartbeat_at - interval '1 minute'
+    where id = (select node_id from open_generations where account_id = ${ownAccount})`;
   const asked = chat(name, 'orphaned', { key: own, more });
   await held.holds(1);
   held.release();

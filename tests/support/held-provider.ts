@@ -17,7 +17,8 @@ export type HeldProvider = Readonly<{
   stop: () => Promise<void>;
 }>;
 
-export function startHeldProvider(): HeldProvider {
+/** Holds the requests that have this text in them; all of them, unless it is given. */
+export function startHeldProvider(marker = ''): HeldProvider {
   let target = '';
   const held = new Set<() => void>();
   const beingHeld = () => new Promise<void>((resolve) => held.add(resolve));
@@ -49,10 +50,11 @@ export function startHeldProvider(): HeldProvider {
       const { headers, method } = request;
       const body = await request.text();
       const isStreamed = /"stream":\s*true/.test(body);
-      if (!isStreamed) await beingHeld();
+      const isHeld = body.includes(marker);
+      if (isHeld && !isStreamed) await beingHeld();
       const response = await fetch(`${target}${pathname}${search}`, { method, headers, body });
-      const isHeld = isStreamed && response.body !== null;
-      return new Response(isHeld ? heldAfterWord(response.body) : response.body, {
+      const isHeldMidway = isHeld && isStreamed && response.body !== null;
+      return new Response(isHeldMidway ? heldAfterWord(response.body) : response.body, {
         status: response.status,
         headers: response.headers,
       });
