@@ -3,21 +3,38 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { hashKey } from '../../src/keys/key-format.ts';
 import {
   type ChatFixture,
+  chatCatalog,
   type ErrorBody,
   eventsOf,
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { startHeldProvider } from '../support/held-provider.ts';
+import { startQuickGateway } from '../support/quick-lease.ts';
+
+const held = startHeldProvider();
+const priced = 'workload: chat, pricing: { billing_type: token, input: "1", output: "2" }';
+const patient = 'api_key_env: MAIN_KEY, circuit: { failures: 1000 }';
+const catalog = (url: string) =>
+  chatCatalog(url, {
+    providers: `  held: { name: Held, adapter: openai, base_url: ${held.behind(url)}/v1, ${patient} }`,
+    models: `
+  held:          { ${priced}, providers: [held] }
+  held-fallback: { ${priced}, providers: [gone, held] }`,
+  });
 
 let fixture: ChatFixture;
 let key: string;
 
 beforeAll(async () => {
-  fixture = await openChatFixture();
+  fixture = await openChatFixture(catalog, startQuickGateway);
   ({ key } = await fixture.customer('100', '--rpm', '100000'));
 });
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await fixture.close();
+  await held.stop();
+});
 
 function chat(content: string, more: object = {}): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
@@ -42,45 +59,51 @@ async function inBandCode(response: Response): Promise<{ code: string | undefine
   return { code: failed && (JSON.parse(failed) as ErrorBody).error.code, isDone: events.at(-1) === '[DONE]' };
 }
 
-test('500 balance_lookup_failed when nothing can be held; what might have been held is given back', async () => {
-  // The key is known by now, so only the balance is in question.
-  expect((await chat('hi')).status).toBe(200);
-  await away('accounts');
-  const response = await chat('hi');
-  await back('accounts');
-  expect(await codeOf(response)).toEqual([500, 'balance_lookup_failed']);
-}, 30_000);
+describe('while nothing can be held and nothing be settled', () => {
+  let refused: Response;
+  let stream: Response;
+  let delivered: Awaited<ReturnType<typeof inBandCode>>;
+  let withheld: Response;
 
-test('in-band billing_temporarily_unavailable when a delivered stream cannot be settled; it is settled later', async () => {
-  const response = await chat('[[usage 10 20]] [[chunk-delay 30]] a b c d e', { stream: true });
-  await away('usage_records');
-  const seen = await inBandCode(response);
-  await back('usage_records');
-  expect(seen).toEqual({ code: 'billing_temporarily_unavailable', isDone: true });
-  expect(await look(response)).toMatchObject({ status: 'completed', cost: { total: '0.000050000000' } });
-}, 30_000);
-
-test('500 billing_consistency_error when a whole answer cannot be settled: it is withheld and never charged', async () => {
-  const sent = chat('[[delay 300]] [[usage 10 20]]');
-  await Bun.sleep(150);
-  await away('usage_records');
-  const response = await sent;
-  await back('usage_records');
-  expect(await codeOf(response)).toEqual([500, 'billing_consistency_error']);
-  expect(await look(response)).toMatchObject({
-    status: 'failed',
-    cost: null,
-    error: { code: 'billing_consistency_error' },
+  // All at the same time, since the gateway tries for several seconds.
+  beforeAll(async () => {
+    // The key is known by now, so only the balance is in question.
+    expect((await chat('hi')).status).toBe(200);
+    stream = await chat('[[usage 10 20]] a b c d e', { model: 'held', stream: true });
+    const whole = chat('[[usage 10 20]]', { model: 'held' });
+    await held.holds(2);
+    await away('usage_records');
+    await away('accounts');
+    held.release();
+    [refused, delivered, withheld] = await Promise.all([chat('hi'), inBandCode(stream), whole]);
+    await back('accounts');
+    await back('usage_records');
   });
-}, 30_000);
+
+  test('500 balance_lookup_failed when nothing can be held; what might have been held is given back', async () => {
+    expect(await codeOf(refused)).toEqual([500, 'balance_lookup_failed']);
+  });
+
+  test('in-band billing_temporarily_unavailable when a delivered stream cannot be settled; it is settled later', async () => {
+    expect(delivered).toEqual({ code: 'billing_temporarily_unavailable', isDone: true });
+    expect(await look(stream)).toMatchObject({ status: 'completed', cost: { total: '0.000050000000' } });
+  });
+
+  test('500 billing_consistency_error when a whole answer cannot be settled: it is withheld and never charged', async () => {
+    expect(await codeOf(withheld)).toEqual([500, 'billing_consistency_error']);
+    expect(await look(withheld)).toMatchObject({
+      status: 'failed',
+      cost: null,
+      error: { code: 'billing_consistency_error' },
+    });
+  });
+});
 
 test('500 provider_attempt_create_failed when the next attempt cannot be recorded: it is not made', async () => {
-  const sent = chat('[[delay 400]] [[status 503]] attempt-canary', { model: 'twofold' });
-  await Bun.sleep(200);
-  await away('open_generations');
-  await Bun.sleep(600);
-  await back('open_generations');
-  const response = await sent;
+  await fixture.database
+    .sql`alter table open_generations add constraint one_attempt check (jsonb_array_length(attempts) < 2) not valid`;
+  const response = await chat('[[status 503]] attempt-canary', { model: 'twofold' });
+  await fixture.database.sql`alter table open_generations drop constraint one_attempt`;
   expect(await codeOf(response)).toEqual([500, 'provider_attempt_create_failed']);
   expect(
     fixture.sandbox.entries.filter((entry) => JSON.stringify(entry.body).includes('attempt-canary')),
@@ -90,7 +113,7 @@ test('500 provider_attempt_create_failed when the next attempt cannot be recorde
     cost: null,
     attempts: [{ status: 'failed' }, { status: 'cancelled' }],
   });
-}, 30_000);
+});
 
 test('500 configuration_error for a model that is mapped to no provider: it is not listed either', async () => {
   const response = await chat('hi', { model: 'unmapped' });
@@ -103,17 +126,14 @@ test('500 configuration_error for a model that is mapped to no provider: it is n
 });
 
 test('a Generation that another node gave up too early is charged, once, and becomes what it really was', async () => {
-  // A node reaps only after a lease's time without trouble.
-  await Bun.sleep(8_000);
-  // By a provider that is given more time between two pieces than a busy machine may take.
-  const response = await chat('[[usage 10 20]] [[long 60]] [[chunk-delay 150]]', {
-    model: 'fallback',
-    stream: true,
-  });
+  const response = await chat('[[usage 10 20]] [[long 60]]', { model: 'held-fallback', stream: true });
+  await held.holds(1);
   await fixture.database.sql`update nodes set stopped_at = now()`;
   const id = idOf(response);
   const lookNow = async () => (await finishedGeneration(fixture.gateway.origin, key, id)).error?.code;
+  // A node gives others up only after a lease's time without trouble.
   expect(await lookNow()).toBe('gateway_interrupted');
+  held.release();
   expect(await inBandCode(response)).toEqual({ code: undefined, isDone: true });
   await fixture.database.sql`update nodes set stopped_at = null`;
   expect(await look(response)).toMatchObject({

@@ -1,20 +1,40 @@
 /** Clients that read slowly, not at all, or while the gateway is being stopped. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect, type Socket } from 'node:net';
-import { type ChatFixture, eventsOf, openChatFixture } from '../support/chat-fixture.ts';
-import { startGateway } from '../support/gateway.ts';
+import { type ChatFixture, chatCatalog, eventsOf, openChatFixture } from '../support/chat-fixture.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Gateway, launchGateway, temporaryFolder } from '../support/gateway.ts';
+import { startHeldProvider } from '../support/held-provider.ts';
+import { quickGateway } from '../support/quick-lease.ts';
+
+const held = startHeldProvider();
+const catalog = (url: string) =>
+  chatCatalog(url, {
+    providers: `  held: { name: Held, adapter: openai, base_url: ${held.behind(url)}/v1, api_key_env: MAIN_KEY }`,
+    models:
+      '  held: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [held] }',
+  });
 
 let fixture: ChatFixture;
+/** Gives up clients that do not read after two seconds, and is stopped by the last test. */
+let impatient: Gateway;
 
 beforeAll(async () => {
-  fixture = await openChatFixture();
+  fixture = await openChatFixture(catalog);
+  const environment = { ...fixture.environment, TOLLGATE_DATA: temporaryFolder() };
+  impatient = await launchGateway(environment, { command: quickGateway('impatient-with-clients.ts') })
+    .listening;
 });
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await impatient.stop('SIGKILL');
+  await fixture.close();
+  await held.stop();
+});
 
 /** A connection that has sent a request for a stream and reads only when told to. */
-function rawStream(key: string, content: string): Promise<Socket> {
-  const { hostname, port } = new URL(fixture.gateway.origin);
+function rawStream({ origin }: Gateway, key: string, content: string): Promise<Socket> {
+  const { hostname, port } = new URL(origin);
   const messages = [{ role: 'user', content }];
   const body = JSON.stringify({ model: 'twofold', stream: true, max_tokens: pieces, messages });
   const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
@@ -26,84 +46,87 @@ function rawStream(key: string, content: string): Promise<Socket> {
 }
 
 async function ended(account: string): Promise<{ status: string; output_tokens: bigint | null }> {
-  for (;;) {
+  return await eventually('the end of the request', async () => {
     const [row] = await fixture.database
       .sql`select status, output_tokens from generations where account_id = ${account}`;
-    if (row) return { ...row };
-    await Bun.sleep(50);
-  }
+    return row && { ...row };
+  });
 }
 
 const pieces = 100_000;
+const someWords = 40_000;
 
 test('a client that reads slowly gets everything, and the provider is held back meanwhile', async () => {
   const { key, account } = await fixture.customer('100');
-  const socket = await rawStream(key, `[[long ${pieces}]] [[burst]]`);
-  await Bun.sleep(1_500);
-  // Tens of megabytes are still with the provider: the Generation is open and nothing has been charged.
+  const socket = await rawStream(fixture.gateway, key, `[[long ${pieces}]] [[burst]]`);
+  // Whoever reads is served in the meantime. Of the other's, megabytes are still with the provider: its Generation is
+  // open and nothing has been charged.
+  const sentFreely = await fixture.customer('100');
+  const free = await rawStream(fixture.gateway, sentFreely.key, `[[long ${someWords}]] [[burst]]`);
+  expect(await readToEnd(free)).toContain('[DONE]');
+  expect(await ended(sentFreely.account)).toEqual({ status: 'completed', output_tokens: BigInt(someWords) });
   expect([...(await fixture.database.sql`select 1 from generations where account_id = ${account}`)]).toEqual(
     [],
   );
+  expect(await readToEnd(socket)).toContain('[DONE]');
+  expect(await ended(account)).toEqual({ status: 'completed', output_tokens: BigInt(pieces) });
+});
+
+/** What the stream ends with. */
+function readToEnd(socket: Socket): Promise<string> {
   let text = '';
-  await new Promise<void>((resolve) => {
+  return new Promise((resolve) => {
     socket.on('data', (bytes) => {
       text = (text + bytes.toString()).slice(-200);
-      if (text.includes('[DONE]')) resolve();
+      if (text.includes('[DONE]')) socket.destroy();
     });
+    socket.on('close', () => resolve(text));
     socket.resume();
   });
-  socket.destroy();
-  expect(await ended(account)).toEqual({ status: 'completed', output_tokens: BigInt(pieces) });
-}, 60_000);
+}
 
 test('a client that stops reading is cut off after a time and still settled', async () => {
   const { key, account } = await fixture.customer('100');
-  const socket = await rawStream(key, `[[long ${pieces}]] [[burst]]`);
+  const socket = await rawStream(impatient, key, `[[long ${pieces}]] [[burst]]`);
   const closed = new Promise((resolve) => socket.on('close', resolve));
   socket.removeAllListeners('error');
   socket.on('error', () => undefined);
   expect(await ended(account)).toEqual({ status: 'cancelled', output_tokens: BigInt(pieces) });
   socket.resume();
   await closed;
-}, 90_000);
+});
 
-test('SIGTERM lets a stream finish, refuses new connections, settles, and exits 0', async () => {
-  const { key, account } = await fixture.customer('100');
-  const gateway = await startGateway(fixture.environment);
-  const response = await fetch(`${gateway.origin}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: 'full',
-      stream: true,
-      messages: [{ role: 'user', content: '[[long 40]] [[chunk-delay 40]]' }],
-    }),
-  });
-  const stopped = gateway.stop('SIGTERM');
-  await Bun.sleep(300);
-  expect(await fetch(`${gateway.origin}/healthz`).catch(() => 'refused')).toBe('refused');
+test('SIGTERM lets a stream finish, refuses new connections, settles, waits for a stream whose client has gone, and exits 0', async () => {
+  const [reader, leaver] = [await fixture.customer('100'), await fixture.customer('100')];
+  const ask = (key: string, words: number, signal: AbortSignal | null = null) =>
+    fetch(`${impatient.origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'held',
+        stream: true,
+        messages: [{ role: 'user', content: `[[long ${words}]] [[chunk-delay 40]]` }],
+      }),
+      signal,
+    });
+  const response = await ask(reader.key, 40);
+  const controller = new AbortController();
+  // The last to end is the one that nobody reads.
+  const left = await ask(leaver.key, 70, controller.signal);
+  await left.body?.getReader().read();
+  await held.holds(2);
+  controller.abort();
+  const stopped = impatient.stop('SIGTERM');
+  // A connection that was accepted before may still be answered.
+  await eventually('the port to be closed', () =>
+    fetch(`${impatient.origin}/healthz`, { keepalive: false }).then(
+      () => false,
+      () => true,
+    ),
+  );
+  held.release();
   expect(eventsOf(await response.text()).at(-1)).toBe('[DONE]');
   expect(await stopped).toBe(0);
-  expect(await ended(account)).toEqual({ status: 'completed', output_tokens: 40n });
-}, 60_000);
-
-test('SIGTERM waits for a stream whose client has gone, and charges it', async () => {
-  const { key, account } = await fixture.customer('100');
-  const gateway = await startGateway(fixture.environment);
-  const controller = new AbortController();
-  const response = await fetch(`${gateway.origin}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: 'full',
-      stream: true,
-      messages: [{ role: 'user', content: '[[long 40]] [[chunk-delay 40]]' }],
-    }),
-    signal: controller.signal,
-  });
-  await response.body?.getReader().read();
-  controller.abort();
-  await Bun.sleep(100);
-  expect(await gateway.stop('SIGTERM')).toBe(0);
-  expect(await ended(account)).toEqual({ status: 'cancelled', output_tokens: 40n });
-}, 60_000);
+  expect(await ended(reader.account)).toEqual({ status: 'completed', output_tokens: 40n });
+  expect(await ended(leaver.account)).toEqual({ status: 'cancelled', output_tokens: 70n });
+});

@@ -6,6 +6,11 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { eventually } from '../support/eventually.ts';
+import { startHeldProvider } from '../support/held-provider.ts';
+
+/** Answers what is marked so only when it is let. */
+const held = startHeldProvider('(held)');
 
 const model = (id: string, providers: string) =>
   `  ${id}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: ${providers} }`;
@@ -15,19 +20,20 @@ const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
   brittle: { name: Brittle, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 60000 } }
-  quick:   { name: Quick, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 400 } }
-  patient:   { name: Patient, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 1200 } }
+  quick:   { name: Quick, adapter: openai, base_url: ${held.behind(url)}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 400 } }
+  patient: { name: Patient, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 2000 } }
   single:  { name: Single, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, max_concurrency: 1, circuit: { failures: 1, open_ms: 200 } }
   steady:  { name: Steady, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY }
-  narrow:  { name: Narrow, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, max_concurrency: 2 }
+  narrow:  { name: Narrow, adapter: openai, base_url: ${held.url}/v1, api_key_env: MAIN_KEY, max_concurrency: 2 }
+  slow:    { name: Slow, adapter: openai, base_url: ${held.url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 3, open_ms: 60000 } }
 models:
 ${model('opens', '[brittle]')}
 ${model('recovers', '[quick]')}
 ${model('relapses', '[patient]')}
 ${model('breaks-midway', '[brittle]')}
-${model('refuses', '[brittle]')}
+${model('refuses', '[slow]')}
 ${model('backed', '[brittle, { provider: steady, upstream_model: backed-by-steady }]')}
-${model('left', '[brittle, { provider: steady, upstream_model: left-by-steady }]')}
+${model('left', '[slow, { provider: steady, upstream_model: left-by-steady }]')}
 ${model('limits', '[brittle]')}
 ${model('narrow', '[narrow]')}
 ${model('single', '[single]')}
@@ -43,7 +49,10 @@ beforeAll(async () => {
   ({ key } = await fixture.customer('100', '--rpm', '100000'));
 });
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await fixture.close();
+  await held.stop();
+});
 
 function chat(
   model: string,
@@ -60,14 +69,24 @@ function chat(
   });
 }
 
-/** Asks, and goes when the provider has been asked but has not answered yet. */
-async function leave(model: string, content: string, more: object): Promise<void> {
+/** Asks, and goes when the provider has been asked but has not answered yet, or not in full. */
+async function leave(
+  model: string,
+  content: string,
+  variants: readonly object[],
+  asKey = key,
+): Promise<void> {
   const left = new AbortController();
-  const callsBefore = callsOf(model);
-  const leaving = chat(model, content, more, key, left.signal);
-  while (callsOf(model) === callsBefore) await Bun.sleep(5);
+  const leaving = variants.map(async (more) => {
+    const response = await chat(model, `(held) ${content}`, more, asKey, left.signal);
+    await response.text();
+  });
+  await held.holds(variants.length);
   left.abort();
-  await leaving.catch(() => undefined);
+  await Promise.allSettled(leaving);
+  // The connections are closed in the background.
+  await Bun.sleep(100);
+  held.release();
 }
 
 async function codeOf(response: Response): Promise<string> {
@@ -116,9 +135,20 @@ test('after the time exactly one probe goes out; while it is under way nobody el
   await open('recovers');
   await Bun.sleep(450);
   const before = callsOf('recovers');
-  const codes = await Promise.all(
-    Array.from({ length: 20 }, () => codeOfChat('recovers', '[[delay 300]] hello')),
-  );
+  const asked = Array.from({ length: 20 }, () => codeOfChat('recovers', '(held) hello'));
+  const refused = new Set<string>();
+  let refusedCount = 0;
+  for (const code of asked)
+    code
+      .then((one) => {
+        refused.add(one);
+        refusedCount += 1;
+      })
+      .catch(() => undefined);
+  await eventually('19 answers', () => refusedCount === 19);
+  expect(refused).toEqual(new Set(['all_providers_unavailable']));
+  held.release();
+  const codes = await Promise.all(asked);
   expect(codes.filter((code) => code === 'completed')).toHaveLength(1);
   expect(codes.filter((code) => code === 'all_providers_unavailable')).toHaveLength(19);
   expect(callsOf('recovers') - before).toBe(1);
@@ -126,14 +156,29 @@ test('after the time exactly one probe goes out; while it is under way nobody el
   expect(new Set(after)).toEqual(new Set(['completed']));
 });
 
-test('a probe that fails keeps it closed to calls for twice as long', async () => {
+test.concurrent('a probe that fails keeps it closed to calls for twice as long', async () => {
   await open('relapses');
-  await Bun.sleep(1_250);
+  await Bun.sleep(2_050);
   expect(await codeOfChat('relapses', '[[status 500]]')).toBe('provider_unavailable');
-  await Bun.sleep(1_250);
-  expect(await codeOfChat('relapses', 'hello')).toBe('all_providers_unavailable');
-  await Bun.sleep(1_250);
+  const refused = await chat('relapses', 'hello');
+  expect(await codeOf(refused)).toBe('all_providers_unavailable');
+  // More than the two seconds of the first time.
+  expect(Number(refused.headers.get('retry-after'))).toBeWithin(3, 5);
+  await Bun.sleep(4_050);
   expect(await codeOfChat('relapses', 'hello')).toBe('completed');
+  expect(callsOf('relapses')).toBe(5);
+});
+
+test.concurrent('Retry-After of the provider is a pause: no call before it is over', async () => {
+  const refused = await chat('limits', '[[status 429]] [[retry-after 5]]');
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
+  expect(await codeOf(refused)).toBe('provider_rate_limit');
+  const paused = await chat('limits', 'hello');
+  expect(paused.status).toBe(503);
+  expect(Number(paused.headers.get('retry-after'))).toBeWithin(1, 6);
+  expect(callsOf('limits')).toBe(1);
+  await Bun.sleep(5_050);
+  expect(await codeOfChat('limits', 'hello')).toBe('completed');
 });
 
 test('streams that break off count as failures', async () => {
@@ -148,10 +193,9 @@ test('streams that break off count as failures', async () => {
 test('requests that the provider refuses, and clients that leave, do not open it', async () => {
   for (let count = 0; count < 5; count += 1)
     expect(await codeOfChat('refuses', '[[status 400]]')).toBe('provider_bad_request');
-  for (let count = 0; count < 4; count += 1) {
-    await leave('refuses', '[[delay 100]] x', {});
-    await leave('refuses', '[[chunk-delay 100]] a b c d e f g h', { stream: true });
-  }
+  await leave('refuses', 'x', [{}, {}, {}, {}]);
+  const streams = Array.from({ length: 4 }, () => ({ stream: true }));
+  await leave('refuses', '[[chunk-delay 100]] a b c d e f g h', streams);
   expect(await codeOfChat('refuses', 'hello')).toBe('completed');
 });
 
@@ -169,15 +213,21 @@ test('whoever is not admitted gives the place back, and the probe too', async ()
 test('a stream that answers a probe lets the others in at once', async () => {
   await open('streams');
   await Bun.sleep(450);
-  const probe = await chat('streams', '[[long 40]] [[chunk-delay 50]]', { stream: true });
+  const probe = await chat('streams', '(held) [[long 40]]', { stream: true });
+  await held.holds(1);
   expect(await codeOfChat('streams', 'hello')).toBe('completed');
+  held.release();
   await probe.text();
 });
 
 test('nobody else is asked for a client that has gone', async () => {
-  await leave('left', '[[delay 150]] [[status 503]]', {});
-  while (callsOf('left') === 0) await Bun.sleep(20);
-  await Bun.sleep(200);
+  const { key: own, account } = await fixture.customer('1');
+  await leave('left', '[[status 503]]', [{}], own);
+  await eventually('the end of the request', async () => {
+    const ended = await fixture.database.sql`select 1 from generations where account_id = ${account}`;
+    return ended.length > 0;
+  });
+  expect(callsOf('left')).toBe(1);
   expect(callsOf('left-by-steady')).toBe(0);
 });
 
@@ -198,29 +248,27 @@ test('with another provider behind it, an OPEN circuit costs one call and no att
   });
 });
 
-test('Retry-After of the provider is a pause: no call before it is over', async () => {
-  const refused = await chat('limits', '[[status 429]] [[retry-after 1]]');
-  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
-  expect(await codeOf(refused)).toBe('provider_rate_limit');
-  const paused = await chat('limits', 'hello');
-  expect([paused.status, paused.headers.get('retry-after')]).toEqual([503, '1']);
-  expect(callsOf('limits')).toBe(1);
-  await Bun.sleep(1_050);
-  expect(await codeOfChat('limits', 'hello')).toBe('completed');
-});
-
 test('no more calls at once than the provider takes', async () => {
-  const codes = await Promise.all(
-    Array.from({ length: 6 }, () => codeOfChat('narrow', '[[delay 200]] hello')),
-  );
+  const asked = Array.from({ length: 6 }, () => codeOfChat('narrow', '(held) hello'));
+  let answerCount = 0;
+  for (const code of asked)
+    code
+      .then(() => {
+        answerCount += 1;
+      })
+      .catch(() => undefined);
+  await eventually('4 answers', () => answerCount === 4);
+  await held.holds(2);
+  held.release();
+  const codes = await Promise.all(asked);
   expect(codes.filter((code) => code === 'completed')).toHaveLength(2);
   expect(codes.filter((code) => code === 'all_providers_unavailable')).toHaveLength(4);
   expect(await codeOfChat('narrow', 'hello')).toBe('completed');
   // A stream keeps its place until it is over.
-  const streams = await Promise.all(
-    [1, 2].map(() => chat('narrow', '[[long 20]] [[chunk-delay 20]]', { stream: true })),
-  );
+  const streams = await Promise.all([1, 2].map(() => chat('narrow', '(held) [[long 20]]', { stream: true })));
+  await held.holds(2);
   expect(await codeOfChat('narrow', 'hello')).toBe('all_providers_unavailable');
+  held.release();
   await Promise.all(streams.map((stream) => stream.text()));
   expect(await codeOfChat('narrow', 'hello')).toBe('completed');
 });

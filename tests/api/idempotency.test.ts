@@ -4,13 +4,25 @@ import { deleteExpired } from '../../src/idempotency/claim-store.ts';
 import { defaultLimit } from '../../src/idempotency/storage-limit.ts';
 import {
   type ChatFixture,
+  chatCatalog,
   type ErrorBody,
   eventsOf,
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
-import { type Gateway, startGateway, temporaryFolder, tollgate } from '../support/gateway.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Gateway, temporaryFolder } from '../support/gateway.ts';
+import { startHeldProvider } from '../support/held-provider.ts';
+import { startQuickGateway } from '../support/quick-lease.ts';
+
+const held = startHeldProvider();
+const catalog = (url: string) =>
+  chatCatalog(url, {
+    providers: `  held: { name: Held, adapter: openai, base_url: ${held.behind(url)}/v1, api_key_env: MAIN_KEY }`,
+    models:
+      '  held: { workload: chat, capabilities: [text_input, text_output, streaming], pricing: { billing_type: token, input: "1", output: "2" }, providers: [held] }',
+  });
 
 let fixture: ChatFixture;
 let other: Gateway;
@@ -19,16 +31,22 @@ let keyId: string;
 let account: string;
 
 beforeAll(async () => {
-  fixture = await openChatFixture();
+  fixture = await openChatFixture(catalog, startQuickGateway);
   fixture.canaries.add('kept-canary');
-  other = await startGateway({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
+  other = await startAnother();
   ({ key, keyId, account } = await fixture.customer('100', '--rpm', '1000000'));
 });
 
 afterAll(async () => {
   await other.stop();
   await fixture.close();
+  await held.stop();
 });
+
+/** Another node, beside the one of the fixture. */
+function startAnother(): Promise<Gateway> {
+  return startQuickGateway({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
+}
 
 let names = 0;
 function newName(): string {
@@ -79,8 +97,7 @@ async function storedFor(id: string): Promise<number> {
 }
 
 async function topUp(id: string): Promise<void> {
-  const { exitCode } = await tollgate(['account', 'credit', id, '1'], fixture.environment);
-  expect(exitCode).toBe(0);
+  await runCommand(['account', 'credit', id, '1'], fixture.environment);
 }
 
 describe('the same name and body', () => {
@@ -125,7 +142,7 @@ describe('the same name and body', () => {
 
   test('a client that left gets the whole answer when it comes back', async () => {
     const name = newName();
-    const content = '[[chunk-delay 30]] one two three four five six seven';
+    const content = '[[chunk-delay 100]] one two three four five six seven';
     const controller = new AbortController();
     const left = await chat(name, content, { more: { stream: true }, signal: controller.signal });
     await left.body?.getReader().read();
@@ -190,7 +207,7 @@ describe('the same name and body', () => {
     const name = newName();
     const first = await bytesOf(await chat(name, 'before the restart', { origin: other.origin }));
     await other.stop();
-    other = await startGateway({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
+    other = await startAnother();
     expect(await bytesOf(await chat(name, 'before the restart', { origin: other.origin }))).toEqual(first);
   });
 });
@@ -210,9 +227,10 @@ describe('400 invalid_parameter, param Idempotency-Key', () => {
 
   test('another body while the first is under way', async () => {
     const name = newName();
-    const first = chat(name, '[[delay 300]] slow first body');
-    await Bun.sleep(50);
+    const first = chat(name, 'slow first body', { more: { model: 'held' } });
+    await held.holds(1);
     expect((await chat(name, 'impatient')).status).toBe(400);
+    held.release();
     expect((await first).status).toBe(200);
   });
 
@@ -398,6 +416,17 @@ describe('what one key may have stored', () => {
   });
 
   const nobody = '00000000-0000-0000-0000-000000000000';
+  /** Has had too much stored, which has expired: this is seen a few seconds later, while other tests run. */
+  let crowded: Awaited<ReturnType<ChatFixture['customer']>>;
+
+  beforeAll(async () => {
+    crowded = await fixture.customer('10', '--rpm', '100000');
+    await fill(crowded, 0);
+    const response = await chat(newName(), 'full', { key: crowded.key });
+    expect(response.headers.get('idempotency-stored')).toBe('false');
+    await fixture.database
+      .sql`update idempotent_requests set expires_at = now() where key_id = ${crowded.keyId}`;
+  });
 
   /** As much as it may have, less some. */
   async function fill(customer: { keyId: string }, missing: number): Promise<void> {
@@ -433,31 +462,30 @@ describe('what one key may have stored', () => {
     const busy = await fixture.customer('10', '--rpm', '1000');
     await fill(busy, 0);
     const name = newName();
-    const content = `[[delay 200]] ${name}`;
-    const seen: number[] = [];
     const both = [1, 2].map(async () => {
-      const response = await chat(name, content, { key: busy.key });
-      seen.push(callsWith(content));
+      const response = await chat(name, name, { key: busy.key, more: { model: 'held' } });
       return response.headers.get('idempotency-stored');
     });
+    await held.holds(1);
+    // The other one has time to be carried out as well, if that were wrongly possible.
+    await Bun.sleep(200);
+    expect(held.count()).toBe(1);
+    held.release();
+    expect(await Promise.race(both)).toBe('false');
+    await held.holds(1);
+    held.release();
     expect(await Promise.all(both)).toEqual(['false', 'false']);
-    expect(seen).toEqual([1, 2]);
+    expect(callsWith(name)).toBe(2);
     expect(await storedFor(busy.keyId)).toBe(defaultLimit.count);
   });
 
   test('counts again what has expired meanwhile', async () => {
-    const busy = await fixture.customer('10', '--rpm', '1000');
-    await fill(busy, 0);
-    expect((await chat(newName(), 'full', { key: busy.key })).headers.get('idempotency-stored')).toBe(
-      'false',
-    );
-    await fixture.database
-      .sql`update idempotent_requests set expires_at = now() where key_id = ${busy.keyId}`;
-    const isStored = async () =>
-      (await chat(newName(), 'room again', { key: busy.key })).headers.get('idempotency-stored') === null;
-    while (!(await isStored())) await Bun.sleep(200);
-    expect(await storedFor(busy.keyId)).toBe(1);
-  }, 60_000);
+    await eventually('room for another request', async () => {
+      const response = await chat(newName(), 'room again', { key: crowded.key });
+      return response.headers.get('idempotency-stored') === null;
+    });
+    expect(await storedFor(crowded.keyId)).toBe(1);
+  });
 });
 
 test('a long answer that cannot be kept says so, is charged, and is not carried out again', async () => {
@@ -502,35 +530,47 @@ async function unsettled<Result>(run: () => Promise<Result>): Promise<Result> {
 }
 
 describe('when the charge could not be committed in time', () => {
+  const [streamName, wholeName] = ['late-stream', 'late-whole'];
+  const stream = { model: 'held', stream: true };
+  const whole = { model: 'held' };
+  let owner: Awaited<ReturnType<ChatFixture['customer']>>;
+  let delivered: string;
+  let withheld: string;
+  const ask = (name: string, more: object) => chat(name, `unsettled ${name}`, { key: owner.key, more });
+
+  // Both at the same time, since the gateway tries for several seconds.
+  beforeAll(async () => {
+    owner = await fixture.customer('10');
+    const streamed = await ask(streamName, stream);
+    const asked = ask(wholeName, whole);
+    await held.holds(2);
+    [delivered, withheld] = await unsettled(async () => {
+      held.release();
+      return await Promise.all([streamed.text(), asked.then((response) => response.text())]);
+    });
+  });
+
   test('a stream that was delivered is charged later, and then answered again in full', async () => {
-    const name = newName();
-    const content = `[[chunk-delay 30]] a b c d e ${name}`;
-    const before = await chargesOf();
-    const first = await chat(name, content, { more: { stream: true } });
-    const seen = await unsettled(() => first.text());
-    expect(seen).toContain('billing_temporarily_unavailable');
-    const again = await chat(name, content, { more: { stream: true } });
+    expect(delivered).toContain('billing_temporarily_unavailable');
+    const again = await ask(streamName, stream);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     const text = await again.text();
     expect(text).not.toContain('"error"');
-    expect(text).toContain(name);
-    expect(callsWith(name)).toBe(1);
-    expect((await chargesOf()) - before).toBe(1);
-  }, 60_000);
+    expect(text).toContain(streamName);
+    expect(callsWith(streamName)).toBe(1);
+    expect(await chargesOf(owner.account)).toBe(1);
+  });
 
   test('a whole answer that was withheld is carried out anew, and charged once', async () => {
-    const name = newName();
-    const content = `[[delay 300]] withheld ${name}`;
-    const before = await chargesOf();
-    const asking = chat(name, content);
-    await Bun.sleep(100);
-    const first = await unsettled(async () => bytesOf(await asking));
-    expect(first.text).toContain('billing_consistency_error');
-    const again = await chat(name, content);
+    expect(withheld).toContain('billing_consistency_error');
+    const asked = ask(wholeName, whole);
+    await held.holds(1);
+    held.release();
+    const again = await asked;
     expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, null]);
-    expect(callsWith(name)).toBe(2);
-    expect((await chargesOf()) - before).toBe(1);
-  }, 60_000);
+    expect(callsWith(wholeName)).toBe(2);
+    expect(await chargesOf(owner.account)).toBe(2);
+  });
 });
 
 test('what has expired is removed, a bounded number at a time, and the rest stays', async () => {
@@ -544,21 +584,26 @@ test('what has expired is removed, a bounded number at a time, and the rest stay
 });
 
 test('a node that dies leaves its requests to the other, which carries them out once it is sure', async () => {
-  const doomed = await startGateway({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
+  const { key: own, account: ownAccount } = await fixture.customer('1');
   const name = newName();
-  const content = '[[delay 500]] orphaned';
-  const lost = chat(name, content, { origin: doomed.origin }).catch(() => 'lost');
-  for (let open = 0; open === 0; await Bun.sleep(10)) {
-    const [row] = await fixture.database.sql`select count(*)::int as open from open_generations`;
-    open = row.open;
-  }
-  const before = await chargesOf();
-  doomed.process.kill('SIGKILL');
+  const more = { model: 'held' };
+  const lost = chat(name, 'orphaned', { origin: other.origin, key: own, more }).catch(() => 'lost');
+  await held.holds(1);
+  other.process.kill('SIGKILL');
   expect(await lost).toBe('lost');
-  const answer = await chat(name, content);
+  await other.process.exited;
+  held.release();
+  // Its last sign of life was long ago, so to speak.
+  await fixture.database.sql`
+    update nodes set heartbeat_at = heartbeat_at - interval '1 minute'
+    where id = (select node_id from open_generations where account_id = ${ownAccount})`;
+  const asked = chat(name, 'orphaned', { key: own, more });
+  await held.holds(1);
+  held.release();
+  const answer = await asked;
   expect([answer.status, answer.headers.get('idempotent-replayed')]).toEqual([200, null]);
-  expect((await chargesOf()) - before).toBe(1);
-  expect((await chat(name, content, { origin: other.origin })).headers.get('idempotent-replayed')).toBe(
-    'true',
-  );
-}, 60_000);
+  expect(await chargesOf(ownAccount)).toBe(1);
+  other = await startAnother();
+  const again = await chat(name, 'orphaned', { origin: other.origin, key: own, more });
+  expect(again.headers.get('idempotent-replayed')).toBe('true');
+});

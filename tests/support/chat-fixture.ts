@@ -2,14 +2,16 @@
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
 import { createDatabase, type TestDatabase } from './cluster.ts';
 import { runCommand } from './commands.ts';
-import { type Gateway, startGateway, temporaryFolder, tollgate, writeCatalog } from './gateway.ts';
+import { eventually } from './eventually.ts';
+import { type Environment, type Gateway, startGateway, temporaryFolder, writeCatalog } from './gateway.ts';
 
 const everything = '[text_input, image_input, text_output, streaming, function_calling, structured_output]';
 
 /** These tests make providers fail on purpose and all the time; circuits have tests of their own. */
 const patient = 'circuit: { failures: 1000 }';
 
-const catalog = (url: string) => `
+/** `more` are providers and models beside the usual ones, as lines of the catalogue. */
+export const chatCatalog = (url: string, more = { providers: '', models: '' }) => `
 price_version: "2026-11"
 providers:
   main:   { name: Main, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient} }
@@ -19,7 +21,9 @@ providers:
   gone:   { name: Gone, adapter: openai, base_url: http://127.0.0.1:9/v1, api_key_env: MAIN_KEY, ${patient} }
   locked: { name: Locked, adapter: openai, base_url: ${url}/v1, api_key_env: BAD_KEY, ${patient} }
   absent: { name: Absent, adapter: openai, base_url: ${url}/v1, api_key_env: NO_KEY }
+${more.providers}
 models:
+${more.models}
   full:     { workload: chat, max_output_tokens: 1000, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [main] }
   plain:    { workload: chat, capabilities: [text_input, text_output], pricing: { billing_type: token, input: "1", output: "2" }, providers: [main] }
   tiered:   { workload: chat, capabilities: ${everything}, providers: [main], pricing: { billing_type: token, input_token_tiers: [
@@ -56,9 +60,10 @@ export type ChatFixture = Readonly<{
 /** What no client, log line or table may ever hold, whatever else a suite does. */
 const secrets = ['provider-key-canary', 'sandbox-private', 'sandbox-organization', 'req_sandbox_'];
 
-/** `catalogOf` makes the catalogue from the address of the sandbox. */
+/** `catalogOf` makes the catalogue from the address of the sandbox; `start` starts the gateway. */
 export async function openChatFixture(
-  catalogOf: (sandboxUrl: string) => string = catalog,
+  catalogOf: (sandboxUrl: string) => string = chatCatalog,
+  start: (environment: Environment) => Promise<Gateway> = startGateway,
 ): Promise<ChatFixture> {
   const sandbox = startSandbox({ keepEntries: 10_000 });
   const canaries = new Set(secrets);
@@ -70,7 +75,7 @@ export async function openChatFixture(
     MAIN_KEY: 'provider-key-canary',
     BAD_KEY: 'invalid-provider-key-canary',
   };
-  const gateway = await startGateway(environment);
+  const gateway = await start(environment);
   return {
     sandbox,
     database,
@@ -89,12 +94,13 @@ export async function openChatFixture(
       return { account: account.id, key: key.key, keyId: key.id };
     },
     close: async () => {
-      const audit = await tollgate(['ledger', 'audit'], environment);
+      const audit = await runCommand<{ holds: boolean }>(['ledger', 'audit'], environment);
       await gateway.stop();
       const kept = { 'the log': gateway.output(), 'the database': await dumpOf(database) };
       await database.close();
       await sandbox.stop();
-      if (audit.exitCode !== 0) throw new Error(`The ledger is broken after these tests:\n${audit.stdout}`);
+      if (!audit.holds)
+        throw new Error(`The ledger is broken after these tests:\n${JSON.stringify(audit, null, 2)}`);
       for (const canary of canaries) {
         for (const [place, text] of Object.entries(kept)) {
           // Bytes are dumped as hexadecimal digits.
@@ -182,13 +188,12 @@ export async function finishedGeneration(
   key: string,
   requestId: string,
 ): Promise<GenerationBody> {
-  for (;;) {
+  return await eventually(`the end of ${requestId}`, async () => {
     const response = await fetch(`${origin}/v1/generations/${requestId}`, {
       headers: { authorization: `Bearer ${key}` },
     });
     if (response.status !== 200) throw new Error(`The lookup answered ${response.status}.`);
     const generation = (await response.json()) as GenerationBody;
-    if (generation.status !== 'in_progress') return generation;
-    await Bun.sleep(20);
-  }
+    return generation.status === 'in_progress' ? null : generation;
+  });
 }

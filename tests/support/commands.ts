@@ -3,11 +3,12 @@ import { SQL } from 'bun';
 import { accountCommands } from '../../src/cli/account-commands.ts';
 import { readArguments } from '../../src/cli/arguments.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
+import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
 import { userCommands } from '../../src/cli/user-commands.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Environment } from './gateway.ts';
 
-const commands = [...accountCommands, ...keyCommands, ...userCommands];
+const commands = [...accountCommands, ...keyCommands, ...ledgerCommands, ...userCommands];
 
 /** What the command prints with --json. Throws what the program would report. */
 export async function runCommand<Output>(

@@ -1,7 +1,8 @@
 /** A gateway with people who have signed in to its dashboard: an owner, a member, an operator, and a stranger. */
 import { expect } from 'bun:test';
+import type { Role } from '../../src/users/user-store.ts';
 import { type ChatFixture, type ErrorBody, openChatFixture } from './chat-fixture.ts';
-import { runCommand } from './commands.ts';
+import { addCheapUser } from './cheap-user.ts';
 
 export type Person = 'signed out' | 'stranger' | 'member' | 'owner' | 'operator';
 export const everyone: readonly Person[] = ['signed out', 'stranger', 'member', 'owner', 'operator'];
@@ -27,29 +28,25 @@ const password = 'correct horse battery';
 
 export async function openConsoleFixture(): Promise<ConsoleFixture> {
   const fixture = await openChatFixture();
-  const { environment, gateway } = fixture;
+  const { gateway } = fixture;
   const { account, key, keyId } = await fixture.customer('100');
   const { account: strangersAccount, keyId: strangersKeyId } = await fixture.customer('100');
-  const addUser = (name: string, ...options: string[]) =>
-    runCommand(
-      ['user', 'create', '--email', `${name}@example.com`, '--password', password, ...options],
-      environment,
-    );
-  await addUser('owner', '--account', account);
-  await addUser('member', '--account', account);
-  await addUser('stranger', '--account', strangersAccount);
-  await addUser('operator', '--admin');
-  await fixture.database.sql`
-    update memberships set role = 'member'
-    where user_id = (select id from users where email = 'member@example.com')`;
+  const addUser = (name: string, accountId: string | null, role: Role = 'owner') =>
+    addCheapUser(fixture.database.sql, `${name}@example.com`, password, { accountId, role });
+  await Promise.all([
+    addUser('owner', account),
+    addUser('member', account, 'member'),
+    addUser('stranger', strangersAccount),
+    addUser('operator', null),
+  ]);
   const enter = async (name: string) => visitor(gateway.origin, await signIn(gateway.origin, name));
-  const people = {
-    'signed out': visitor(gateway.origin, ''),
-    stranger: await enter('stranger'),
-    member: await enter('member'),
-    owner: await enter('owner'),
-    operator: await enter('operator'),
-  };
+  const [stranger, member, owner, operator] = await Promise.all([
+    enter('stranger'),
+    enter('member'),
+    enter('owner'),
+    enter('operator'),
+  ]);
+  const people = { 'signed out': visitor(gateway.origin, ''), stranger, member, owner, operator };
   return { ...fixture, account, key, keyId, strangersAccount, strangersKeyId, people };
 }
 

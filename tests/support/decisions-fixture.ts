@@ -2,7 +2,7 @@
 import { expect } from 'bun:test';
 import type { DecisionBody, DecisionErrorBody } from '../../src/decisions/present.ts';
 import { type ChatFixture, openChatFixture } from './chat-fixture.ts';
-import { runCommand } from './commands.ts';
+import { addCheapUser } from './cheap-user.ts';
 import { signIn } from './console-fixture.ts';
 import { type Gateway, startGateway, temporaryFolder } from './gateway.ts';
 
@@ -30,8 +30,9 @@ export async function openDecisionsFixture(
   const fixture = await openChatFixture();
   const { environment, gateway, sandbox } = fixture;
   const { account, key } = await fixture.customer('10');
-  const words = ['--email', 'owner@example.com', '--password', 'correct horse battery', '--account', account];
-  await runCommand(['user', 'create', ...words], environment);
+  await addCheapUser(fixture.database.sql, 'owner@example.com', 'correct horse battery', {
+    accountId: account,
+  });
   const deciding = await startGateway({
     ...environment,
     TOLLGATE_DATA: temporaryFolder(),

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type LeaseTimings, usualTimings } from '../../src/ledger/lease-timings.ts';
+import { type Environment, type Gateway, launchGateway } from './gateway.ts';
 
 /** Short enough to wait for, and long enough for a machine that is busy with other tests. */
 export const quickTimings: LeaseTimings = {
@@ -16,4 +17,8 @@ export function quickGateway(...preloads: readonly string[]): string[] {
     ...preloads.flatMap((name) => ['--preload', script(name)]),
     script('quick-gateway.ts'),
   ];
+}
+
+export function startQuickGateway(environment: Environment): Promise<Gateway> {
+  return launchGateway(environment, { command: quickGateway() }).listening;
 }
