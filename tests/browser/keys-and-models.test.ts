@@ -143,7 +143,7 @@ test('a member sees the keys, and whom to ask', async () => {
   expect(await page.getByRole('button', { name: /Create a key|Actions for/ }).count()).toBe(0);
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('what cannot be loaded says so, with a way to try again', async () => {
   const watched = await fixture.enter('owner', '/models');
@@ -162,7 +162,7 @@ test('what cannot be loaded says so, with a way to try again', async () => {
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('cell', { name: 'Active' }).first().waitFor();
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('models are found, calculated and tried', async () => {
   const watched = await fixture.enter('owner', '/models?workload=chat');
@@ -219,7 +219,7 @@ test('a key that has expired can be given another name', async () => {
   await rowOf(page, 'Retired jobs').getByText('Expired').waitFor();
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('what is held counts against a limit and is told apart from what is spent', async () => {
   const watched = await fixture.enter('owner', '/models');
@@ -239,7 +239,7 @@ test('what is held counts against a limit and is told apart from what is spent',
   await checkLooks(page, 'keys-near-limit');
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('a phone lays rows out as blocks, and they are still read as a table, each name once', async () => {
   const watched = await fixture.enter('owner', '/keys', { look: phone });
@@ -262,7 +262,7 @@ test('a phone lays rows out as blocks, and they are still read as a table, each 
   expect(named('cell')).toHaveLength(rowCount * headers.length);
   expect(named('StaticText').filter((text) => text === 'Spent this month')).toHaveLength(1);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('the dialogs can be used by everyone', async () => {
   const watched = await fixture.enter('owner', '/keys');

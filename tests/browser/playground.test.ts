@@ -128,7 +128,7 @@ test('an answer whose connection breaks before its last event is not called whol
   await page.getByText('The connection broke').waitFor();
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('a tool call is shown, and its result sent back', async () => {
   const watched = await enter('/playground?model=full');
@@ -258,7 +258,7 @@ describe('decisions', () => {
     await page.getByRole('heading', { name: 'a', exact: true }).waitFor();
     expectNoComplaints(watched);
     await watched.close();
-  }, 30_000);
+  }, 60_000);
 
   test('after the session has ended lead to the sign-in', async () => {
     const watched = await enter('/decisions', deciding);
@@ -270,7 +270,7 @@ describe('decisions', () => {
     expect(new URL(page.url()).searchParams.get('next')).toBe('/decisions');
     expectNoComplaints(watched);
     await watched.close();
-  }, 30_000);
+  }, 60_000);
 
   test('that fail say what to do, and can be cancelled', async () => {
     const watched = await enter('/decisions', deciding);
@@ -299,7 +299,7 @@ describe('decisions', () => {
     await watched.page.getByText('Decisions are not set up on this gateway').waitFor();
     await watched.page.getByText('DECISIONS_BASE_URL').waitFor();
     await watched.close();
-  }, 30_000);
+  }, 60_000);
 });
 
 test('a filled page can be used by everyone', async () => {
