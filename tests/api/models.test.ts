@@ -110,6 +110,17 @@ function get(
   return fetch(`${gateway.origin}${path}`, { headers, method });
 }
 
+/** The first answer that is not 200: the gateway hears of a change a moment after it was made. */
+async function onceRefused(ask: () => Promise<Response>): Promise<Response> {
+  const givesUpAtMs = performance.now() + 40_000;
+  while (performance.now() < givesUpAtMs) {
+    const response = await ask();
+    if (response.status !== 200) return response;
+    await Bun.sleep(10);
+  }
+  throw new Error('The gateway never refused it.');
+}
+
 type ErrorBody = { error: { message: string; type: string; param?: string; code: string } };
 
 async function expectError(
@@ -263,9 +274,8 @@ describe('401', () => {
     );
     expect((await get('/v1/models', { authorization: `Bearer ${created.key}` })).status).toBe(200);
     await runCommand(['key', 'revoke', created.id], environment);
-    await Bun.sleep(100);
     await expectError(
-      await get('/v1/models', { authorization: `Bearer ${created.key}` }),
+      await onceRefused(() => get('/v1/models', { authorization: `Bearer ${created.key}` })),
       401,
       'authentication_error',
       'invalid_api_key',
@@ -284,8 +294,7 @@ describe('401', () => {
     const ask = () => get('/v1/models', { authorization: `Bearer ${created.key}` });
     expect((await ask()).status).toBe(200);
     await database.sql`update accounts set suspended_at = now() where id = ${suspended.id}`;
-    await Bun.sleep(100);
-    await expectError(await ask(), 401, 'authentication_error', 'invalid_api_key');
+    await expectError(await onceRefused(ask), 401, 'authentication_error', 'invalid_api_key');
   });
 
   test('expired_api_key once expires_at has passed', async () => {

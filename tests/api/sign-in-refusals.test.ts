@@ -1,7 +1,8 @@
 /** What /api/auth refuses: strangers' pages, bodies of any other shape, routes that are not offered, and bad days. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDatabase } from '../support/cluster.ts';
-import { startGateway, tollgate } from '../support/gateway.ts';
+import { runCommand } from '../support/commands.ts';
+import { startGateway } from '../support/gateway.ts';
 import {
   type Browser,
   codeOf,
@@ -230,7 +231,7 @@ describe('on a bad day', () => {
   test('503 authentication_unavailable when the database is gone, for sign-in and for whoever is signed in', async () => {
     const database = await createDatabase();
     const environment = { DATABASE_URL: database.url };
-    await tollgate(
+    await runCommand(
       ['user', 'create', '--email', 'ann@example.com', '--password', password, '--admin'],
       environment,
     );

@@ -99,7 +99,7 @@ test('a running request is followed in the list until it ends, and leads to its 
   const { page } = watched;
   const rows = page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
   await rows.first().getByText('Failed').waitFor();
-  const asked = ask(fixture.key, 'fallback', 'Slowly [[delay 3000]] [[usage 834 567]]');
+  const asked = ask(fixture.key, 'fallback', 'Slowly [[delay 7000]] [[usage 834 567]]');
   await rows.first().getByText('In progress').waitFor();
   await rows.first().getByText('Completed').waitFor();
   const id = await asked;

@@ -19,6 +19,8 @@ type Conversation = { line: string; isKnown: boolean; from: string; to: string; 
 export const mailPassword = 'mail@secret canary';
 const credentials = Buffer.from(`\0mailer\0${mailPassword}`).toString('base64');
 
+const longestWaitMs = 40_000;
+
 export function startMailServer(): MailServer {
   const mails: ReceivedMail[] = [];
   let refusesAll = false;
@@ -72,7 +74,8 @@ export function startMailServer(): MailServer {
       refusesAll = refuses;
     },
     next: async (to) => {
-      for (;;) {
+      const givesUpAtMs = performance.now() + longestWaitMs;
+      while (performance.now() < givesUpAtMs) {
         const at = mails.findIndex((mail, place) => place >= seen && mail.to === to);
         const mail = mails[at];
         if (mail) {
@@ -81,6 +84,7 @@ export function startMailServer(): MailServer {
         }
         await Bun.sleep(10);
       }
+      throw new Error(`There came no mail to ${to}.`);
     },
     stop: () => server.stop(true),
   };
