@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 import {
   type Browser,
@@ -273,7 +274,7 @@ describe('on a bad day', () => {
         .output()
         .split('\n')
         .filter((line) => line.includes(`"${requestId}"`));
-    while (lines().length < 2) await Bun.sleep(10);
+    await eventually('both lines of the log', () => lines().length >= 2);
     expect(lines().join('\n')).toMatch(/"event":"request failed".*"code":"internal_error","error":\{"name":/);
     expect(lines().join('\n')).not.toContain(password);
   });

@@ -5,6 +5,7 @@ import type { NewKey } from '../../src/console/contract.ts';
 import type { ResetLink } from '../../src/console/operator-contract.ts';
 import { expectNoComplaints, openPage, overflowOf, phone, takePicture } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 
 let fixture: DashboardFixture;
@@ -122,7 +123,9 @@ describe('the playground', () => {
     const watched = await fixture.enter('owner', '/playground?model=full');
     const { page } = watched;
     await say(page, 'Go on [[long 900]] [[chunk-delay 2]]');
-    while ((await conversation(page).evaluate((list) => list.scrollTop)) < 200) await Bun.sleep(20);
+    await eventually('the answer to fill the window', () =>
+      conversation(page).evaluate((list) => list.scrollTop >= 200),
+    );
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('The provider goes on with it, and the whole of it may be charged.').waitFor();
     await say(page, 'Next [[say Here I am.]]');

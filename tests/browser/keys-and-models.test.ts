@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import type { Key, NewKey } from '../../src/console/contract.ts';
 import { checkLooks, expectNoComplaints, phone } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 
 let fixture: DashboardFixture;
 
@@ -28,7 +29,7 @@ async function chatWith(key: string, model: string): Promise<string | null> {
 
 /** Other nodes hear of a change a moment later. */
 async function waitForCode(key: string, model: string, code: string | null): Promise<void> {
-  while ((await chatWith(key, model)) !== code) await Bun.sleep(50);
+  await eventually(`the answer ${code}`, async () => (await chatWith(key, model)) === code);
 }
 
 const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });

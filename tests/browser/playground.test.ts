@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core';
 import type { GenerationDetail } from '../../src/console/contract.ts';
 import { checkLooks, expectNoComplaints } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
 
 let fixture: DashboardFixture;
@@ -142,7 +143,7 @@ test('a tool call is shown, and its result sent back', async () => {
   await page.getByLabel('Result of get_weather').fill('{"temperature": 21}');
   await page.getByRole('button', { name: 'Send the result' }).click();
   await conversation(page).getByText('{"temperature": 21}', { exact: true }).waitFor();
-  while (lastAsked().messages.at(-1)?.role !== 'tool') await Bun.sleep(20);
+  await eventually('the result at the provider', () => lastAsked().messages.at(-1)?.role === 'tool');
   expect(lastAsked().messages.at(-1)).toMatchObject({ content: '{"temperature": 21}' });
   expectNoComplaints(watched);
   await watched.close();

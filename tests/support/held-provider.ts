@@ -1,51 +1,77 @@
-/** A provider of the format of OpenAI whose streams begin at once and end when they are told to. */
+/**
+ * A provider that answers as the sandbox does, but only when it is let: whatever a test does before that is sure to
+ * happen while a request is under way, however slow the machine is.
+ */
+import { eventually } from './eventually.ts';
+
 export type HeldProvider = Readonly<{
+  /** To be given the address of the sandbox; its own address is known before. */
   url: string;
-  /** Ends the stream that was asked for with these words, now or as soon as it has begun. */
-  release: (words: string) => void;
+  behind: (sandboxUrl: string) => string;
+  /** How many requests are held at the moment. A stream is held after its first word. */
+  count: () => number;
+  /** Resolves as soon as this many are held. */
+  holds: (count: number) => Promise<void>;
+  /** Lets all of them go on. Those that come later are held again. */
+  release: () => void;
   stop: () => Promise<void>;
 }>;
 
-type Asked = Readonly<{ stream?: boolean; messages: readonly [{ content: string }] }>;
-
-const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
-const event = (data: unknown) => `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
-const chunk = (delta: object, finishReason: string | null) => ({
-  choices: [{ index: 0, delta, finish_reason: finishReason }],
-});
-
-/** What is not streamed is answered at once. */
 export function startHeldProvider(): HeldProvider {
-  const gates = new Map<string, PromiseWithResolvers<void>>();
-  const gateOf = (words: string) => {
-    const gate = gates.get(words) ?? Promise.withResolvers<void>();
-    gates.set(words, gate);
-    return gate;
-  };
+  let target = '';
+  const held = new Set<() => void>();
+  const beingHeld = () => new Promise<void>((resolve) => held.add(resolve));
 
-  async function* streamed(words: string): AsyncGenerator<string> {
-    yield event(chunk({ role: 'assistant', content: 'Wait' }, null));
-    await gateOf(words).promise;
-    yield event(chunk({}, 'stop')) + event({ choices: [], usage }) + event('[DONE]');
+  function heldAfterWord(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const pieces = body.getReader();
+    let progress: 'silent' | 'begun' | 'released' = 'silent';
+    return new ReadableStream({
+      async pull(controller) {
+        if (progress === 'begun') {
+          await beingHeld();
+          progress = 'released';
+        }
+        const { value } = await pieces.read();
+        if (value === undefined) return controller.close();
+        controller.enqueue(value);
+        if (progress === 'silent' && /"content":"[^"]/.test(Buffer.from(value).toString()))
+          progress = 'begun';
+      },
+    });
   }
 
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
-    development: false,
     idleTimeout: 0,
     async fetch(request) {
-      const { stream = false, messages } = (await request.json()) as Asked;
-      const message = { role: 'assistant', content: 'At once' };
-      if (!stream) return Response.json({ choices: [{ index: 0, message, finish_reason: 'stop' }], usage });
-      return new Response(streamed(messages[0].content), {
-        headers: { 'content-type': 'text/event-stream' },
+      const { pathname, search } = new URL(request.url);
+      const { headers, method } = request;
+      const body = await request.text();
+      const isStreamed = /"stream":\s*true/.test(body);
+      if (!isStreamed) await beingHeld();
+      const response = await fetch(`${target}${pathname}${search}`, { method, headers, body });
+      const isHeld = isStreamed && response.body !== null;
+      return new Response(isHeld ? heldAfterWord(response.body) : response.body, {
+        status: response.status,
+        headers: response.headers,
       });
     },
   });
   return {
-    url: `http://127.0.0.1:${server.port}`,
-    release: (words) => gateOf(words).resolve(),
+    url: server.url.origin,
+    behind: (sandboxUrl) => {
+      target = sandboxUrl;
+      return server.url.origin;
+    },
+    count: () => held.size,
+    holds: async (count) => {
+      await eventually(`${count} requests that are held`, () => held.size === count);
+    },
+    release: () => {
+      for (const go of held) go();
+      held.clear();
+    },
     stop: () => server.stop(true),
   };
 }

@@ -1,5 +1,6 @@
 /** A mail server on a real socket that keeps what it is given. It speaks as much SMTP as a client needs. */
 import type { Socket } from 'bun';
+import { eventually } from './eventually.ts';
 
 export type ReceivedMail = Readonly<{ from: string; to: string; data: string }>;
 
@@ -18,8 +19,6 @@ type Conversation = { line: string; isKnown: boolean; from: string; to: string; 
 /** What a client must say of itself before it may send anything. */
 export const mailPassword = 'mail@secret canary';
 const credentials = Buffer.from(`\0mailer\0${mailPassword}`).toString('base64');
-
-const longestWaitMs = 40_000;
 
 export function startMailServer(): MailServer {
   const mails: ReceivedMail[] = [];
@@ -73,19 +72,12 @@ export function startMailServer(): MailServer {
     refuse: (refuses) => {
       refusesAll = refuses;
     },
-    next: async (to) => {
-      const givesUpAtMs = performance.now() + longestWaitMs;
-      while (performance.now() < givesUpAtMs) {
+    next: (to) =>
+      eventually(`a mail to ${to}`, () => {
         const at = mails.findIndex((mail, place) => place >= seen && mail.to === to);
-        const mail = mails[at];
-        if (mail) {
-          seen = at + 1;
-          return mail;
-        }
-        await Bun.sleep(10);
-      }
-      throw new Error(`There came no mail to ${to}.`);
-    },
+        if (at >= 0) seen = at + 1;
+        return mails[at];
+      }),
     stop: () => server.stop(true),
   };
 }

@@ -1,0 +1,17 @@
+/** Ends before the runner ends the test, which would not say what was missing. */
+const deadlineMs = 45_000;
+
+/** Looks until there is something: neither false, null nor undefined. Names what never came. */
+export async function eventually<Found>(
+  what: string,
+  look: () => Found | Promise<Found>,
+): Promise<Exclude<Found, false | null | undefined>> {
+  const deadline = performance.now() + deadlineMs;
+  for (;;) {
+    const found = await look();
+    if (found !== false && found !== null && found !== undefined)
+      return found as Exclude<Found, false | null | undefined>;
+    if (performance.now() > deadline) throw new Error(`Waited in vain for ${what}.`);
+    await Bun.sleep(10);
+  }
+}
