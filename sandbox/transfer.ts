@@ -42,7 +42,7 @@ export function transferBody(transfer: Transfer, record: RequestRecord): Readabl
       return record.finish(200, ended, null);
     }
     if (ending === 'reset') {
-      if (writes.length > 0) await Bun.sleep(beforeResetMs);
+      if (writes.length > 0) await Bun.sleep(Math.max(beforeResetMs, delayMs));
       record.finish(200, ended, null);
       // Bun resets the connection when a body fails; if nothing was written, no header has left either.
       // It also prints why, so it is given no reason.

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGateway, temporaryFolder } from '../support/gateway.ts';
 
 let fixture: ChatFixture;
@@ -74,7 +75,7 @@ test('500 model_pricing_lookup_failed while a new price list cannot be stored, a
   const file = fixture.environment.TOLLGATE_CATALOG ?? '';
   await without('price_lists', async () => {
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll('input: "1"', 'input: "5"'));
-    while (!fixture.gateway.output().includes('catalogue reloaded')) await Bun.sleep(20);
+    await eventually('the new catalogue', () => fixture.gateway.output().includes('catalogue reloaded'));
     expect(await errorOf(await chat())).toEqual([500, 'internal_error', 'model_pricing_lookup_failed']);
   });
   const response = await chat();

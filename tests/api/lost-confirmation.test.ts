@@ -10,26 +10,47 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
+import { type HeldProvider, startHeldProvider } from '../support/held-provider.ts';
 
+/** A gateway that reaches the database through a relay, and a model whose provider answers when it is let. */
+type Site = Readonly<{ model: string; provider: HeldProvider; database: Relay; gateway: Gateway }>;
+
+const models = ['first', 'second'] as const;
+const providers = models.map(() => startHeldProvider());
 let fixture: ChatFixture;
-let database: Relay;
-let gateway: Gateway;
+/** One for each test, so that both can wait at once. */
+let sites: readonly Site[];
+
+const catalog = (url: string) => `
+price_version: "2026-11"
+providers:
+${models.map((model, index) => `  ${model}: { adapter: openai, base_url: "${providers[index]?.behind(url)}/v1", api_key_env: MAIN_KEY }`).join('\n')}
+models:
+${models.map((model) => `  ${model}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [${model}] }`).join('\n')}
+`;
 
 beforeAll(async () => {
-  fixture = await openChatFixture();
-  database = await relayTo(new URL(fixture.database.url));
-  gateway = await startGateway({
+  fixture = await openChatFixture(catalog);
+  sites = await Promise.all(providers.map((provider, index) => openSite(models[index] ?? '', provider)));
+}, 60_000);
+
+async function openSite(model: string, provider: HeldProvider): Promise<Site> {
+  const database = await relayTo(new URL(fixture.database.url));
+  const gateway = await startGateway({
     ...fixture.environment,
     DATABASE_URL: database.url,
     TOLLGATE_DATA: temporaryFolder(),
   });
-}, 60_000);
+  return { model, provider, database, gateway };
+}
 
 afterAll(async () => {
-  await gateway.stop();
-  database.close();
+  await Promise.all(sites.map(({ gateway }) => gateway.stop()));
+  for (const { database } of sites) database.close();
   await fixture.close();
+  await Promise.all(providers.map((provider) => provider.stop()));
 });
 
 type Relay = Readonly<{
@@ -92,15 +113,29 @@ async function relayTo(target: URL): Promise<Relay> {
   };
 }
 
-function ask(key: string, headers: Record<string, string> = {}): Promise<Response> {
+function ask({ gateway, model }: Site, key: string, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${gateway.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({
-      model: 'full',
-      messages: [{ role: 'user', content: '[[delay 400]] [[usage 10 20]] hello' }],
-    }),
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: '[[usage 10 20]] hello' }] }),
   });
+}
+
+/**
+ * Loses the confirmation of the settlement. While the request is with the provider its hold is committed, and the
+ * gateway knows it: what is committed next is the settlement.
+ */
+async function loseSettlement({ provider, database }: Site): Promise<void> {
+  await provider.holds(1);
+  const lost = database.loseConfirmation();
+  provider.release();
+  await lost;
+}
+
+function siteOf(name: string): Site {
+  const site = sites.find(({ model }) => model === name);
+  if (site === undefined) throw new Error(`There is no site ${name}.`);
+  return site;
 }
 
 const idOf = (response: Response) => response.headers.get('x-service-request-id') ?? '';
@@ -112,31 +147,22 @@ async function entriesOf(account: string) {
 }
 
 async function entriesUntil(account: string, count: number) {
-  for (;;) {
+  return await eventually(`${count} entries`, async () => {
     const entries = await entriesOf(account);
-    if (entries.length >= count) return entries;
-    await Bun.sleep(50);
-  }
+    return entries.length >= count ? entries : null;
+  });
 }
 
-/** Waits until the request is with the provider: its hold is committed, and what is committed next is its settlement. */
-async function untilHeld(account: string): Promise<void> {
-  while (
-    (await fixture.database.sql`select 1 from open_generations where account_id = ${account}`).length === 0
-  )
-    await Bun.sleep(5);
-}
-
-test('a charge whose response was withheld is given back', async () => {
+test.concurrent('a charge whose response was withheld is given back', async () => {
+  const site = siteOf('first');
   const { account, key } = await fixture.customer('1');
-  const sent = ask(key);
-  await untilHeld(account);
-  await database.loseConfirmation();
+  const sent = ask(site, key);
+  await loseSettlement(site);
   expect(await entriesOf(account)).toEqual([['charge', '-0.000050000000']]);
   const response = await sent;
   expect(response.status).toBe(500);
   expect(((await response.json()) as ErrorBody).error.code).toBe('billing_consistency_error');
-  database.comeBack();
+  site.database.comeBack();
   expect(await entriesUntil(account, 2)).toEqual([
     ['charge', '-0.000050000000'],
     ['refund', '0.000050000000'],
@@ -148,17 +174,17 @@ test('a charge whose response was withheld is given back', async () => {
   });
 }, 60_000);
 
-test('the charge of a request with a name stands, and a retry gets the response', async () => {
+test.concurrent('the charge of a request with a name stands, and a retry gets the response', async () => {
+  const site = siteOf('second');
   const { account, key } = await fixture.customer('1');
   const named = { 'idempotency-key': 'once' };
-  const sent = ask(key, named);
-  await untilHeld(account);
-  await database.loseConfirmation();
+  const sent = ask(site, key, named);
+  await loseSettlement(site);
   const response = await sent;
   expect(response.status).toBe(500);
-  database.comeBack();
-  while ((await fetch(`${gateway.origin}/readyz`)).status !== 200) await Bun.sleep(50);
-  const retried = await ask(key, named);
+  site.database.comeBack();
+  await eventually('the database', async () => (await fetch(`${site.gateway.origin}/readyz`)).status === 200);
+  const retried = await ask(site, key, named);
   expect([retried.status, retried.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
   expect(await entriesOf(account)).toEqual([['charge', '-0.000050000000']]);
 }, 60_000);

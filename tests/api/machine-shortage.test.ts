@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Gateway, launchGateway, temporaryFolder, writeCatalog } from '../support/gateway.ts';
 
 const program = join(import.meta.dir, '../../bin/tollgate');
@@ -82,7 +83,7 @@ async function crowd(): Promise<Socket[]> {
     socket.write('GET /healthz HTTP/1.1\r\n');
     return socket;
   });
-  while (inUse() < descriptors) await Bun.sleep(10);
+  await eventually('the last descriptor to be taken', () => inUse() >= descriptors);
   return sockets;
 }
 
@@ -96,7 +97,7 @@ test('no descriptors left: 503 server_overloaded, named in the log, and held aga
   expect(await outcomeOf('backed')).toBe('200 completed');
   expect(fresh.entries).toHaveLength(0);
   for (const socket of sockets) socket.destroy();
-  while (inUse() > descriptors / 2) await Bun.sleep(10);
+  await eventually('descriptors to be free again', () => inUse() <= descriptors / 2);
   // One failure would have shut them for a minute.
   for (const name of ['by-number', 'by-name']) expect(await outcomeOf(name)).toBe('200 completed');
   expect(fresh.entries).toHaveLength(2);

@@ -1,23 +1,28 @@
 /** What one account meets with at a provider shuts nobody else out, and no account takes all of a provider's places. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
+import { type ChatFixture, type ErrorBody, eventsOf, openChatFixture } from '../support/chat-fixture.ts';
+import { startGatedProvider } from '../support/gated-provider.ts';
 
 const model = (id: string, provider: string) =>
   `  ${id}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [${provider}] }`;
+
+const gated = startGatedProvider();
 
 /** A circuit belongs to a provider and a model: each test has a model of its own. */
 const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
   brittle: { name: Brittle, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY,
-             circuit: { failures: 5, open_ms: 60000 }, timeouts: { first_byte_ms: 150 } }
+             circuit: { failures: 5, open_ms: 60000 } }
+  waited:  { name: Waited, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY,
+             circuit: { failures: 5, open_ms: 60000 }, timeouts: { first_byte_ms: 3000 } }
   quick:   { name: Quick, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 2, open_ms: 1 } }
   closed:  { name: Closed, adapter: openai, base_url: http://127.0.0.1:9/v1, api_key_env: MAIN_KEY, circuit: { failures: 2, open_ms: 60000 } }
   locked:  { name: Locked, adapter: openai, base_url: ${url}/v1, api_key_env: BAD_KEY, circuit: { failures: 2, open_ms: 60000 } }
-  strait:  { name: Strait, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, max_concurrency: 2 }
-  narrow:  { name: Narrow, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, max_concurrency: 4 }
+  strait:  { name: Strait, adapter: openai, base_url: ${gated.url}/v1, api_key_env: MAIN_KEY, max_concurrency: 2 }
+  narrow:  { name: Narrow, adapter: openai, base_url: ${gated.url}/v1, api_key_env: MAIN_KEY, max_concurrency: 4 }
 models:
-${model('hangs', 'brittle')}
+${model('hangs', 'waited')}
 ${model('fails', 'brittle')}
 ${model('fails-for-two', 'brittle')}
 ${model('recovers', 'quick')}
@@ -38,7 +43,10 @@ beforeAll(async () => {
   keys = (await Promise.all([...customers, ...refused])).map(({ key }) => key);
 }, 60_000);
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await fixture.close();
+  await gated.stop();
+});
 
 /** As the customer with this number. */
 function chat(customer: number, name: string, content: string, more = {}): Promise<Response> {
@@ -66,7 +74,8 @@ async function codesOf(count: number, customer: number, name: string, content: s
 const callsOf = (name: string) => fixture.sandbox.entries.filter((entry) => entry.model === name).length;
 
 test('five timeouts of one account shut the provider for that account, and for nobody else', async () => {
-  expect(await codesOf(5, 0, 'hangs', '[[hang]]')).toEqual(Array(5).fill('provider_timeout'));
+  const hanging = Array.from({ length: 5 }, () => codeOfChat(0, 'hangs', '[[hang]]'));
+  expect(await Promise.all(hanging)).toEqual(Array(5).fill('provider_timeout'));
   expect(await codeOfChat(0, 'hangs', 'hello')).toBe('all_providers_unavailable');
   expect(await codesOf(3, 1, 'hangs', 'hello')).toEqual(Array(3).fill('completed'));
   // Nothing that others do opens it again for the first.
@@ -107,40 +116,48 @@ test('a pause that one account was told of lasts ten seconds for the others, and
     expect(await codeOf(response)).toBe('all_providers_unavailable');
     return Number(response.headers.get('retry-after'));
   };
-  expect(await wait(0)).toBeWithin(500, 601);
-  expect(await wait(1)).toBeWithin(1, 11);
+  const [own, other] = await Promise.all([wait(0), wait(1)]);
+  expect(own).toBeWithin(500, 601);
+  expect(other).toBeWithin(1, 11);
 });
 
+const streamOf = (customer: number, name: string, words: string) =>
+  chat(customer, name, words, { stream: true });
+
+/** Lets the provider end this stream, and waits until the client has all of it. */
+async function end(stream: Response | undefined, words: string): Promise<void> {
+  gated.release(words);
+  expect(eventsOf((await stream?.text()) ?? '').at(-1)).toBe('[DONE]');
+}
+
 test('one account that has all places makes room for another as soon as one of its calls ends', async () => {
-  const streamOf = (customer: number, pieces: number) =>
-    chat(customer, 'narrow', `[[long ${pieces}]] [[chunk-delay 25]]`, { stream: true });
-  const [short, ...long] = await Promise.all([20, 120, 120, 120].map((pieces) => streamOf(0, pieces)));
-  expect([short, ...long].map((response) => response?.status)).toEqual([200, 200, 200, 200]);
+  const names = ['first', 'second', 'third', 'fourth'];
+  const [first, ...others] = await Promise.all(names.map((words) => streamOf(0, 'narrow', words)));
+  expect([first, ...others].map((response) => response?.status)).toEqual([200, 200, 200, 200]);
   const refused = await chat(1, 'narrow', 'hello');
   expect([await codeOf(refused), refused.headers.get('retry-after')]).toEqual([
     'all_providers_unavailable',
     '1',
   ]);
-  await short?.text();
+  await end(first, 'first');
   // One place is free now. Who has three already leaves it to the other.
   expect(await codeOfChat(0, 'narrow', 'hello')).toBe('all_providers_unavailable');
-  const newcomer = await streamOf(1, 20);
+  const newcomer = await streamOf(1, 'narrow', 'newcomer');
   expect(newcomer.status).toBe(200);
   expect(await codeOfChat(0, 'narrow', 'hello')).toBe('all_providers_unavailable');
-  await newcomer.text();
+  await end(newcomer, 'newcomer');
   // Nobody else asks any more.
   expect(await codeOfChat(0, 'narrow', 'hello')).toBe('completed');
-  await Promise.all(long.map((response) => response.text()));
+  await Promise.all(others.map((stream, index) => end(stream, names[index + 1] ?? '')));
 });
 
 test('no place is kept for an account that is not admitted', async () => {
-  const streamOf = (pieces: number) =>
-    chat(0, 'strait', `[[long ${pieces}]] [[chunk-delay 25]]`, { stream: true });
-  const [short, long] = await Promise.all([20, 120].map(streamOf));
+  const [one, other] = await Promise.all(['one', 'other'].map((words) => streamOf(0, 'strait', words)));
+  expect([one?.status, other?.status]).toEqual([200, 200]);
   const [poor, limited] = [3, 4];
   expect(await codeOfChat(poor, 'strait', 'hello')).toBe('insufficient_balance');
   expect(await codeOfChat(limited, 'strait', 'hello')).toBe('monthly_spend_limit_exceeded');
-  await short?.text();
+  await end(one, 'one');
   expect(await codeOfChat(0, 'strait', 'hello')).toBe('completed');
-  await long?.text();
+  await end(other, 'other');
 });

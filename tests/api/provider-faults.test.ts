@@ -2,10 +2,10 @@
  * Every fault of the table in every format: what the client gets, what is recorded, what is charged, and whether another
  * provider takes over. The real gateway, real sockets, a sandbox in each format behind a network that can be made bad.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createServer, type Server } from 'node:net';
-import { type FaultProxy, startFaultProxy } from '../../chaos/fault-proxy.ts';
-import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { type AddressInfo, createServer } from 'node:net';
+import { startFaultProxy } from '../../chaos/fault-proxy.ts';
+import { startSandbox } from '../../sandbox/server.ts';
 import { type ErrorCode, errorTable } from '../../src/errors.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import {
@@ -15,89 +15,92 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
-import { type Format, formats, type Outcome, type Row, rows } from '../support/provider-faults.ts';
-
-/** A provider of one format: its sandbox, the network before it, and a server that answers with fixed bytes. */
-type Faulty = { sandbox: Sandbox; proxy: FaultProxy; fixed: FixedServer };
-type FixedServer = { port: number; bytes: string; thenSilence: boolean; server: Server };
+import {
+  type Deadline,
+  type Format,
+  formats,
+  type Outcome,
+  type Row,
+  rows,
+} from '../support/provider-faults.ts';
 
 const base = { openai: '/v1', anthropic: '/v1', google: '/v1beta' } satisfies Record<Format, string>;
-const faulty = new Map<Format, Faulty>();
+/** Each row has a provider of its own in every format, so that all can be played at once. */
+const played = rows.map((row, index) => ({ row, name: row.name, id: `row-${index}` }));
+type Played = (typeof played)[number];
+
+/** What has to be closed in the end. */
+const closers: (() => Promise<unknown>)[] = [];
 let fixture: ChatFixture;
 let key: string;
 
-const patient = 'circuit: { failures: 1000 }';
-/** For faults that only a deadline ends. With everything else a busy machine would miss it. */
-const hasty = `${patient}, timeouts: { connect_ms: 300, first_byte_ms: 600, idle_ms: 800, total_ms: 4000 }`;
+/** Before the first event of a stream it is the time of the first byte that counts. */
+const shortDeadlines = {
+  first_byte: 'first_byte_ms: 600',
+  idle: 'first_byte_ms: 5000, idle_ms: 2000',
+  total: 'total_ms: 4000',
+} satisfies Record<Deadline, string>;
 const price = 'pricing: { billing_type: token, input: "1", output: "2" }';
 
-function catalog(steadyUrl: string): string {
-  const provider = (name: string, format: Format, url: string, settings: string) =>
-    `\n  ${name}: { adapter: ${format}, base_url: "${url}${base[format]}", api_key_env: MAIN_KEY, ${settings} }`;
-  const providers = [...faulty].flatMap(([format, { proxy, fixed }]) => [
-    provider(format, format, `http://127.0.0.1:${proxy.port}`, patient),
-    provider(`${format}-hasty`, format, `http://127.0.0.1:${proxy.port}`, hasty),
-    provider(`${format}-fixed`, format, `http://127.0.0.1:${fixed.port}`, patient),
-    provider(`${format}-fixed-hasty`, format, `http://127.0.0.1:${fixed.port}`, hasty),
-    provider(`${format}-steady`, format, steadyUrl, patient),
+/** `ports` are those of the providers, by row. */
+function catalog(steadyUrl: string, ports: readonly number[]): string {
+  const provider = (name: string, format: Format, url: string, deadline?: Deadline) => `
+  ${name}: { adapter: ${format}, base_url: "${url}${base[format]}", api_key_env: MAIN_KEY, circuit: { failures: 1000 }${
+    deadline === undefined ? '' : `, timeouts: { ${shortDeadlines[deadline]} }`
+  } }`;
+  const model = (name: string, providers: string) =>
+    `\n  ${name}: { workload: chat, ${price}, providers: [${providers}] }`;
+  const providers = formats.flatMap((format) => [
+    provider(`${format}-steady`, format, steadyUrl),
+    ...played.map(({ row, id }, index) =>
+      provider(`${id}-${format}`, format, `http://127.0.0.1:${ports[index]}`, row.deadline),
+    ),
   ]);
   const models = formats.flatMap((format) =>
-    ['', '-hasty', '-fixed', '-fixed-hasty']
-      .map((kind) => `${format}${kind}`)
-      .map(
-        (provider) => `
-  alone-${provider}: { workload: chat, ${price}, providers: [${provider}] }
-  pair-${provider}: { workload: chat, ${price}, providers: [${provider}, ${format}-steady] }`,
-      ),
+    played.flatMap(({ id }) => [
+      model(`alone-${id}-${format}`, `${id}-${format}`),
+      model(`pair-${id}-${format}`, `${id}-${format}, ${format}-steady`),
+    ]),
   );
   return `price_version: "1"\nproviders:${providers.join('')}\nmodels:${models.join('')}\n`;
 }
 
 beforeAll(async () => {
-  for (const format of formats) {
-    const sandbox = startSandbox({ keepEntries: 10 });
-    const proxy = await startFaultProxy({ host: '127.0.0.1', port: sandbox.port });
-    faulty.set(format, { sandbox, proxy, fixed: await startFixedServer() });
-  }
-  fixture = await openChatFixture(catalog);
+  const ports = await Promise.all(rows.map(startFaulty));
+  fixture = await openChatFixture((url) => catalog(url, ports));
   fixture.canaries.add('prompt-canary');
-  ({ key } = await fixture.customer('100', '--rpm', '1000000'));
+  ({ key } = await fixture.customer('100', '--rpm', '1000000', '--max-concurrent', '1000'));
 });
 
 afterAll(async () => {
   await fixture.close();
-  for (const { sandbox, proxy, fixed } of faulty.values()) {
-    await proxy.close();
-    await sandbox.stop();
-    fixed.server.close();
-  }
+  await Promise.all(closers.map((close) => close()));
 });
 
-/** Answers each connection's first bytes with what it is told, and ends it or says nothing more. */
-function startFixedServer(): Promise<FixedServer> {
-  return new Promise((resolve) => {
-    const server = createServer((socket) => {
-      socket.on('error', () => undefined);
-      socket.once('data', () => {
-        socket.write(Buffer.from(fixed.bytes, 'latin1'));
-        if (!fixed.thenSilence) socket.end();
-      });
-    });
-    const fixed: FixedServer = { port: 0, bytes: '', thenSilence: false, server };
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      fixed.port = typeof address === 'object' ? (address?.port ?? 0) : 0;
-      resolve(fixed);
-    });
-  });
+/** Starts what fails as the row says, and returns its port. */
+async function startFaulty({ cause }: Row): Promise<number> {
+  if ('bytes' in cause) return await startFixedServer(cause.bytes, cause.thenSilence ?? false);
+  const sandbox = startSandbox('directives' in cause ? { directives: cause.directives } : {});
+  closers.unshift(sandbox.stop);
+  if ('directives' in cause) return sandbox.port;
+  const proxy = await startFaultProxy({ host: '127.0.0.1', port: sandbox.port });
+  proxy.fault = cause.network;
+  closers.unshift(proxy.close);
+  return proxy.port;
 }
 
-function provoke({ cause }: Row, { sandbox, proxy, fixed }: Faulty): void {
-  sandbox.directives = 'directives' in cause ? cause.directives : '';
-  proxy.fault = 'network' in cause ? cause.network : { kind: 'none' };
-  // A connection that the gateway has kept open would otherwise escape it.
-  proxy.strike();
-  if ('bytes' in cause) Object.assign(fixed, { bytes: cause.bytes, thenSilence: cause.thenSilence ?? false });
+/** Answers each connection's first bytes with these, and ends it or says nothing more. */
+async function startFixedServer(bytes: string, thenSilence: boolean): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      socket.write(Buffer.from(bytes, 'latin1'));
+      if (!thenSilence) socket.end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.unshift(() => new Promise((resolve) => server.close(resolve)));
+  return (server.address() as AddressInfo).port;
 }
 
 const prompt = 'prompt-canary one two three four five [[usage 10 20]]';
@@ -227,28 +230,19 @@ function outcomeOf(row: Row, format: Format, stream: boolean): Outcome {
   return 'kind' in row.stream ? row.stream : row.stream[format];
 }
 
-const isTimeout = (outcome: Outcome) => outcome.kind !== 'completed' && outcome.code === 'provider_timeout';
-
-async function play(row: Row, format: Format): Promise<void> {
-  const target = faulty.get(format);
-  if (target === undefined) throw new Error('Every format has a provider.');
-  const needsDeadline = [false, true].some((stream) => isTimeout(outcomeOf(row, format, stream)));
-  const provider = `${format}${'bytes' in row.cause ? '-fixed' : ''}${needsDeadline ? '-hasty' : ''}`;
-  for (const stream of [false, true]) {
-    const outcome = outcomeOf(row, format, stream);
-    provoke(row, target);
-    await expectNoOther(row, `alone-${provider}`, stream, outcome);
-    provoke(row, target);
-    if (outcome.kind !== 'completed' && outcome.isAvoidable)
-      await expectTakenOver(row, format, provider, stream, outcome.code);
-    else await expectNoOther(row, `pair-${provider}`, stream, outcome);
-  }
+async function play({ row, id }: Played, format: Format, stream: boolean): Promise<void> {
+  const provider = `${id}-${format}`;
+  const outcome = outcomeOf(row, format, stream);
+  await Promise.all([
+    expectNoOther(row, `alone-${provider}`, stream, outcome),
+    outcome.kind !== 'completed' && outcome.isAvoidable
+      ? expectTakenOver(row, format, provider, stream, outcome.code)
+      : expectNoOther(row, `pair-${provider}`, stream, outcome),
+  ]);
 }
 
-describe.each(rows)('$name', (row) => {
-  test('gives exactly what the contract says, in every format', async () => {
-    await Promise.all(formats.map((format) => play(row, format)));
-  });
+test.concurrent.each(played)('$name: exactly what the contract says, in every format', async (row) => {
+  await Promise.all(formats.flatMap((format) => [play(row, format, false), play(row, format, true)]));
 });
 
 test('the table is as long as it should be', () => {

@@ -1,7 +1,9 @@
 /** What /api/auth refuses: strangers' pages, bodies of any other shape, routes that are not offered, and bad days. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDatabase } from '../support/cluster.ts';
-import { startGateway, tollgate } from '../support/gateway.ts';
+import { runCommand } from '../support/commands.ts';
+import { eventually } from '../support/eventually.ts';
+import { startGateway } from '../support/gateway.ts';
 import {
   type Browser,
   codeOf,
@@ -230,7 +232,7 @@ describe('on a bad day', () => {
   test('503 authentication_unavailable when the database is gone, for sign-in and for whoever is signed in', async () => {
     const database = await createDatabase();
     const environment = { DATABASE_URL: database.url };
-    await tollgate(
+    await runCommand(
       ['user', 'create', '--email', 'ann@example.com', '--password', password, '--admin'],
       environment,
     );
@@ -272,7 +274,7 @@ describe('on a bad day', () => {
         .output()
         .split('\n')
         .filter((line) => line.includes(`"${requestId}"`));
-    while (lines().length < 2) await Bun.sleep(10);
+    await eventually('both lines of the log', () => lines().length >= 2);
     expect(lines().join('\n')).toMatch(/"event":"request failed".*"code":"internal_error","error":\{"name":/);
     expect(lines().join('\n')).not.toContain(password);
   });

@@ -5,6 +5,7 @@ import type { OperatorUser, OperatorUsers, ResetLink } from '../../src/console/o
 import { createResetToken, replacePassword } from '../../src/sessions/reset-link.ts';
 import { changeKnownPassword } from '../../src/sign-in/change-password.ts';
 import { findPasswordHash } from '../../src/users/user-store.ts';
+import { eventually } from '../support/eventually.ts';
 import { textOf } from '../support/mail-server.ts';
 import {
   type Browser,
@@ -41,7 +42,7 @@ const sessionsOf = async (userId: string) =>
 async function someoneWaits(transaction: TransactionSQL): Promise<void> {
   const waiting = () => transaction`
     select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  while ((await waiting()).length === 0) await Bun.sleep(5);
+  await eventually('someone who waits', async () => (await waiting()).length > 0);
 }
 
 async function operatorNamed(email: string): Promise<{ id: string; browser: Browser }> {

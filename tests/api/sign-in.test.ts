@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createResetToken } from '../../src/sessions/reset-link.ts';
 import { dumpOf } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 import { mailPassword, textOf } from '../support/mail-server.ts';
 import {
@@ -387,7 +388,7 @@ describe('ending sessions', () => {
              + (select count(*)::int from familiar_networks where name = sha256('old')) as count`;
       return row.count;
     };
-    while ((await leftovers()) > 0) await Bun.sleep(20);
+    await eventually('what is over to be removed', async () => (await leftovers()) === 0);
     await gateway.stop();
   });
 });
@@ -502,7 +503,7 @@ describe('a forgotten password', () => {
       .browser()
       .send('POST', '/api/auth/request-password-reset', { email: 'quinn@example.com' });
     expect(response.status).toBe(200);
-    while (!fixture.output().includes('a mail was not sent')) await Bun.sleep(10);
+    await eventually('the refusal in the log', () => fixture.output().includes('a mail was not sent'));
     fixture.mail.refuse(false);
     expect(fixture.output()).toContain('"event":"a mail was not sent","code":"EENVELOPE"');
   });

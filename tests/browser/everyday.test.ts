@@ -5,6 +5,7 @@ import type { NewKey } from '../../src/console/contract.ts';
 import type { ResetLink } from '../../src/console/operator-contract.ts';
 import { expectNoComplaints, openPage, overflowOf, phone, takePicture } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 
 let fixture: DashboardFixture;
@@ -50,7 +51,7 @@ test('a new link in the same tab begins anew, and its token does not stay in the
   await page.getByRole('heading', { name: 'Your password is set' }).waitFor();
   expectNoComplaints(watched);
   await watched.close();
-}, 20_000);
+}, 60_000);
 
 test('the keyboard comes from the e-mail to the password, and who was signed in is told that it is over', async () => {
   const first = await openPage(fixture.browser, fixture.gateway.origin);
@@ -67,7 +68,7 @@ test('the keyboard comes from the e-mail to the password, and who was signed in 
   await page.getByText('Your session has ended. Sign in again.').waitFor();
   expectNoComplaints(watched);
   await watched.close();
-}, 20_000);
+}, 60_000);
 
 describe('a gateway that is gone', () => {
   test('is said as long as it is so', async () => {
@@ -85,7 +86,7 @@ describe('a gateway that is gone', () => {
     await page.getByText('member@example.com').waitFor();
     expectNoComplaints(watched);
     await watched.close();
-  }, 20_000);
+  }, 60_000);
 
   test('leaves the app in place: all pages but those whose code never came, and these once it can be had', async () => {
     const watched = await fixture.enter('owner', '/docs');
@@ -106,7 +107,7 @@ describe('a gateway that is gone', () => {
     await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
     expect(complaints.filter((text) => !text.includes('Its code did not arrive.'))).toEqual([]);
     await watched.close();
-  }, 20_000);
+  }, 60_000);
 });
 
 describe('the playground', () => {
@@ -122,7 +123,9 @@ describe('the playground', () => {
     const watched = await fixture.enter('owner', '/playground?model=full');
     const { page } = watched;
     await say(page, 'Go on [[long 900]] [[chunk-delay 2]]');
-    while ((await conversation(page).evaluate((list) => list.scrollTop)) < 200) await Bun.sleep(20);
+    await eventually('the answer to fill the window', () =>
+      conversation(page).evaluate((list) => list.scrollTop >= 200),
+    );
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('The provider goes on with it, and the whole of it may be charged.').waitFor();
     await say(page, 'Next [[say Here I am.]]');
@@ -135,7 +138,7 @@ describe('the playground', () => {
     expect(await toEnd(page)).toBeLessThan(80);
     expectNoComplaints(watched);
     await watched.close();
-  }, 20_000);
+  }, 60_000);
 
   test('links what failed to its Generation, and does not send the question again with the next one', async () => {
     const watched = await fixture.enter('owner', '/playground?model=full');
@@ -151,7 +154,7 @@ describe('the playground', () => {
     await conversation(page).getByText('You, left out of what is sent since').waitFor();
     expectNoComplaints(watched);
     await watched.close();
-  }, 20_000);
+  }, 60_000);
 
   test('says in plain words that the key has ended, or that the account is suspended', async () => {
     const { owner, operator } = fixture.people;
@@ -172,7 +175,7 @@ describe('the playground', () => {
     expect(await page.getByRole('link', { name: 'See the Generation' }).count()).toBe(0);
     expectNoComplaints(watched);
     await watched.close();
-  }, 20_000);
+  }, 60_000);
 });
 
 test('a decision that was changed is one’s own, is kept, and is not replaced without asking', async () => {
@@ -202,7 +205,7 @@ test('a decision that was changed is one’s own, is kept, and is not replaced w
   expect(await chooser.inputValue()).toBe('quality');
   expectNoComplaints(watched);
   await watched.close();
-}, 20_000);
+}, 60_000);
 
 test('names of any length stay within the window, and a phone says which account it is', async () => {
   const { sql } = fixture.database;
@@ -227,7 +230,7 @@ test('names of any length stay within the window, and a phone says which account
   }
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 /** Whose text is wider than the card that it stands in. */
 async function widestOver(page: Page): Promise<string[]> {

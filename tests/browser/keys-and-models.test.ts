@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import type { Key, NewKey } from '../../src/console/contract.ts';
 import { checkLooks, expectNoComplaints, phone } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 
 let fixture: DashboardFixture;
 
@@ -28,7 +29,7 @@ async function chatWith(key: string, model: string): Promise<string | null> {
 
 /** Other nodes hear of a change a moment later. */
 async function waitForCode(key: string, model: string, code: string | null): Promise<void> {
-  while ((await chatWith(key, model)) !== code) await Bun.sleep(50);
+  await eventually(`the answer ${code}`, async () => (await chatWith(key, model)) === code);
 }
 
 const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
@@ -143,7 +144,7 @@ test('a member sees the keys, and whom to ask', async () => {
   expect(await page.getByRole('button', { name: /Create a key|Actions for/ }).count()).toBe(0);
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('what cannot be loaded says so, with a way to try again', async () => {
   const watched = await fixture.enter('owner', '/models');
@@ -162,7 +163,7 @@ test('what cannot be loaded says so, with a way to try again', async () => {
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('cell', { name: 'Active' }).first().waitFor();
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('models are found, calculated and tried', async () => {
   const watched = await fixture.enter('owner', '/models?workload=chat');
@@ -219,7 +220,7 @@ test('a key that has expired can be given another name', async () => {
   await rowOf(page, 'Retired jobs').getByText('Expired').waitFor();
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('what is held counts against a limit and is told apart from what is spent', async () => {
   const watched = await fixture.enter('owner', '/models');
@@ -239,7 +240,7 @@ test('what is held counts against a limit and is told apart from what is spent',
   await checkLooks(page, 'keys-near-limit');
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('a phone lays rows out as blocks, and they are still read as a table, each name once', async () => {
   const watched = await fixture.enter('owner', '/keys', { look: phone });
@@ -262,7 +263,7 @@ test('a phone lays rows out as blocks, and they are still read as a table, each 
   expect(named('cell')).toHaveLength(rowCount * headers.length);
   expect(named('StaticText').filter((text) => text === 'Spent this month')).toHaveLength(1);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('the dialogs can be used by everyone', async () => {
   const watched = await fixture.enter('owner', '/keys');

@@ -6,6 +6,7 @@ import type { Audit, CatalogStatus, Providers } from '../../src/console/operator
 import { checkLooks, expectNoComplaints, takePicture, type Watched } from '../support/browser.ts';
 import { signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { dollars, impossible, settleAs } from '../support/rare-settlements.ts';
 
 let fixture: DashboardFixture;
@@ -29,11 +30,6 @@ async function chat(model: string, content: string): Promise<string> {
   return response.headers.get('x-service-request-id') ?? '';
 }
 
-/** Asks again and again, for as long as the test may take. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await Bun.sleep(50);
-}
-
 const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
 
 async function choose(page: Page, subject: string, item: string): Promise<void> {
@@ -45,7 +41,7 @@ beforeAll(async () => {
   fixture = await openDashboardFixture();
   await fixture.database.sql`update accounts set name = 'Northwind' where id = ${fixture.account}`;
   failedId = await chat('plain', '[[status 503]]');
-  await until(async () => {
+  await eventually('the failure to be recorded', async () => {
     const { failures } = await ask<Providers>('GET', '/api/console/operator/providers');
     return failures.some(({ request_id: id }) => id === failedId);
   });
@@ -276,7 +272,7 @@ describe('the catalogue', () => {
       (await ask<CatalogStatus>('GET', '/api/console/operator/catalog')).error !== null;
     writeFileSync(file, `${text}\nnot_a_field: true\n`);
     try {
-      await until(isBroken);
+      await eventually('the broken catalogue', isBroken);
       await page.goto('/operator/catalog');
       await page.getByText('The file as it is now was not loaded').waitFor();
       await page.getByLabel('the error', { exact: true }).getByText('not_a_field').waitFor();
@@ -284,7 +280,7 @@ describe('the catalogue', () => {
     } finally {
       writeFileSync(file, text);
     }
-    await until(async () => !(await isBroken()));
+    await eventually('the old catalogue', async () => !(await isBroken()));
   });
 });
 

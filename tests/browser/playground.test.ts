@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core';
 import type { GenerationDetail } from '../../src/console/contract.ts';
 import { checkLooks, expectNoComplaints } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
 
 let fixture: DashboardFixture;
@@ -128,7 +129,7 @@ test('an answer whose connection breaks before its last event is not called whol
   await page.getByText('The connection broke').waitFor();
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('a tool call is shown, and its result sent back', async () => {
   const watched = await enter('/playground?model=full');
@@ -142,7 +143,7 @@ test('a tool call is shown, and its result sent back', async () => {
   await page.getByLabel('Result of get_weather').fill('{"temperature": 21}');
   await page.getByRole('button', { name: 'Send the result' }).click();
   await conversation(page).getByText('{"temperature": 21}', { exact: true }).waitFor();
-  while (lastAsked().messages.at(-1)?.role !== 'tool') await Bun.sleep(20);
+  await eventually('the result at the provider', () => lastAsked().messages.at(-1)?.role === 'tool');
   expect(lastAsked().messages.at(-1)).toMatchObject({ content: '{"temperature": 21}' });
   expectNoComplaints(watched);
   await watched.close();
@@ -258,7 +259,7 @@ describe('decisions', () => {
     await page.getByRole('heading', { name: 'a', exact: true }).waitFor();
     expectNoComplaints(watched);
     await watched.close();
-  }, 30_000);
+  }, 60_000);
 
   test('after the session has ended lead to the sign-in', async () => {
     const watched = await enter('/decisions', deciding);
@@ -270,7 +271,7 @@ describe('decisions', () => {
     expect(new URL(page.url()).searchParams.get('next')).toBe('/decisions');
     expectNoComplaints(watched);
     await watched.close();
-  }, 30_000);
+  }, 60_000);
 
   test('that fail say what to do, and can be cancelled', async () => {
     const watched = await enter('/decisions', deciding);
@@ -299,7 +300,7 @@ describe('decisions', () => {
     await watched.page.getByText('Decisions are not set up on this gateway').waitFor();
     await watched.page.getByText('DECISIONS_BASE_URL').waitFor();
     await watched.close();
-  }, 30_000);
+  }, 60_000);
 });
 
 test('a filled page can be used by everyone', async () => {

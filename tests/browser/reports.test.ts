@@ -69,7 +69,7 @@ test('a new account is led to its first request, and sees it appear', async () =
   await page.getByRole('heading', { level: 1, name: 'full' }).waitFor();
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('the overview shows the money, the days and the latest requests', async () => {
   const watched = await fixture.enter('owner', '/');
@@ -92,14 +92,14 @@ test('the overview shows the money, the days and the latest requests', async () 
   expect(await numbers.getByRole('row').last().innerText()).toContain(`${requestCount}`);
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('a running request is followed in the list until it ends, and leads to its page', async () => {
   const watched = await fixture.enter('owner', '/generations');
   const { page } = watched;
   const rows = page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
   await rows.first().getByText('Failed').waitFor();
-  const asked = ask(fixture.key, 'fallback', 'Slowly [[delay 3000]] [[usage 834 567]]');
+  const asked = ask(fixture.key, 'fallback', 'Slowly [[delay 7000]] [[usage 834 567]]');
   await rows.first().getByText('In progress').waitFor();
   await rows.first().getByText('Completed').waitFor();
   const id = await asked;
@@ -109,7 +109,7 @@ test('a running request is followed in the list until it ends, and leads to its 
   await page.getByRole('heading', { level: 1, name: 'fallback' }).waitFor();
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('filters stand in the address, and pages can be turned and come back to', async () => {
   const watched = await fixture.enter('owner', '/generations');
@@ -142,7 +142,7 @@ test('filters stand in the address, and pages can be turned and come back to', a
   await rows.nth(49).waitFor();
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('a request is found by its ID, with its exact cost, its attempts and its JSON', async () => {
   const id = await ask(fixture.key, 'fallback', 'Hello [[usage 987 7]]');
@@ -172,7 +172,7 @@ test('a request is found by its ID, with its exact cost, its attempts and its JS
   await page.getByText('No such request in this account').waitFor();
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('a failure is explained, and nothing was charged for it', async () => {
   const { data } = await answerOf<{ data: GenerationRow[] }>('generations?status=failed&limit=1');
@@ -183,7 +183,7 @@ test('a failure is explained, and nothing was charged for it', async () => {
   await page.getByText('answered with status 503').waitFor();
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('usage is shown for the days and by what the address says, and is downloaded for the same days', async () => {
   const watched = await fixture.enter('owner', '/usage');
@@ -213,7 +213,7 @@ test('usage is shown for the days and by what the address says, and is downloade
   expect(csv).toContain('tiered');
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('the statement has the credit, each charge with its request, and the running balance', async () => {
   const watched = await fixture.enter('owner', '/billing');
@@ -232,7 +232,7 @@ test('the statement has the credit, each charge with its request, and the runnin
   await page.waitForURL(`**/generations/${newest?.generation?.id}`);
   expectNoComplaints(watched);
   await watched.close();
-}, 30_000);
+}, 60_000);
 
 test('an estimated charge is marked, and a refund leads to the request that it is for', async () => {
   const { database, strangersAccount: accountId, strangersKeyId: keyId } = fixture;

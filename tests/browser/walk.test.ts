@@ -11,6 +11,7 @@ import {
   type Watched,
   waitUntilLoaded,
 } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
 
 let gateway: Gateway;
@@ -69,7 +70,7 @@ test('signs in with what the first start printed', async () => {
 
 /** What the gateway has printed, once this is in it. */
 async function printed(pattern: RegExp): Promise<string> {
-  while (!pattern.test(gateway.output())) await Bun.sleep(20);
+  await eventually(`${pattern}`, () => pattern.test(gateway.output()));
   return gateway.output();
 }
 

@@ -2,7 +2,7 @@
 import { expect } from 'bun:test';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { findChromium } from '../../scripts/chromium.ts';
 
 const root = join(import.meta.dir, '../..');
@@ -13,6 +13,8 @@ export const desktop: Look = { width: 1280, height: 900, colorScheme: 'light' };
 const desktopAtNight: Look = { ...desktop, colorScheme: 'dark' };
 export const phone: Look = { width: 390, height: 844, colorScheme: 'light' };
 const looks = { light: desktop, dark: desktopAtNight, phone };
+/** All that the dark scheme can make different: it changes colours, and neither the elements nor where they stand. */
+const rulesOfColour = ['color-contrast', 'link-in-text-block'];
 
 export async function openBrowser(): Promise<Browser> {
   const executablePath = findChromium();
@@ -22,19 +24,24 @@ export async function openBrowser(): Promise<Browser> {
   return await chromium.launch({ executablePath, args });
 }
 
-/** A new person at a new browser. Whatever the pages complain about is an error of theirs, the browser's policy included. */
+/** Contexts that nobody uses now, by the address of their gateway. */
+const idleContexts = new WeakMap<Browser, Map<string, BrowserContext[]>>();
+
+/**
+ * A new person at a new browser. Only what a browser has fetched before is kept from one to the next, because compiling
+ * the code of the pages takes longer than most tests. Whatever the pages complain about is an error of theirs, the
+ * browser's policy included.
+ */
 export async function openPage(browser: Browser, origin: string, look: Look = desktop): Promise<Watched> {
-  const context = await browser.newContext({
-    baseURL: origin,
-    viewport: { width: look.width, height: look.height },
-    colorScheme: look.colorScheme,
-    locale: 'en-GB',
-    timezoneId: 'Europe/Berlin',
-    reducedMotion: 'reduce',
-  });
-  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const byOrigin = idleContexts.get(browser) ?? new Map<string, BrowserContext[]>();
+  idleContexts.set(browser, byOrigin);
+  const idle = byOrigin.get(origin) ?? [];
+  byOrigin.set(origin, idle);
+  const context = idle.pop() ?? (await openContext(browser, origin));
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  await forget(context, page, origin);
+  if (look !== desktop) await take(page, look);
+  page.setDefaultTimeout(longestWaitMs);
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(`${error}`));
   page.on('console', (message) => {
@@ -42,7 +49,40 @@ export async function openPage(browser: Browser, origin: string, look: Look = de
     const isRefusal = message.text().startsWith('Failed to load resource');
     if (message.type() === 'error' && !isRefusal) complaints.push(message.text());
   });
-  return { page, complaints, close: () => context.close() };
+  const close = async () => {
+    await page.close();
+    idle.push(context);
+  };
+  return { page, complaints, close };
+}
+
+/** For a machine that has much else to do. */
+const longestWaitMs = 40_000;
+
+async function openContext(browser: Browser, origin: string): Promise<BrowserContext> {
+  const context = await browser.newContext({
+    baseURL: origin,
+    viewport: { width: desktop.width, height: desktop.height },
+    colorScheme: desktop.colorScheme,
+    locale: 'en-GB',
+    timezoneId: 'Europe/Berlin',
+    reducedMotion: 'reduce',
+  });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  return context;
+}
+
+/** What pages have stored. What belongs to a tab is gone with it. */
+async function forget(context: BrowserContext, page: Page, origin: string): Promise<void> {
+  await context.clearCookies();
+  const devtools = await context.newCDPSession(page);
+  await devtools.send('Storage.clearDataForOrigin', { origin, storageTypes: 'local_storage,indexeddb' });
+  await devtools.detach();
+}
+
+async function take(page: Page, { width, height, colorScheme }: Look): Promise<void> {
+  await page.emulateMedia({ colorScheme });
+  await page.setViewportSize({ width, height });
 }
 
 export type Watched = Readonly<{ page: Page; complaints: string[]; close: () => Promise<void> }>;
@@ -54,16 +94,17 @@ type AxeViolation = {
   nodes: { html: string; failureSummary?: string }[];
 };
 
-/** What an accessibility checker holds against the page as it is now, of what is serious. */
-export async function seriousViolations(page: Page): Promise<string[]> {
+/** What an accessibility checker holds against the page as it is now, of what is serious. By default it tries every rule. */
+export async function seriousViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
   // Evaluated over the debugging protocol, which the page's policy against foreign scripts does not concern.
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe);
-  const violations = await page.evaluate(async () => {
+  const options = { resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: [...rules] }) };
+  const violations = await page.evaluate(async (given) => {
     const { axe: checker } = globalThis as unknown as {
       axe: { run: (options: object) => Promise<{ violations: AxeViolation[] }> };
     };
-    return (await checker.run({ resultTypes: ['violations'] })).violations;
-  });
+    return (await checker.run(given)).violations;
+  }, options);
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
@@ -76,14 +117,14 @@ export async function overflowOf(page: Page): Promise<number> {
 
 /** Looks at what is on the screen by day, at night and on a phone, and leaves it as it was on a desktop. */
 export async function checkLooks(page: Page, name: string): Promise<void> {
-  for (const [look, { width, height, colorScheme }] of Object.entries(looks)) {
-    await page.emulateMedia({ colorScheme });
-    await page.setViewportSize({ width, height });
-    await takePicture(page, `${name}-${look}`);
-    const found = { serious: await seriousViolations(page), overflow: await overflowOf(page) };
-    expect({ name, look, ...found }).toEqual({ name, look, serious: [], overflow: 0 });
+  for (const [lookName, look] of Object.entries(looks)) {
+    await take(page, look);
+    await takePicture(page, `${name}-${lookName}`);
+    const rules = look === desktopAtNight ? rulesOfColour : undefined;
+    const found = { serious: await seriousViolations(page, rules), overflow: await overflowOf(page) };
+    expect({ name, look: lookName, ...found }).toEqual({ name, look: lookName, serious: [], overflow: 0 });
   }
-  await page.setViewportSize({ width: desktop.width, height: desktop.height });
+  await take(page, desktop);
 }
 
 /** When everything that was asked for has come, and nothing stands in its place any more. */

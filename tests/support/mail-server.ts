@@ -1,5 +1,6 @@
 /** A mail server on a real socket that keeps what it is given. It speaks as much SMTP as a client needs. */
 import type { Socket } from 'bun';
+import { eventually } from './eventually.ts';
 
 export type ReceivedMail = Readonly<{ from: string; to: string; data: string }>;
 
@@ -71,17 +72,12 @@ export function startMailServer(): MailServer {
     refuse: (refuses) => {
       refusesAll = refuses;
     },
-    next: async (to) => {
-      for (;;) {
+    next: (to) =>
+      eventually(`a mail to ${to}`, () => {
         const at = mails.findIndex((mail, place) => place >= seen && mail.to === to);
-        const mail = mails[at];
-        if (mail) {
-          seen = at + 1;
-          return mail;
-        }
-        await Bun.sleep(10);
-      }
-    },
+        if (at >= 0) seen = at + 1;
+        return mails[at];
+      }),
     stop: () => server.stop(true),
   };
 }

@@ -19,6 +19,8 @@ export type Outcome =
       isAvoidable: boolean;
     }>;
 
+export type Deadline = 'first_byte' | 'idle' | 'total';
+
 export type Row = Readonly<{
   name: string;
   /** How the provider is made to fail: by what it is told to do, by the network before it, or by fixed bytes. */
@@ -26,6 +28,8 @@ export type Row = Readonly<{
     | Readonly<{ directives: string }>
     | Readonly<{ network: Fault }>
     | Readonly<{ bytes: string; thenSilence?: boolean }>;
+  /** Which of its deadlines has to end the call. A short one is given only to these: a busy machine misses it. */
+  deadline?: Deadline;
   whole: Outcome;
   stream: Outcome | Readonly<Record<Format, Outcome>>;
 }>;
@@ -63,6 +67,11 @@ function both(name: string, cause: Row['cause'], outcome: Outcome): Row {
   return { name, cause, whole: outcome, stream: outcome };
 }
 
+/** Ended by this deadline in both modes, after this status or before any. */
+function late(name: string, cause: Row['cause'], deadline: Deadline, upstreamStatus: number | null): Row {
+  return { ...both(name, cause, refused('provider_timeout', upstreamStatus)), deadline };
+}
+
 function status(code: number, outcome: ErrorCode): Row {
   return both(`status ${code}`, { directives: `[[status ${code}]]` }, refused(outcome, code));
 }
@@ -77,6 +86,20 @@ const onlyOpenai = (outcome: Outcome): Row['stream'] => ({
 /** A position inside a stream; whole answers with the same directive break half way through the body. */
 function midway(directive: string, where: string, whole: Outcome, stream: Row['stream']): Row {
   return { name: `${directive} ${where}`, cause: { directives: `[[${directive} ${where}]]` }, whole, stream };
+}
+
+/**
+ * A reset overtakes what the gateway has not read yet, and so becomes another fault. Each piece is therefore given a second,
+ * and there are no more of them than the position needs.
+ */
+function cut(where: string, stream: Row['stream']): Row {
+  const text = where === '4' ? 'one two three four five six' : 'one two';
+  const directives = `[[cut ${where}]] [[chunk-delay 1000]] [[say ${text}]]`;
+  return { ...midway('cut', where, refused('provider_unavailable', 200), stream), cause: { directives } };
+}
+
+function stall(where: string, stream: Row['stream']): Row {
+  return { ...midway('stall', where, refused('provider_timeout', 200), stream), deadline: 'idle' };
 }
 
 const unreadable = refused('provider_unknown_error', 200);
@@ -184,21 +207,21 @@ const usage: readonly Row[] = [
 ];
 
 const positions: readonly Row[] = [
-  midway('cut', '0', refused('provider_unavailable', 200), unopened),
-  midway('cut', '1', refused('provider_unavailable', 200), broken('provider_stream_error')),
-  midway('cut', '4', refused('provider_unavailable', 200), broken('provider_stream_error')),
-  midway('cut', 'finish', refused('provider_unavailable', 200), onlyOpenai(broken('provider_stream_error'))),
-  midway('cut', 'usage', refused('provider_unavailable', 200), completed),
+  cut('0', unopened),
+  cut('1', broken('provider_stream_error')),
+  cut('4', broken('provider_stream_error')),
+  cut('finish', onlyOpenai(broken('provider_stream_error'))),
+  cut('usage', completed),
   midway('end', '0', unreadable, brokenEarly('empty_provider_stream')),
   midway('end', '1', unreadable, broken('provider_stream_error')),
   midway('end', '4', unreadable, broken('provider_stream_error')),
   midway('end', 'finish', unreadable, onlyOpenai(broken('usage_missing'))),
   midway('end', 'usage', unreadable, completed),
-  midway('stall', '0', refused('provider_timeout', 200), refused('provider_timeout', 200)),
-  midway('stall', '1', refused('provider_timeout', 200), broken('provider_timeout')),
-  midway('stall', '4', refused('provider_timeout', 200), broken('provider_timeout')),
-  midway('stall', 'finish', refused('provider_timeout', 200), onlyOpenai(broken('provider_timeout'))),
-  midway('stall', 'usage', refused('provider_timeout', 200), completed),
+  stall('0', refused('provider_timeout', 200)),
+  stall('1', broken('provider_timeout')),
+  stall('4', broken('provider_timeout')),
+  stall('finish', onlyOpenai(broken('provider_timeout'))),
+  stall('usage', completed),
   midway('malformed', '0', unreadable, brokenEarly('malformed_stream_chunk')),
   midway('malformed', '1', unreadable, broken('malformed_stream_chunk')),
   midway('malformed', '4', unreadable, broken('malformed_stream_chunk')),
@@ -215,18 +238,14 @@ const positions: readonly Row[] = [
     stream: broken('repeated_streaming_chunk_limit'),
   },
   both('no marker at the end', { directives: '[[no-done]]' }, completed),
-  both(
-    'an answer that drips in',
-    { directives: '[[bytes 1]] [[chunk-delay 100]]' },
-    refused('provider_timeout', 200),
-  ),
+  late('an answer that drips in', { directives: '[[bytes 1]] [[chunk-delay 100]]' }, 'total', 200),
   both('one byte at a time', { directives: '[[bytes 1]]' }, completed),
   both('unusual line ends and comments', { directives: '[[crlf]]' }, completed),
 ];
 
 const connections: readonly Row[] = [
   both('reset before any header', { directives: '[[close]]' }, refused('provider_unavailable', null)),
-  both('silence before any header', { directives: '[[hang]]' }, refused('provider_timeout', null)),
+  late('silence before any header', { directives: '[[hang]]' }, 'first_byte', null),
   both('refused by the network', { network: { kind: 'refuse' } }, refused('provider_unavailable', null)),
   both(
     'closed without a byte',
@@ -238,7 +257,7 @@ const connections: readonly Row[] = [
     { network: { kind: 'reset', afterBytes: 0 } },
     refused('provider_unavailable', null),
   ),
-  both('a black hole', { network: { kind: 'black-hole', afterBytes: 0 } }, refused('provider_timeout', null)),
+  late('a black hole', { network: { kind: 'black-hole', afterBytes: 0 } }, 'first_byte', null),
   both(
     'closed inside the headers',
     { network: { kind: 'cut', afterBytes: 30 } },
@@ -249,21 +268,9 @@ const connections: readonly Row[] = [
     { network: { kind: 'reset', afterBytes: 30 } },
     refused('provider_unavailable', null),
   ),
-  both(
-    'silence inside the headers',
-    { network: { kind: 'black-hole', afterBytes: 30 } },
-    refused('provider_timeout', null),
-  ),
-  both(
-    'headers that drip in',
-    { network: { kind: 'drip', everyMs: 100 } },
-    refused('provider_timeout', null),
-  ),
-  both(
-    'a second of delay',
-    { network: { kind: 'delay', delayMs: 1_000 } },
-    refused('provider_timeout', null),
-  ),
+  late('silence inside the headers', { network: { kind: 'black-hole', afterBytes: 30 } }, 'first_byte', null),
+  late('headers that drip in', { network: { kind: 'drip', everyMs: 100 } }, 'first_byte', null),
+  late('a minute of delay', { network: { kind: 'delay', delayMs: 60_000 } }, 'first_byte', null),
 ];
 
 const jsonHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
@@ -294,6 +301,7 @@ const wire: readonly Row[] = [
   {
     name: 'an event whose line never ends',
     cause: { bytes: `${streamHead}\r\n${'data: '.padEnd(200, 'x')}`, thenSilence: true },
+    deadline: 'idle',
     whole: refused('provider_timeout', 200),
     stream: refused('provider_timeout', 200),
   },
