@@ -58,7 +58,7 @@ export function createRoutes(
       '/v1/usage': { GET: on('/v1/usage', listUsage) },
       '/api/decisions/run': { POST: on('/api/decisions/run', runDecision) },
       ...listenersOf(authRoutes, on),
-      ...listenersOf(consoleRoutes, on),
+      ...listenersOf(consoleRoutes(services), on),
       '/openapi.json': { GET: on('/openapi.json', reference.showDocument) },
       '/docs': { GET: on('/docs', reference.showPage) },
       '/docs.css': { GET: on('/docs.css', reference.showStyle) },
@@ -88,7 +88,10 @@ const authRoutes = {
 
 type On = (route: string, handler: Handler) => Listener;
 
-function listenersOf(routes: typeof consoleRoutes, on: On): Record<string, Record<string, Listener>> {
+function listenersOf(
+  routes: ReturnType<typeof consoleRoutes>,
+  on: On,
+): Record<string, Record<string, Listener>> {
   const listening = (path: string, methods: object): Record<string, Listener> =>
     Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, on(path, handler)]));
   return Object.fromEntries(
