@@ -1,17 +1,17 @@
 /** How many calls of one person run at a time, and what becomes of the others. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createTurns } from '../src/console/turns.ts';
+import { createSlots } from '../src/console/guard.ts';
 import { ApiError } from '../src/errors.ts';
 
 const refusalOf = (thrown: unknown) =>
   thrown instanceof ApiError ? [thrown.code, thrown.retryAfterSeconds] : thrown;
 
 test('so many run, some wait in order, the rest is told to come back, and others are not concerned', async () => {
-  const { inTurnOf } = createTurns(2, 3);
+  const { inSlotOf } = createSlots(2, 3);
   const gates: PromiseWithResolvers<void>[] = [];
   const call = (user: string) =>
-    inTurnOf(user, () => {
+    inSlotOf(user, () => {
       const gate = Promise.withResolvers<void>();
       gates.push(gate);
       return gate.promise;
@@ -43,7 +43,7 @@ test('whatever comes and goes, nobody has more than their share', async () => {
   });
   await fc.assert(
     fc.asyncProperty(arrivals, async (people) => {
-      const { inTurnOf } = createTurns(3, 5);
+      const { inSlotOf } = createSlots(3, 5);
       const running = new Map<string, number>();
       const count = (user: string, change: number) => {
         running.set(user, (running.get(user) ?? 0) + change);
@@ -51,7 +51,7 @@ test('whatever comes and goes, nobody has more than their share', async () => {
       };
       await Promise.allSettled(
         people.map(([user, ticks, isFailing]) =>
-          inTurnOf(user, async () => {
+          inSlotOf(user, async () => {
             count(user, 1);
             for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
             count(user, -1);

@@ -12,9 +12,9 @@ import {
   problemsOf,
   timeOf,
 } from '../dashboard/pages/keys/key-form-state.ts';
+import { nearLimitPercent as serverNearLimitPercent } from '../src/console/attention.ts';
 import type { Key } from '../src/console/contract.ts';
-import { parseKeyDraft } from '../src/console/keys/parse.ts';
-import { nearLimitPercent as serverNearLimitPercent } from '../src/console/overview/attention.ts';
+import { parseKeyDraft } from '../src/console/keys.ts';
 import { formatMoney } from '../src/lib/money.ts';
 
 const now = new Date('2026-11-15T08:00:00.000Z');

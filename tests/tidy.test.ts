@@ -15,44 +15,30 @@ const files = codeFolders
   .map((name) => ({ name, text: readFileSync(join(root, name), 'utf8') }));
 const sources = files.filter(({ name }) => name.startsWith('src/'));
 
-/**
- * Which part of src may import which. A part is a folder or a file directly in src; `handler.ts` files are endpoints
- * wherever they lie, because a handler sits with what it is about.
- */
+/** Which part of src may import which. A part is a folder or a file directly in src. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   errors: [],
+  http: ['errors', 'lib'],
   config: ['lib'],
   database: ['config', 'lib'],
   providers: ['errors', 'lib'],
   ledger: ['errors', 'lib'],
   pricing: ['lib'],
-  keys: ['errors', 'lib'],
+  keys: ['http', 'errors', 'lib'],
   users: ['lib'],
   mail: [],
   sessions: ['users', 'mail', 'errors', 'lib'],
   accounts: ['ledger', 'lib'],
-  models: ['pricing', 'providers', 'errors', 'lib'],
+  models: ['http', 'keys', 'pricing', 'providers', 'errors', 'lib'],
   routing: ['models', 'pricing', 'providers', 'errors', 'lib'],
-  inference: ['http', 'idempotency', 'ledger', 'models', 'routing', 'providers', 'keys', 'errors', 'lib'],
   idempotency: ['ledger', 'errors', 'lib'],
-  http: ['idempotency', 'inference', 'routing', 'keys', 'sessions', 'decisions', 'errors', 'lib'],
-  chat: [
-    'http',
-    'idempotency',
-    'inference',
-    'models',
-    'pricing',
-    'providers',
-    'routing',
-    'keys',
-    'errors',
-    'lib',
-  ],
-  images: ['http', 'idempotency', 'inference', 'models', 'pricing', 'providers', 'routing', 'errors'],
-  generations: ['http', 'ledger', 'errors', 'lib'],
-  usage: ['errors', 'lib'],
-  decisions: ['sessions', 'providers', 'models', 'routing', 'errors', 'lib'],
+  inference: ['http', 'idempotency', 'keys', 'ledger', 'models', 'providers', 'routing', 'errors', 'lib'],
+  chat: ['http', 'inference', 'ledger', 'models', 'pricing', 'providers', 'routing', 'errors', 'lib'],
+  images: ['http', 'inference', 'models', 'pricing', 'providers', 'routing', 'errors'],
+  generations: ['http', 'keys', 'ledger', 'errors', 'lib'],
+  usage: ['http', 'keys', 'errors', 'lib'],
+  decisions: ['http', 'sessions', 'providers', 'models', 'routing', 'errors', 'lib'],
   console: [
     'http',
     'decisions',
@@ -63,49 +49,33 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'generations',
     'usage',
     'models',
-    'pricing',
     'routing',
     'ledger',
     'chat',
     'inference',
-    'endpoint',
     'errors',
     'lib',
   ],
   'sign-in': ['http', 'sessions', 'accounts', 'users', 'errors', 'lib'],
-  endpoint: [
-    'sign-in',
-    'chat',
-    'idempotency',
-    'images',
-    'generations',
-    'http',
-    'keys',
-    'models',
-    'pricing',
-    'routing',
-    'usage',
-    'users',
-    'sessions',
-    'decisions',
-    'errors',
-    'lib',
-  ],
   openapi: ['chat', 'images', 'generations', 'models', 'http', 'errors'],
   operations: ['http', 'demo', 'config', 'lib'],
   dashboard: ['http', 'errors', 'lib'],
   demo: ['accounts', 'users', 'keys', 'lib'],
   routes: [
-    'endpoint',
     'chat',
     'images',
     'inference',
+    'generations',
+    'usage',
+    'models',
+    'decisions',
+    'sign-in',
     'console',
     'openapi',
     'operations',
     'dashboard',
-    'http',
     'keys',
+    'http',
     'errors',
     'lib',
   ],
@@ -131,7 +101,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 };
 
 function partOf(name: string): string {
-  if (name.endsWith('/handler.ts') && !name.startsWith('src/console/')) return 'endpoint';
   return name.split('/')[1]?.replace(/\.ts$/, '') ?? '';
 }
 
@@ -152,17 +121,6 @@ test('imports point one way', () => {
       .filter((target) => !isAllowed(target))
       .map((target) => `${file.name} imports ${target}`);
   });
-  expect(wrong).toEqual([]);
-});
-
-test('http knows what handlers work with by its type only', () => {
-  const wrong = sources
-    .filter(({ name }) => partOf(name) === 'http')
-    .flatMap(({ name, text }) =>
-      [...text.matchAll(/^import (?!type )[^;]*'\.\.\/(?:inference|routing|keys)\/[^;]*;/gm)].map(
-        ([line]) => `${name}: ${line}`,
-      ),
-    );
   expect(wrong).toEqual([]);
 });
 
@@ -211,7 +169,7 @@ test('no floating point touches money', () => {
   const careful = sources.filter(({ name }) => /^src\/(pricing|ledger)\/|^src\/lib\/money\.ts$/.test(name));
   // Milliseconds, requests, tokens, the rows of an audit and process IDs are counted here too, and are not money.
   const isNoMoney = (line: string) =>
-    /Ms\b|_ms\b|remaining|openCount|Number\(tokens\)|row\.checked|isRunning\(/.test(line);
+    /Ms\b|_ms\b|remaining|openCount|Number\(tokens\)|row\.checked|internalPosition|isRunning\(/.test(line);
   const offenders = careful.flatMap(({ name, text }) =>
     [...text.matchAll(/^.*(\bNumber\(|parseFloat|parseInt|Math\.|toFixed|\.toNumber).*$/gm)]
       .map((match) => `${name}: ${match[0].trim()}`)

@@ -30,25 +30,14 @@ export async function insertAccount(
   return { id, balance: openingCredit };
 }
 
-type AccountRow = {
-  id: string;
-  name: string;
-  balance: string;
-  held: string;
-  is_suspended: boolean;
-  created_at: Date;
-};
-
 export async function listAccounts(sql: SQL): Promise<Account[]> {
-  const rows = await sql<AccountRow[]>`
-    select id, name, balance, held, suspended_at is not null as is_suspended, created_at from accounts order by id`;
+  const rows = await sql<(Omit<Account, 'balance' | 'held'> & { balance: string; held: string })[]>`
+    select id, name, balance, held, suspended_at is not null as "isSuspended", created_at as "createdAt"
+    from accounts order by id`;
   return rows.map((row) => ({
-    id: row.id,
-    name: row.name,
+    ...row,
     balance: moneyFromDatabase(row.balance),
     held: moneyFromDatabase(row.held),
-    isSuspended: row.is_suspended,
-    createdAt: row.created_at,
   }));
 }
 
@@ -56,7 +45,7 @@ export async function accountExists(sql: SQL, id: string): Promise<boolean> {
   return (await sql`select 1 from accounts where id = ${id}`).length > 0;
 }
 
-/** What is so already stays so. The database tells every node of the change. False when there is no such account. */
+/** The database notifies every node of the change. False when there is no such account. */
 export async function setSuspended(sql: SQL, id: string, isSuspended: boolean): Promise<boolean> {
   const found = await sql`
     update accounts set suspended_at = case when ${isSuspended}::boolean then coalesce(suspended_at, now()) end

@@ -4,15 +4,15 @@ import {
   defaultMaxConcurrent,
   defaultRequestsPerMinute,
   type KeyChange,
-  type KeySummary,
   keyExists,
   listKeys,
   mostMaxConcurrent,
   mostRequestsPerMinute,
   revokeKey,
+  type StoredKey,
   updateKey,
 } from '../keys/key-store.ts';
-import { formatMoney, formatMoneyShort } from '../lib/money.ts';
+import { formatMoneyShort, moneyFromDatabase } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { noSuchAccount } from './account-commands.ts';
 import {
@@ -74,7 +74,7 @@ const update: DatabaseCommand = {
   run: async (sql, words) => {
     const id = readUuid(words.positionals[0] ?? '', 'ID');
     const change = readChange(words);
-    if (Object.keys(change).length === 0)
+    if (Object.values(change).every((value) => value === undefined))
       throw new UsageError(
         'Say what to change: --rpm, --max-concurrent, --monthly-limit, --allow or --expires.',
       );
@@ -95,14 +95,18 @@ function readChange(words: Arguments): KeyChange {
   const allow = words.text('allow');
   const expires = words.text('expires');
   return {
-    ...(rate === null ? {} : { requestsPerMinute: readRate(rate) }),
-    ...(maxConcurrent === null ? {} : { maxConcurrent: readMaxConcurrent(maxConcurrent) }),
-    ...(monthlyLimit === null
-      ? {}
-      : { monthlyLimit: monthlyLimit === 'none' ? null : readDollars(monthlyLimit, '--monthly-limit') }),
-    ...(allow === null ? {} : { allowedModels: allow === 'all' ? null : readModels(allow) }),
-    ...(expires === null ? {} : { expiresAt: expires === 'never' ? null : readTime(expires, '--expires') }),
+    requestsPerMinute: rate === null ? undefined : readRate(rate),
+    maxConcurrent: maxConcurrent === null ? undefined : readMaxConcurrent(maxConcurrent),
+    monthlyLimit: given(monthlyLimit, 'none', (text) => readDollars(text, '--monthly-limit')),
+    allowedModels: given(allow, 'all', readModels),
+    expiresAt: given(expires, 'never', (text) => readTime(text, '--expires')),
   };
+}
+
+/** Undefined without the option, null when it lifts the limit. */
+function given<Value>(text: string | null, unlimited: string, read: (text: string) => Value) {
+  if (text === null) return undefined;
+  return text === unlimited ? null : read(text);
 }
 
 const revoke: DatabaseCommand = {
@@ -132,34 +136,23 @@ const list: DatabaseCommand = {
   },
 };
 
-function presentKey(key: KeySummary) {
-  return {
-    id: key.id,
-    name: key.name,
-    hint: key.hint,
-    rpm: key.requestsPerMinute,
-    max_concurrent: key.maxConcurrent,
-    monthly_limit: key.monthlyLimit === null ? null : formatMoney(key.monthlyLimit),
-    allow: key.allowedModels,
-    expires_at: key.expiresAt?.toISOString() ?? null,
-    revoked_at: key.revokedAt?.toISOString() ?? null,
-    created_at: key.createdAt.toISOString(),
-  };
+function presentKey({ requests_per_minute: rpm, allowed_models: allow, ...key }: StoredKey) {
+  return { ...key, rpm, allow };
 }
 
-function formatKeys(keys: readonly KeySummary[]): string {
+function formatKeys(keys: readonly StoredKey[]): string {
   return formatTable(
     ['ID', 'NAME', 'KEY', 'RPM', 'AT ONCE', 'MONTHLY', 'MODELS', 'EXPIRES', 'REVOKED'],
     keys.map((key) => [
       key.id,
       key.name,
       key.hint,
-      `${key.requestsPerMinute}`,
-      `${key.maxConcurrent}`,
-      key.monthlyLimit === null ? '-' : formatMoneyShort(key.monthlyLimit),
-      key.allowedModels?.join(',') ?? 'all',
-      key.expiresAt?.toISOString() ?? '-',
-      key.revokedAt?.toISOString() ?? '-',
+      `${key.requests_per_minute}`,
+      `${key.max_concurrent}`,
+      key.monthly_limit === null ? '-' : formatMoneyShort(moneyFromDatabase(key.monthly_limit)),
+      key.allowed_models?.join(',') ?? 'all',
+      key.expires_at?.toISOString() ?? '-',
+      key.revoked_at?.toISOString() ?? '-',
     ]),
   );
 }

@@ -1,17 +1,33 @@
-/** Who calls, about which account, and what their role there means. The queries themselves keep to it. */
-import { ApiError } from '../errors.ts';
+/** Who is calling, which account the call is about, and what the caller's role permits. The queries enforce it. */
+import type { SQL, TransactionSQL } from 'bun';
+import { ApiError, type ErrorCode } from '../errors.ts';
 import type { Role } from './contract.ts';
-import type { ConsoleContext } from './guard.ts';
-import { accountIn } from './params.ts';
 
-/** Part of every query about an account: it is the membership of this user that finds or allows anything. */
+/** Part of every query about an account: nothing is found or allowed without this user's membership. */
 export type Caller = Readonly<{ userId: string; accountId: string }>;
 
-export function callerOf({ signedIn, params }: Pick<ConsoleContext, 'signedIn' | 'params'>): Caller {
-  return { userId: signedIn.userId, accountId: accountIn(params) };
+/** The named parts of a path. They are arbitrary text until they have the form of an ID. */
+export type PathParameters = Readonly<Record<string, string>>;
+
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Whether the database accepts a text as an ID; it fails on anything else. */
+export function isUuid(text: string): boolean {
+  return uuidPattern.test(text);
 }
 
-/** Who does not belong to an account is not told whether it exists. */
+/** An ID in the path. A text that cannot be one gets the same response as an ID that does not exist. */
+export function idIn(params: PathParameters, name: string, missing: ErrorCode): string {
+  const text = params[name] ?? '';
+  if (!isUuid(text)) throw new ApiError(missing);
+  return text.toLowerCase();
+}
+
+export function accountIn(params: PathParameters): string {
+  return idIn(params, 'account', 'account_not_found');
+}
+
+/** Whether an account exists is disclosed to its members only. */
 export function requireMember(role: Role | undefined): void {
   if (role === undefined) throw new ApiError('account_not_found');
 }
@@ -19,4 +35,49 @@ export function requireMember(role: Role | undefined): void {
 export function requireOwner(role: Role | undefined): void {
   requireMember(role);
   if (role !== 'owner') throw new ApiError('permission_denied');
+}
+
+/** For what is the same for every account, such as the models. */
+export async function requireMembership(sql: SQL, caller: Caller): Promise<void> {
+  requireMember(await findRole(sql, caller));
+}
+
+export async function findRole(sql: SQL, { userId, accountId }: Caller): Promise<Role | undefined> {
+  const [row] = await sql<{ role: Role }[]>`
+    select role from memberships where user_id = ${userId} and account_id = ${accountId}`;
+  return row?.role;
+}
+
+/** Also locks the user, who therefore remains an operator until the transaction ends. */
+export async function requireOperator(transaction: TransactionSQL, userId: string): Promise<void> {
+  const found = await transaction`select 1 from users where id = ${userId} and is_operator for share`;
+  if (found.length === 0) throw new ApiError('permission_denied');
+}
+
+/** A caller who may see a list that is empty gets one row, in which the column that all others have is null. */
+export type Found<Row, Column extends keyof Row> = Row | Readonly<Record<Column, null>>;
+
+/** What a member may see. Without any row the caller is not a member. */
+export function rowsForMember<Row, Column extends keyof Row>(
+  rows: readonly Found<Row, Column>[],
+  column: Column,
+): Row[] {
+  return rowsOr('account_not_found', rows, column);
+}
+
+/** What an operator may see. Without any row the caller is not an operator. */
+export function rowsForOperator<Row, Column extends keyof Row>(
+  rows: readonly Found<Row, Column>[],
+  column: Column,
+): Row[] {
+  return rowsOr('permission_denied', rows, column);
+}
+
+function rowsOr<Row, Column extends keyof Row>(
+  denial: ErrorCode,
+  rows: readonly Found<Row, Column>[],
+  column: Column,
+): Row[] {
+  if (rows.length === 0) throw new ApiError(denial);
+  return rows.filter((row): row is Row => row[column] !== null);
 }

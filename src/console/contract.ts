@@ -182,3 +182,13 @@ export type MemberChange = { role: Role };
  * as that endpoint does, and is charged to the key like any other request.
  */
 export type PlaygroundRequest = { key_id: string; request: Record<string, unknown> };
+
+/**
+ * What `JSON.stringify` turns into a value of this contract: times may still be dates, as the database returns them, since
+ * JSON writes them as ISO 8601 in UTC.
+ */
+export type Unsent<Value> = Value extends readonly (infer Item)[]
+  ? Unsent<Item>[]
+  : Value extends object
+    ? { [Name in keyof Value]: Name extends 'at' | `${string}_at` ? Value[Name] | Date : Unsent<Value[Name]> }
+    : Value;

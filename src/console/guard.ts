@@ -1,59 +1,117 @@
 /**
- * What every call of the dashboard passes first: it comes from the dashboard itself, and from someone who is signed in.
- * What that person may see or change is decided in each query, by the membership that it joins.
+ * Every call of the dashboard passes the guard first: it must come from the dashboard itself, and from a signed-in user.
+ * What that user may see or change is decided in each query, by the membership that it joins.
  */
 import type { BunRequest } from 'bun';
 import { ApiError } from '../errors.ts';
 import type { Handler, RequestContext } from '../http/context.ts';
 import { isFromHere } from '../http/origin.ts';
-import type { SignedIn } from '../sessions/sessions.ts';
-import { createTurns, type InTurn } from './turns.ts';
+import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
+import type { Sessions, SignedIn } from '../sessions/sessions.ts';
+import { accountIn, type Caller, type PathParameters } from './access.ts';
 
-export type ConsoleContext = RequestContext & Readonly<{ signedIn: SignedIn; params: PathParameters }>;
-/** With what waits for this person's turn. */
-export type ConsoleContextAtLength = ConsoleContext & Readonly<{ inTurn: InTurn }>;
+export type InSlot = <Result>(run: () => Promise<Result>) => Promise<Result>;
+
+export type ConsoleContext = Readonly<{
+  base: RequestContext;
+  signedIn: SignedIn;
+  params: PathParameters;
+  /** Runs something in one of the user's slots, once there is one free. */
+  inSlot: InSlot;
+}>;
+export type AccountContext = ConsoleContext & Readonly<{ caller: Caller }>;
 export type ConsoleHandler = (request: Request, context: ConsoleContext) => Promise<Response>;
+export type AccountHandler = (request: Request, context: AccountContext) => Promise<Response>;
 
-/** The named parts of the path. */
-export type PathParameters = Readonly<Record<string, string>>;
+/** The routes of a page: a path below the page's prefix, then a method. */
+export type Routes<PageHandler> = Readonly<
+  Record<string, Partial<Record<'GET' | 'POST' | 'PATCH' | 'DELETE', PageHandler>>>
+>;
 
-/** A page asks for a few things at a time, and the database has ten connections for everyone. */
-const turns = createTurns(4, 100);
+type GuardServices = Readonly<{
+  sessions: Pick<Sessions, 'find'>;
+  /** The gateway's address as browsers know it; null when the operator has not configured it. */
+  publicUrl: string | null;
+}>;
 
-/** For everyone who is signed in. */
-export function forSignedIn(handler: ConsoleHandler): Handler {
-  return forSignedInAtLength((request, context) => context.inTurn(() => handler(request, context)));
-}
+/** The dashboard requests a few things at a time, and the database has ten connections for all users. */
+const maxRunning = 4;
+const maxWaiting = 100;
 
-/** For answers that take long without work of the gateway's own: the handler says itself what is done in turn. */
-export function forSignedInAtLength(
-  handler: (request: Request, context: ConsoleContextAtLength) => Promise<Response>,
-): Handler {
-  return async (request, context) => {
-    refuseStrangers(request, context);
-    const signedIn = await whoIs(request, context);
-    const { params } = request as BunRequest;
-    const inTurn: InTurn = (run) => turns.inTurnOf(signedIn.userId, run);
-    return await handler(request, { ...context, signedIn, params, inTurn });
+export function createGuard({ sessions, publicUrl }: GuardServices) {
+  const slots = createSlots(maxRunning, maxWaiting);
+
+  /** Needs no session. */
+  const forEveryone =
+    (handler: Handler): Handler =>
+    (request, context) => {
+      requireOwnOrigin(request);
+      return handler(request, context);
+    };
+
+  /** For responses that take long without work of the gateway: the handler chooses what runs in a slot. */
+  const forSignedInAtLength =
+    (handler: ConsoleHandler): Handler =>
+    async (request, context) => {
+      requireOwnOrigin(request);
+      const signedIn = await findSession(request);
+      const { params } = request as BunRequest;
+      const inSlot: InSlot = (run) => slots.inSlotOf(signedIn.userId, run);
+      return await handler(request, { base: context, signedIn, params, inSlot });
+    };
+
+  const forSignedIn = (handler: ConsoleHandler): Handler =>
+    forSignedInAtLength((request, context) => context.inSlot(() => handler(request, context)));
+
+  const forOperators = (handler: ConsoleHandler): Handler =>
+    forSignedIn(async (request, context) => {
+      if (!context.signedIn.isOperator) throw new ApiError('permission_denied');
+      return await handler(request, context);
+    });
+
+  function requireOwnOrigin(request: Request): void {
+    if (!isFromHere(request, publicUrl)) throw new ApiError('invalid_origin');
+  }
+
+  async function findSession(request: Request): Promise<SignedIn> {
+    const signedIn = await sessions.find(request.headers).catch((cause: unknown) => {
+      throw new ApiError('authentication_unavailable', { cause });
+    });
+    if (signedIn === null) throw new ApiError('session_required');
+    return signedIn;
+  }
+
+  return {
+    forEveryone,
+    forSignedIn,
+    forOperators,
+    /** For pages about the account in the path. Their queries check that the user is a member. */
+    forAccount: (handler: AccountHandler): Handler => forSignedIn(aboutAccount(handler)),
+    forAccountAtLength: (handler: AccountHandler): Handler => forSignedInAtLength(aboutAccount(handler)),
   };
 }
 
-/** For those who run the gateway. */
-export function forOperators(handler: ConsoleHandler): Handler {
-  return forSignedIn(async (request, context) => {
-    if (!context.signedIn.isOperator) throw new ApiError('permission_denied');
-    return await handler(request, context);
-  });
+function aboutAccount(handler: AccountHandler): ConsoleHandler {
+  return async (request, context) => {
+    const caller = { userId: context.signedIn.userId, accountId: accountIn(context.params) };
+    return await handler(request, { ...context, caller });
+  };
 }
 
-export function refuseStrangers(request: Request, { services }: RequestContext): void {
-  if (!isFromHere(request, services.publicUrl)) throw new ApiError('invalid_origin');
+/** Limits how much of the gateway one user can occupy with the dashboard. */
+export function createSlots(running: number, waiting: number) {
+  const queue = new BoundedQueue({ maxRunningPerOrigin: running, maxWaitingPerOrigin: waiting });
+  return {
+    inSlotOf: <Result>(userId: string, run: () => Promise<Result>): Promise<Result> =>
+      queue.run({ origin: userId }, run).catch((thrown: unknown) => {
+        throw thrown instanceof OverloadError ? tooManyRequests() : thrown;
+      }),
+  };
 }
 
-async function whoIs(request: Request, { services }: RequestContext): Promise<SignedIn> {
-  const signedIn = await services.sessions.find(request.headers).catch((cause: unknown) => {
-    throw new ApiError('authentication_unavailable', { cause });
+function tooManyRequests(): ApiError {
+  return new ApiError('too_many_attempts', {
+    retryAfterSeconds: 1,
+    message: 'You have too many requests in progress. Wait until some of them have finished.',
   });
-  if (signedIn === null) throw new ApiError('session_required');
-  return signedIn;
 }

@@ -1,76 +1,92 @@
-/** Every route of the dashboard's own API on one screen. */
+/** Puts together the routes of the dashboard's own API, and says who may call them. */
+import type { SQL } from 'bun';
+import type { Decider } from '../decisions/decider.ts';
 import type { Handler } from '../http/context.ts';
-import { showStatement } from './billing/handler.ts';
-import { listGenerations, showGeneration } from './generations/handler.ts';
-import { forOperators, forSignedIn, forSignedInAtLength } from './guard.ts';
-import { changeKey, createKey, listKeys, replaceKey, revokeKey } from './keys/handler.ts';
-import { showMe } from './me/handler.ts';
-import { changeMember, listMembers, removeMember } from './members/handler.ts';
-import { listModels } from './models/handler.ts';
-import {
-  createAccount,
-  creditAccount,
-  listAccounts,
-  resumeAccount,
-  suspendAccount,
-} from './operator/accounts/handler.ts';
-import { listActions } from './operator/actions/handler.ts';
-import { showCatalog } from './operator/catalog/handler.ts';
-import { showAnyGeneration } from './operator/generations/handler.ts';
-import { listDeadLetters, runAudit } from './operator/ledger/handler.ts';
-import { listNodes } from './operator/nodes/handler.ts';
-import { listProviders } from './operator/providers/handler.ts';
-import {
-  addMembership,
-  changeUser,
-  createResetLink,
-  createUser,
-  listUsers,
-  signUserOut,
-} from './operator/users/handler.ts';
-import { showOverview } from './overview/handler.ts';
-import { chatInPlayground } from './playground/handler.ts';
-import { showSignInOptions } from './sign-in-options/handler.ts';
-import { downloadUsage, showUsage } from './usage/handler.ts';
+import type { DerivedKeys } from '../lib/derived-keys.ts';
+import type { Log } from '../lib/log.ts';
+import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
+import type { ResetMail } from '../sessions/reset-mail.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { billingPage } from './billing.ts';
+import { generationsPage } from './generations.ts';
+import { createGuard, type Routes } from './guard.ts';
+import { keysPage } from './keys.ts';
+import { mePage, signInOptionsPage } from './me.ts';
+import { membersPage } from './members.ts';
+import { modelsPage } from './models.ts';
+import { accountsPage } from './operator/accounts.ts';
+import { actionsPage } from './operator/actions.ts';
+import { catalogPage } from './operator/catalog.ts';
+import { anyGenerationPage } from './operator/generations.ts';
+import { ledgerPage } from './operator/ledger.ts';
+import { nodesPage } from './operator/nodes.ts';
+import { providersPage } from './operator/providers.ts';
+import { usersPage } from './operator/users.ts';
+import { overviewPage } from './overview.ts';
+import { type PlaygroundServices, playgroundPage } from './playground.ts';
+import { usageDownload, usagePage } from './usage.ts';
 
-type Methods = Partial<Record<'GET' | 'POST' | 'PATCH' | 'DELETE', Handler>>;
+export type ConsoleServices = Readonly<{
+  sql: SQL;
+  log: Log;
+  sessions: Sessions;
+  /** The gateway's address as browsers know it; null when the operator has not configured it. */
+  publicUrl: string | null;
+  isSignUpOpen: boolean;
+  /** Null when the gateway cannot send mail. */
+  resetMail: ResetMail | null;
+  catalog: () => ActiveCatalog;
+  catalogFile: string;
+  catalogStatus: FollowedCatalog['status'];
+  /** Null when no decision provider is configured. */
+  decisions: () => Decider | null;
+  /** This process among the others, in the table `nodes`. */
+  nodeId: string;
+  deriveKey: DerivedKeys;
+}> &
+  PlaygroundServices;
 
-type Routes = Readonly<Record<string, Methods>>;
+export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
+  const guard = createGuard(services);
+  const cursorKey = services.deriveKey('console cursor');
+  return {
+    ...guarded(guard.forEveryone, '/api/console', signInOptionsPage(services)),
+    ...guarded(guard.forSignedIn, '/api/console', mePage(services)),
+    ...guarded(guard.forAccount, '/api/console/accounts/:account', {
+      ...keysPage(services),
+      ...membersPage(services),
+      ...modelsPage(services),
+      ...overviewPage(services),
+      ...generationsPage({ ...services, cursorKey }),
+      ...usagePage(services),
+      ...billingPage(services),
+    }),
+    ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
+      ...usageDownload(services),
+      ...playgroundPage(services),
+    }),
+    ...guarded(guard.forOperators, '/api/console/operator', {
+      ...accountsPage(services),
+      ...usersPage(services),
+      ...providersPage(services),
+      ...catalogPage(services),
+      ...nodesPage(services),
+      ...anyGenerationPage(services),
+      ...ledgerPage(services),
+      ...actionsPage(services),
+    }),
+  };
+}
 
-const account = '/api/console/accounts/:account';
-const operator = '/api/console/operator';
-
-export const consoleRoutes: Routes = {
-  '/api/console/sign-in-options': { GET: showSignInOptions },
-  '/api/console/me': { GET: forSignedIn(showMe) },
-  [`${account}/keys`]: { GET: forSignedIn(listKeys), POST: forSignedIn(createKey) },
-  [`${account}/keys/:key`]: { PATCH: forSignedIn(changeKey) },
-  [`${account}/keys/:key/replace`]: { POST: forSignedIn(replaceKey) },
-  [`${account}/keys/:key/revoke`]: { POST: forSignedIn(revokeKey) },
-  [`${account}/members`]: { GET: forSignedIn(listMembers) },
-  [`${account}/members/:user`]: { PATCH: forSignedIn(changeMember), DELETE: forSignedIn(removeMember) },
-  [`${account}/models`]: { GET: forSignedIn(listModels) },
-  [`${account}/overview`]: { GET: forSignedIn(showOverview) },
-  [`${account}/generations`]: { GET: forSignedIn(listGenerations) },
-  [`${account}/generations/:generation`]: { GET: forSignedIn(showGeneration) },
-  [`${account}/usage`]: { GET: forSignedIn(showUsage) },
-  [`${account}/usage.csv`]: { GET: forSignedInAtLength(downloadUsage) },
-  [`${account}/playground/chat`]: { POST: forSignedInAtLength(chatInPlayground) },
-  [`${account}/ledger`]: { GET: forSignedIn(showStatement) },
-  [`${operator}/accounts`]: { GET: forOperators(listAccounts), POST: forOperators(createAccount) },
-  [`${operator}/accounts/:account/credit`]: { POST: forOperators(creditAccount) },
-  [`${operator}/accounts/:account/suspend`]: { POST: forOperators(suspendAccount) },
-  [`${operator}/accounts/:account/resume`]: { POST: forOperators(resumeAccount) },
-  [`${operator}/users`]: { GET: forOperators(listUsers), POST: forOperators(createUser) },
-  [`${operator}/users/:user`]: { PATCH: forOperators(changeUser) },
-  [`${operator}/users/:user/memberships`]: { POST: forOperators(addMembership) },
-  [`${operator}/users/:user/reset-link`]: { POST: forOperators(createResetLink) },
-  [`${operator}/users/:user/sign-out`]: { POST: forOperators(signUserOut) },
-  [`${operator}/providers`]: { GET: forOperators(listProviders) },
-  [`${operator}/catalog`]: { GET: forOperators(showCatalog) },
-  [`${operator}/nodes`]: { GET: forOperators(listNodes) },
-  [`${operator}/generations/:generation`]: { GET: forOperators(showAnyGeneration) },
-  [`${operator}/ledger-audit`]: { POST: forOperators(runAudit) },
-  [`${operator}/dead-letters`]: { GET: forOperators(listDeadLetters) },
-  [`${operator}/actions`]: { GET: forOperators(listActions) },
-};
+function guarded<PageHandler>(
+  guard: (handler: PageHandler) => Handler,
+  prefix: string,
+  page: Routes<PageHandler>,
+): Routes<Handler> {
+  return Object.fromEntries(
+    Object.entries(page).map(([path, methods]) => [
+      prefix + path,
+      Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, guard(handler)])),
+    ]),
+  );
+}

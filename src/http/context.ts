@@ -1,6 +1,7 @@
 /** One request: its ID, its connection, and what its response has to carry. */
-import type { IpNetwork } from '../lib/ip-address.ts';
+
 import { newId, requestIdFromUuid } from '../lib/ids.ts';
+import type { IpNetwork } from '../lib/ip-address.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 import { clientAddressOf } from './client-address.ts';
 

@@ -9,7 +9,6 @@ import type { ProviderError } from '../providers/upstream.ts';
 import type { Turn } from '../routing/candidates.ts';
 import type { Permit } from '../routing/gate.ts';
 
-
 export class OpenGeneration {
   readonly facts: GenerationFacts;
   readonly #ledger: Ledger;

@@ -3,6 +3,41 @@ import { newId } from '../lib/ids.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
 import { generateKey, hashKey, keyHint } from './key-format.ts';
 
+/** A key as `api_keys` stores it, except for its hash. */
+export type StoredKey = Readonly<{
+  id: string;
+  name: string;
+  /** Such as svc_sk_…a1b2. */
+  hint: string;
+  requests_per_minute: number;
+  /** How many of its requests may be open at once, on all nodes together. */
+  max_concurrent: number;
+  /** A decimal with 12 digits. */
+  monthly_limit: string | null;
+  /** Null allows every model. */
+  allowed_models: string[] | null;
+  expires_at: Date | null;
+  /** May lie ahead: until then the key is in force. */
+  revoked_at: Date | null;
+  created_at: Date;
+}>;
+
+/** What the owner of a key chooses. */
+export type KeySettings = Readonly<{
+  name: string;
+  requestsPerMinute: number;
+  maxConcurrent: number;
+  monthlyLimit: Money | null;
+  allowedModels: readonly string[] | null;
+  expiresAt: Date | null;
+}>;
+
+export type NewKey = Omit<KeySettings, 'maxConcurrent'> &
+  Readonly<{ accountId: string; maxConcurrent?: number }>;
+
+/** A setting that is undefined keeps its value. */
+export type KeyChange = { readonly [Name in keyof KeySettings]?: KeySettings[Name] | undefined };
+
 /** What a request needs to know of the key it came with. */
 export type ApiKey = Readonly<{
   id: string;
@@ -13,33 +48,6 @@ export type ApiKey = Readonly<{
   revokedAt: Date | null;
   isAccountSuspended: boolean;
   requestsPerMinute: number;
-}>;
-
-export type NewKey = Readonly<{
-  accountId: string;
-  name: string;
-  requestsPerMinute: number;
-  /** How many of its requests may be open at once, on all nodes together. */
-  maxConcurrent?: number;
-  monthlyLimit: Money | null;
-  allowedModels: readonly string[] | null;
-  expiresAt: Date | null;
-}>;
-
-/** What is left out stays as it is. */
-export type KeyChange = Partial<Omit<NewKey, 'accountId' | 'name'>>;
-
-export type KeySummary = Readonly<{
-  id: string;
-  name: string;
-  hint: string;
-  requestsPerMinute: number;
-  maxConcurrent: number;
-  monthlyLimit: Money | null;
-  allowedModels: readonly string[] | null;
-  expiresAt: Date | null;
-  revokedAt: Date | null;
-  createdAt: Date;
 }>;
 
 export const defaultRequestsPerMinute = 600;
@@ -65,19 +73,33 @@ export async function createKey(sql: SQL, input: NewKey): Promise<{ id: string; 
   return created.length === 0 ? null : { id, key };
 }
 
-/** A key that was revoked stays as it is; null when there is no such key. */
+/** The settings that a new key needs to replace this one. */
+export function settingsOf(key: StoredKey): KeySettings {
+  return {
+    name: key.name,
+    requestsPerMinute: key.requests_per_minute,
+    maxConcurrent: key.max_concurrent,
+    monthlyLimit: key.monthly_limit === null ? null : moneyFromDatabase(key.monthly_limit),
+    allowedModels: key.allowed_models,
+    expiresAt: key.expires_at,
+  };
+}
+
+/** A revoked key does not change. Null when there is no such key. */
 export async function updateKey(
   sql: SQL,
   id: string,
   change: KeyChange,
-): Promise<KeySummary | 'revoked' | null> {
-  const { requestsPerMinute = null, maxConcurrent = null, monthlyLimit, allowedModels, expiresAt } = change;
-  const [row] = await sql<(KeyRow | { id: null })[]>`
+): Promise<StoredKey | 'revoked' | null> {
+  const { name = null, requestsPerMinute = null, maxConcurrent = null } = change;
+  const { monthlyLimit, allowedModels, expiresAt } = change;
+  const [row] = await sql<(StoredKey | { id: null })[]>`
     with found as (
       select id, coalesce(revoked_at <= now(), false) as is_revoked from api_keys where id = ${id} for no key update
     ), written as (
       update api_keys
-      set requests_per_minute = coalesce(${requestsPerMinute}::int, requests_per_minute),
+      set name = coalesce(${name}::text, name),
+          requests_per_minute = coalesce(${requestsPerMinute}::int, requests_per_minute),
           max_concurrent = coalesce(${maxConcurrent}::int, max_concurrent),
           monthly_limit = case when ${monthlyLimit !== undefined}::bool
             then ${amountOf(monthlyLimit ?? null)}::numeric else monthly_limit end,
@@ -92,7 +114,7 @@ export async function updateKey(
            revoked_at, created_at
     from found left join written on true`;
   if (row === undefined) return null;
-  return row.id === null ? 'revoked' : toSummary(row);
+  return row.id === null ? 'revoked' : row;
 }
 
 /** Revokes at once; true when the key was in force until now. */
@@ -106,40 +128,11 @@ export async function keyExists(sql: SQL, id: string): Promise<boolean> {
   return (await sql`select 1 from api_keys where id = ${id}`).length > 0;
 }
 
-type KeyRow = {
-  id: string;
-  name: string;
-  hint: string;
-  requests_per_minute: number;
-  max_concurrent: number;
-  monthly_limit: string | null;
-  allowed_models: string[] | null;
-  expires_at: Date | null;
-  revoked_at: Date | null;
-  created_at: Date;
-};
-
-export async function listKeys(sql: SQL, accountId: string): Promise<KeySummary[]> {
-  const rows = await sql<KeyRow[]>`
+export async function listKeys(sql: SQL, accountId: string): Promise<StoredKey[]> {
+  return await sql<StoredKey[]>`
     select id, name, hint, requests_per_minute, max_concurrent, monthly_limit, allowed_models, expires_at, revoked_at,
            created_at
     from api_keys where account_id = ${accountId} order by id`;
-  return rows.map(toSummary);
-}
-
-function toSummary(row: KeyRow): KeySummary {
-  return {
-    id: row.id,
-    name: row.name,
-    hint: row.hint,
-    requestsPerMinute: row.requests_per_minute,
-    maxConcurrent: row.max_concurrent,
-    monthlyLimit: row.monthly_limit === null ? null : moneyFromDatabase(row.monthly_limit),
-    allowedModels: row.allowed_models,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    createdAt: row.created_at,
-  };
 }
 
 function amountOf(money: Money | null): string | null {
@@ -150,16 +143,11 @@ function listOf(sql: SQL, texts: readonly string[] | null) {
   return texts === null ? null : sql.array([...texts], 'text');
 }
 
-type ApiKeyRow = {
-  hash: Uint8Array;
-  id: string;
-  account_id: string;
-  allowed_models: string[] | null;
-  expires_at: Date | null;
-  revoked_at: Date | null;
-  is_suspended: boolean;
-  requests_per_minute: number;
-};
+type ApiKeyRow = Pick<
+  StoredKey,
+  'id' | 'requests_per_minute' | 'allowed_models' | 'expires_at' | 'revoked_at'
+> &
+  Readonly<{ hash: Uint8Array; account_id: string; is_suspended: boolean }>;
 
 /** In the order of the hashes; null for those that no key has. */
 export async function findKeysByHash(sql: SQL, hashes: readonly Buffer[]): Promise<(ApiKey | null)[]> {
@@ -170,18 +158,19 @@ export async function findKeysByHash(sql: SQL, hashes: readonly Buffer[]): Promi
     from unnest(${sql.array(names, 'text')}::text[]) as asked (name)
       join api_keys on hash = decode(asked.name, 'hex')
       join accounts on accounts.id = account_id`;
-  const found = new Map(rows.map((row) => [Buffer.from(row.hash).toString('hex'), apiKeyOf(row)]));
+  const found = new Map<string, ApiKey>(
+    rows.map((row) => [
+      Buffer.from(row.hash).toString('hex'),
+      {
+        id: row.id,
+        accountId: row.account_id,
+        allowedModels: row.allowed_models === null ? null : new Set(row.allowed_models),
+        expiresAt: row.expires_at,
+        revokedAt: row.revoked_at,
+        isAccountSuspended: row.is_suspended,
+        requestsPerMinute: row.requests_per_minute,
+      },
+    ]),
+  );
   return names.map((name) => found.get(name) ?? null);
-}
-
-function apiKeyOf(row: ApiKeyRow): ApiKey {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    allowedModels: row.allowed_models === null ? null : new Set(row.allowed_models),
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    isAccountSuspended: row.is_suspended,
-    requestsPerMinute: row.requests_per_minute,
-  };
 }

@@ -2,8 +2,9 @@
  * What this node knows of the rates of keys, for the headers of answers that ask the database nothing: as the last request
  * of the key that was counted here left it, and as time has gone on since. Other nodes may have counted more.
  */
-import type { ApiKey } from './key-store.ts';
+
 import { type RateLimit, rateAt } from '../lib/rate-limit.ts';
+import type { ApiKey } from './key-store.ts';
 
 const mostKeys = 10_000;
 

@@ -1,7 +1,7 @@
 /** What operators see of the gateway itself: providers, the catalogue, the nodes, the ledger, any request. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { auditAs } from '../../src/console/operator/ledger/audit-queries.ts';
+import { auditAs } from '../../src/console/operator/ledger.ts';
 import type {
   Audit,
   CatalogStatus,

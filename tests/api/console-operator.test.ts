@@ -6,17 +6,13 @@ import {
   findAccount,
   findAccounts,
   suspendAccountAs,
-} from '../../src/console/operator/accounts/account-queries.ts';
-import { findActions } from '../../src/console/operator/actions/action-queries.ts';
-import { findAnyGeneration } from '../../src/console/operator/generations/generation-queries.ts';
-import { auditAs } from '../../src/console/operator/ledger/audit-queries.ts';
+} from '../../src/console/operator/accounts.ts';
+import { findActions } from '../../src/console/operator/actions.ts';
+import { findAnyGeneration } from '../../src/console/operator/generations.ts';
+import { auditAs } from '../../src/console/operator/ledger.ts';
 import { readListQuery } from '../../src/console/operator/list.ts';
-import { findNodes } from '../../src/console/operator/nodes/node-queries.ts';
-import {
-  countAttempts,
-  findFailures,
-  findReports,
-} from '../../src/console/operator/providers/provider-queries.ts';
+import { findNodes } from '../../src/console/operator/nodes.ts';
+import { countAttempts, findFailures, findReports } from '../../src/console/operator/providers.ts';
 import {
   addMemberAs,
   createUserAs,
@@ -25,7 +21,7 @@ import {
   makeOperatorAs,
   makeResetLinkAs,
   signOutAs,
-} from '../../src/console/operator/users/user-queries.ts';
+} from '../../src/console/operator/users.ts';
 import type {
   NewUser,
   OperatorAccount,

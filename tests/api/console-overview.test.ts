@@ -1,9 +1,8 @@
 /** The console's overview: how an account stands, and what needs attention. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { attentionTo, type Circuit, type Facts, type WatchedKey } from '../../src/console/attention.ts';
 import type { Attention, Overview } from '../../src/console/contract.ts';
-import { attentionTo, type Facts } from '../../src/console/overview/attention.ts';
-import type { Circuit, WatchedKey } from '../../src/console/overview/overview-queries.ts';
 import { createKey } from '../../src/keys/key-store.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { formatMoney, type Money, moneyFromDatabase, parseMoney } from '../../src/lib/money.ts';

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import fc from 'fast-check';
 import { createAccount } from '../../src/accounts/account-store.ts';
 import type { Usage } from '../../src/console/contract.ts';
-import { asText, quoted } from '../../src/console/usage/csv.ts';
-import { parseRange } from '../../src/console/usage/parse.ts';
-import { beginningOf, findUsage } from '../../src/console/usage/usage-queries.ts';
+import { parseRange } from '../../src/console/usage.ts';
+import { asText, quoted } from '../../src/console/usage-csv.ts';
+import { beginningOf, findUsage } from '../../src/console/usage-queries.ts';
 import { ApiError } from '../../src/errors.ts';
 import { createKey } from '../../src/keys/key-store.ts';
 import { auditLedger } from '../../src/ledger/audit.ts';

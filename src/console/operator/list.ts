@@ -1,17 +1,17 @@
-/** What the operator's long lists have in common: a search, a page, and where the next one begins. */
+/** What the operator's long lists have in common: a search, a page, and where the next page starts. */
 import { ApiError } from '../../errors.ts';
 import { presentPage } from '../../http/present-page.ts';
 import { invalidQuery, parseLimit, readQuery } from '../../http/query.ts';
+import { isUuid } from '../access.ts';
 import type { Page } from '../contract.ts';
-import { isUuid } from '../params.ts';
 
-/** What is looked for: a text anywhere in a name, as a regular expression, or an ID. Both are null without a search. */
+/** What to search for: a text anywhere in a name, as a regular expression, or an ID. Both are null without a search. */
 export type Search = Readonly<{ pattern: string | null; id: string | null }>;
 export type ListQuery = Readonly<{ search: Search; limit: number; before: string }>;
 
 const defaultLimit = 50;
-const longestSearch = 200;
-/** No ID is greater, so this is where a list begins. IDs sort by time: the newest come first. */
+const maxSearchLength = 200;
+/** No ID is greater, so a list starts here. IDs sort by time: the newest come first. */
 const newestPosition = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 export function readListQuery(url: string): ListQuery {
@@ -23,26 +23,30 @@ export function readListQuery(url: string): ListQuery {
   };
 }
 
-/** A cursor is the ID that a page ended with. */
-export function pageOf<Row extends Readonly<{ id: string }>, Item>(
-  rows: readonly Row[],
+/** A cursor is the ID of the last item on the page. */
+export function pageOf<Item extends Readonly<{ id: string }>>(
+  items: readonly Item[],
   limit: number,
-  present: (row: Row) => Item,
 ): Page<Item> {
-  return presentPage(rows, limit, present, ({ id }) => id);
+  return presentPage(
+    items,
+    limit,
+    (item) => item,
+    ({ id }) => id,
+  );
 }
 
 function parseSearch(text: string): Search {
   if (text === '') return { pattern: null, id: null };
   // The database has no text with a NUL in it.
-  if (text.length > longestSearch || text.includes('\0'))
-    throw invalidQuery('search', `a text of at most ${longestSearch} characters`);
+  if (text.length > maxSearchLength || text.includes('\0'))
+    throw invalidQuery('search', `a text of at most ${maxSearchLength} characters`);
   return { pattern: [...text].map(patternOf).join(''), id: isUuid(text) ? text : null };
 }
 
 /**
- * One character, in upper and in lower case. Both are named, because whether the database itself knows that Ä and ä
- * belong together depends on the locale it was made with.
+ * One character, in upper and in lower case. Both are listed, because whether the database itself knows that Ä and ä
+ * belong together depends on the locale it was created with.
  */
 function patternOf(character: string): string {
   const cases = [character, character.toLowerCase(), character.toUpperCase()];

@@ -1,0 +1,104 @@
+/** What needs attention before it stops requests, the most urgent first. */
+import { formatMoney, type Money, moneyScaleDigits } from '../lib/money.ts';
+import type { NodeReport } from '../routing/node-report.ts';
+import type { Attention } from './contract.ts';
+
+/** More of the same kind would hide what matters. */
+const maxOfAKind = 20;
+export const nearLimitPercent = 80;
+export const expiryDays = 7;
+/** A balance is low when it lasts for less than this, */
+const fewDays = 3n;
+/** or is less than one dollar, which a single request can take. */
+const littleMoney = 10n ** BigInt(moneyScaleDigits);
+
+export type AccountState = Readonly<{ balance: Money; held: Money; isSuspended: boolean }>;
+
+/** A key that is in force, or was until it expired. */
+export type WatchedKey = Readonly<{
+  id: string;
+  name: string;
+  /** This month's spending plus what is held for open requests: the limit is compared with this sum. */
+  spent: Money;
+  monthlyLimit: Money | null;
+  expiresAt: Date | null;
+  isExpired: boolean;
+  /** It ends soon because its owner replaced it. */
+  isReplaced: boolean;
+}>;
+
+export type Circuit = NodeReport['circuits'][number];
+
+export type Facts = Readonly<{
+  account: AccountState;
+  /** The recent average. */
+  dailySpend: Money;
+  keys: readonly WatchedKey[];
+  circuits: readonly Circuit[];
+  /** Those that the account has called recently; problems of others do not concern it. */
+  models: ReadonlySet<string>;
+  /** The name that customers see. */
+  providerName: (id: string) => string;
+}>;
+
+export function attentionTo(facts: Facts): Attention[] {
+  const { account, dailySpend, keys } = facts;
+  return [
+    ...(account.isSuspended ? [{ kind: 'account_suspended' } as const] : []),
+    ...balanceAttention(account.balance - account.held, dailySpend),
+    ...keys.flatMap((key) => limitAttention(key, 'key_at_limit')).slice(0, maxOfAKind),
+    ...keys.flatMap((key) => limitAttention(key, 'key_near_limit')).slice(0, maxOfAKind),
+    ...keys.flatMap((key) => expiryAttention(key, 'key_expired')).slice(0, maxOfAKind),
+    ...keys.flatMap((key) => expiryAttention(key, 'key_expiring')).slice(0, maxOfAKind),
+    ...circuitAttention(facts).slice(0, maxOfAKind),
+  ];
+}
+
+/** What is held for open requests cannot be spent on others. */
+function balanceAttention(available: Money, dailySpend: Money): Attention[] {
+  const daysLeft = dailySpend === 0n ? null : tenths(available, dailySpend);
+  const amounts = { balance: formatMoney(available), days_left: daysLeft };
+  if (available <= 0n) return [{ kind: 'balance_empty', ...amounts }];
+  const isLow = available < littleMoney || available < fewDays * dailySpend;
+  return isLow ? [{ kind: 'balance_low', ...amounts }] : [];
+}
+
+/** A quotient to one decimal, rounded down: running out earlier than announced would be worse than later. */
+function tenths(numerator: bigint, denominator: bigint): number {
+  return Number((numerator * 10n) / denominator) / 10;
+}
+
+function limitAttention(key: WatchedKey, kind: 'key_at_limit' | 'key_near_limit'): Attention[] {
+  const { id, name, spent, monthlyLimit, isExpired } = key;
+  if (monthlyLimit === null || isExpired) return [];
+  const isNear = spent * 100n >= monthlyLimit * BigInt(nearLimitPercent);
+  const actual = spent >= monthlyLimit ? 'key_at_limit' : 'key_near_limit';
+  if (!isNear || actual !== kind) return [];
+  return [{ kind, key_id: id, name, spent: formatMoney(spent), limit: formatMoney(monthlyLimit) }];
+}
+
+/** The owner who replaced a key knows that it ends. */
+function expiryAttention(key: WatchedKey, kind: 'key_expired' | 'key_expiring'): Attention[] {
+  const { id, name, expiresAt, isExpired, isReplaced } = key;
+  if (expiresAt === null || isReplaced || isExpired !== (kind === 'key_expired')) return [];
+  return [{ kind, key_id: id, name, expires_at: expiresAt.toISOString() }];
+}
+
+/** Each once, though several nodes may report it, with the time at which the last of them will try again. */
+function circuitAttention({ circuits, models, providerName }: Facts): Attention[] {
+  const open = new Map<string, Circuit>();
+  for (const circuit of circuits) {
+    if (circuit.state !== 'open' || !models.has(circuit.model)) continue;
+    const name = JSON.stringify([circuit.model, circuit.provider]);
+    const known = open.get(name);
+    if (known === undefined || (known.until ?? '') < (circuit.until ?? '')) open.set(name, circuit);
+  }
+  return [...open.values()]
+    .toSorted((a, b) => (a.model < b.model ? -1 : 1))
+    .map(({ model, provider, until }) => ({
+      kind: 'model_unavailable',
+      model,
+      provider: providerName(provider),
+      until,
+    }));
+}

@@ -1,0 +1,61 @@
+/** The bodies that the dashboard sends, and the values in them. Each message completes the sentence "expected …". */
+import { z } from 'zod';
+import { readJsonBody } from '../http/json-body.ts';
+import { parseBody } from '../http/problem.ts';
+import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
+import { isUuid } from './access.ts';
+
+/** Nothing that the dashboard sends is larger, except for a chat in the playground. */
+const maxBytes = 64 * 1024;
+
+/** The body of a request as its schema parses it, or an error that names the parameter. */
+export async function readBody<Value>(request: Request, schema: z.ZodType<Value>): Promise<Value> {
+  return parseBody(schema, await readSmallBody(request));
+}
+
+export function readSmallBody(request: Request): Promise<unknown> {
+  return readJsonBody(request, { maxBytes });
+}
+
+export function bodyOf<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  return z.strictObject(shape, 'a JSON object');
+}
+
+/** A text that `convert` turns into a value, or into null when it is not valid. */
+export function converted<Value>(expected: string, convert: (text: string) => Value | null) {
+  return z.string(expected).transform((input, context): Value => {
+    const value = convert(input);
+    if (value !== null) return value;
+    context.issues.push({ code: 'custom', message: expected, input });
+    return z.NEVER;
+  });
+}
+
+export function amountFrom(least: Money, alternative = '') {
+  const range = `${least === 0n ? 'not negative' : 'more than 0'} and at most ${formatMoneyShort(largestAmount)}`;
+  return converted(`USD as a decimal text with at most 12 decimals, ${range}${alternative}`, (text) => {
+    const money = parseMoney(text);
+    return money !== null && money >= least && money <= largestAmount ? money : null;
+  });
+}
+
+/** A line of text for people. */
+export function line(most: number) {
+  const expected = `a line of 1 to ${most} characters`;
+  return z
+    .string(expected)
+    .transform((text) => text.trim())
+    .refine((text) => text.length >= 1 && text.length <= most && !/\p{Cc}/u.test(text), expected);
+}
+
+export function uuid(expected: string) {
+  return z
+    .string(expected)
+    .refine(isUuid, expected)
+    .transform((text) => text.toLowerCase());
+}
+
+export const role = z.enum(['owner', 'member'], '"owner" or "member"');
+
+/** For requests that take no settings. */
+export const nothing = bodyOf({});

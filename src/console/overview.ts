@@ -1,0 +1,170 @@
+/** The state of an account at a glance, and what needs attention. */
+import type { SQL } from 'bun';
+import { ApiError } from '../errors.ts';
+import { lookUp } from '../http/lookup.ts';
+import { readQuery } from '../http/query.ts';
+import { leaseSeconds } from '../ledger/node-lease.ts';
+import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
+import type { ActiveCatalog } from '../routing/active-catalog.ts';
+import { readReport } from '../routing/node-report.ts';
+import { addDays, dayOf, everyDay } from '../usage/days.ts';
+import type { Caller } from './access.ts';
+import {
+  type AccountState,
+  attentionTo,
+  type Circuit,
+  expiryDays,
+  nearLimitPercent,
+  type WatchedKey,
+} from './attention.ts';
+import type { Overview } from './contract.ts';
+import type { AccountHandler, Routes } from './guard.ts';
+import type { DayRange } from './usage.ts';
+import { beginningOf } from './usage-queries.ts';
+
+const shownDays = 30;
+/** What was spent and called on these days predicts the next. */
+const recentDays = 7;
+
+type OverviewServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
+
+export function overviewPage({ sql, catalog }: OverviewServices): Routes<AccountHandler> {
+  return {
+    '/overview': {
+      GET: async (request, { caller }) => {
+        readQuery(request.url, []);
+        const to = dayOf(new Date());
+        const range = { from: addDays(to, 1 - shownDays), to };
+        const account = await lookUp('balance_lookup_failed', () => findAccount(sql, caller));
+        const [days, { models, ...recent }, keys, circuits] = await Promise.all([
+          lookUp('usage_lookup_failed', () => findUsedDays(sql, caller, range)),
+          lookUp('generation_lookup_failed', () => findRecentRequests(sql, caller)),
+          lookUp('api_keys_lookup_failed', () => findWatchedKeys(sql, caller)),
+          lookUp('model_list_failed', () => findCircuits(sql, caller)),
+        ]);
+        const lastDays = days.filter(({ day }) => day > addDays(to, -recentDays));
+        const { providers } = catalog().catalog;
+        return Response.json({
+          balance: formatMoney(account.balance),
+          held: formatMoney(account.held),
+          is_suspended: account.isSuspended,
+          days: presentDays(range, days),
+          recent,
+          attention: attentionTo({
+            account,
+            dailySpend: lastDays.reduce((sum, { cost }) => sum + cost, 0n) / BigInt(recentDays),
+            keys,
+            circuits,
+            // Those that were billed, and those that were only tried.
+            models: new Set([...lastDays.flatMap((day) => day.models), ...(models ?? [])]),
+            providerName: (id) => providers.get(id)?.name ?? id,
+          }),
+        } satisfies Overview);
+      },
+    },
+  };
+}
+
+/** Every day of the range, including days without usage. */
+function presentDays({ from, to }: DayRange, used: readonly UsedDay[]): Overview['days'] {
+  const byDay = new Map(used.map((day) => [day.day, day]));
+  return everyDay(from, to).map((day) => ({
+    day,
+    cost: formatMoney(byDay.get(day)?.cost ?? 0n),
+    requests: Number(byDay.get(day)?.requests ?? 0n),
+  }));
+}
+
+async function findAccount(sql: SQL, { userId, accountId }: Caller): Promise<AccountState> {
+  const [row] = await sql<{ balance: string; held: string; isSuspended: boolean }[]>`
+    select balance, held, suspended_at is not null as "isSuspended"
+    from memberships join accounts on accounts.id = account_id
+    where user_id = ${userId} and account_id = ${accountId}`;
+  if (row === undefined) throw new ApiError('account_not_found');
+  return { ...row, balance: moneyFromDatabase(row.balance), held: moneyFromDatabase(row.held) };
+}
+
+/** What was billed on a day, for which models. Days without usage are left out. */
+type UsedDay = Readonly<{ day: string; cost: Money; requests: bigint; models: readonly string[] }>;
+
+async function findUsedDays(
+  sql: SQL,
+  { userId, accountId }: Caller,
+  { from, to }: DayRange,
+): Promise<UsedDay[]> {
+  const start = beginningOf(from);
+  const rows = await sql<{ day: string; cost: string; requests: bigint; models: string[] }[]>`
+    select to_char(day, 'YYYY-MM-DD') as day, sum(cost) as cost, sum(requests)::bigint as requests,
+           array_agg(distinct model) as models
+    from memberships cross join lateral usage_of_days(
+      account_id, ${start.day}::text::date, ${start.model}::text, ${start.keyId}::uuid, ${to}::text::date, null) as usage
+    where user_id = ${userId} and account_id = ${accountId}
+    group by usage.day order by usage.day`;
+  return rows.map((row) => ({ ...row, cost: moneyFromDatabase(row.cost) }));
+}
+
+const recentHours = 24;
+const maxRecent = 10_000;
+
+/** A request that its client cancelled is neither a success nor a failure. */
+async function findRecentRequests(
+  sql: SQL,
+  { userId, accountId }: Caller,
+): Promise<Overview['recent'] & { models: string[] | null }> {
+  const [row] = await sql<[Overview['recent'] & { models: string[] | null }]>`
+    select count(*)::int as requests,
+           (count(*) filter (where status = 'completed'))::int as completed,
+           (count(*) filter (where status = 'failed'))::int as failed,
+           (count(*) filter (where status = 'cancelled'))::int as cancelled,
+           (count(*) filter (where status = 'completed'))::float8
+             / nullif(count(*) filter (where status in ('completed', 'failed')), 0) as success_share,
+           percentile_disc(0.5) within group (order by latency_ms) filter (where status = 'completed') as latency_ms_p50,
+           percentile_disc(0.95) within group (order by latency_ms) filter (where status = 'completed') as latency_ms_p95,
+           percentile_disc(0.5) within group (order by time_to_first_token_ms) filter (where status = 'completed')
+             as time_to_first_token_ms_p50,
+           array_agg(distinct model) as models
+    from memberships cross join lateral recent_generations(
+      memberships.account_id, now() - make_interval(hours => ${recentHours}::int), ${maxRecent}::int) as recent
+    where user_id = ${userId} and memberships.account_id = ${accountId}`;
+  return row;
+}
+
+type WatchedKeyRow = Omit<WatchedKey, 'spent' | 'monthlyLimit'> & {
+  spent: string;
+  monthlyLimit: string | null;
+};
+
+/** Those that are near their limit, or expire around now. The newest keys come first. */
+async function findWatchedKeys(sql: SQL, { userId, accountId }: Caller): Promise<WatchedKey[]> {
+  const rows = await sql<WatchedKeyRow[]>`
+    with keys as (
+      select api_keys.id, name, monthly_limit, expires_at, coalesce(expires_at <= now(), false) as is_expired,
+             revoked_at is not null as is_replaced,
+             -- A key that was not used this month still has the sum of the month in which it was.
+             held + case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0 end as spent
+      from memberships
+      join api_keys on api_keys.account_id = memberships.account_id
+      join api_key_meters on key_id = api_keys.id
+      where user_id = ${userId} and memberships.account_id = ${accountId} and coalesce(revoked_at > now(), true)
+    )
+    select id, name, spent, monthly_limit as "monthlyLimit", expires_at as "expiresAt", is_expired as "isExpired",
+           is_replaced as "isReplaced"
+    from keys
+    where not is_expired and spent * 100 >= monthly_limit * ${nearLimitPercent}::int
+       or expires_at between now() - make_interval(days => ${expiryDays}::int) and now() + make_interval(days => ${expiryDays}::int)
+    order by id desc`;
+  return rows.map((row) => ({
+    ...row,
+    spent: moneyFromDatabase(row.spent),
+    monthlyLimit: row.monthlyLimit === null ? null : moneyFromDatabase(row.monthlyLimit),
+  }));
+}
+
+/** What the live nodes report about providers. It is the same for every account, but only members see it. */
+async function findCircuits(sql: SQL, { userId, accountId }: Caller): Promise<Circuit[]> {
+  const rows = await sql<{ report: unknown }[]>`
+    select report from nodes
+    where stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseSeconds})
+      and exists (select 1 from memberships where user_id = ${userId} and account_id = ${accountId})`;
+  return rows.flatMap(({ report }) => readReport(report)?.circuits ?? []);
+}

@@ -1,0 +1,167 @@
+/** What an account used by day, model and key: for a page, and as a file. */
+import type { SQL } from 'bun';
+import { noteStream } from '../http/client-stream.ts';
+import { lookUp } from '../http/lookup.ts';
+import { invalidQuery, type Query, readQuery } from '../http/query.ts';
+import { parseTime } from '../lib/calendar.ts';
+import type { Log } from '../lib/log.ts';
+import { formatMoney } from '../lib/money.ts';
+import { addDays, countDays, dayOf } from '../usage/days.ts';
+import type { Usage, UsageFigures } from './contract.ts';
+import type { AccountContext, AccountHandler, Routes } from './guard.ts';
+import { csvHeader, csvRow } from './usage-csv.ts';
+import { beginningOf, type DayUsage, type Figures, findUsage, type Position } from './usage-queries.ts';
+
+const failure = 'usage_lookup_failed';
+/** More rows than this belong in a spreadsheet, not on a page. */
+const maxRows = 50_000;
+const rowsPerPiece = 5_000;
+
+export function usagePage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHandler> {
+  return {
+    '/usage': {
+      GET: async (request, { caller }) => {
+        const range = rangeOf(request);
+        const rows = await lookUp(failure, () =>
+          findUsage(sql, caller, beginningOf(range.from), range.to, maxRows + 1),
+        );
+        if (rows.length > maxRows)
+          throw invalidQuery(
+            'from',
+            `fewer days: these have more than ${maxRows} rows, which usage.csv holds`,
+          );
+        return Response.json(presentUsage(range, rows));
+      },
+    },
+  };
+}
+
+/** Sent piece by piece as it is read: an account with many keys has more usage than should be in memory at once. */
+export function usageDownload({ sql, log }: Readonly<{ sql: SQL; log: Log }>): Routes<AccountHandler> {
+  return {
+    '/usage.csv': {
+      GET: async (request, context) => {
+        const range = rangeOf(request);
+        const pieces = csvPieces(sql, context, range);
+        // The first piece is read before the response starts, so that an error still has a status of its own.
+        const first = await lookUp(failure, () => pieces.next());
+        context.base.waitPatiently();
+        const headers = {
+          'content-type': 'text/csv; charset=utf-8',
+          'content-disposition': `attachment; filename="usage-${range.from}-to-${range.to}.csv"`,
+        };
+        const onError = (error: unknown) =>
+          log.error('download cut short', { requestId: context.base.requestId, code: failure, error });
+        return noteStream(new Response(streamOf(first.value ?? '', pieces, onError), { headers }));
+      },
+    },
+  };
+}
+
+/** None of them is empty. Each is read in a slot of its own, so that a slow download occupies none while it waits. */
+async function* csvPieces(
+  sql: SQL,
+  { caller, inSlot }: AccountContext,
+  { from, to }: DayRange,
+): AsyncGenerator<string, undefined> {
+  let text = csvHeader;
+  let after: Position | undefined = beginningOf(from);
+  while (after !== undefined) {
+    const place: Position = after;
+    const rows: DayUsage[] = await inSlot(() => findUsage(sql, caller, place, to, rowsPerPiece));
+    text += rows.map(csvRow).join('');
+    if (text !== '') yield text;
+    text = '';
+    after = rows.length < rowsPerPiece ? undefined : rows.at(-1);
+  }
+}
+
+/** A failure resets the connection: half a file must not look complete. */
+function streamOf(
+  first: string,
+  pieces: AsyncGenerator<string, undefined>,
+  onError: (error: unknown) => void,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    start: (controller) => controller.enqueue(encoder.encode(first)),
+    pull: async (controller) => {
+      const next = await pieces.next().catch((error: unknown) => {
+        onError(error);
+        // A body that fails without a reason is not logged a second time.
+        return Promise.reject();
+      });
+      if (next.done === true) controller.close();
+      else controller.enqueue(encoder.encode(next.value));
+    },
+  });
+}
+
+/** Both included. */
+export type DayRange = Readonly<{ from: string; to: string }>;
+
+const defaultDays = 30;
+const maxDays = 366;
+const firstDay = '2000-01-01';
+const lastDay = '2199-12-31';
+
+function rangeOf(request: Request): DayRange {
+  return parseRange(readQuery(request.url, ['from', 'to']), dayOf(new Date()));
+}
+
+/**
+ * Without `to` up to today, without `from` the 30 days that end there. Nothing is clamped: figures of other days than
+ * requested would be a surprise.
+ */
+export function parseRange(query: Query, today: string): DayRange {
+  const to = parseDay('to', query.get('to')) ?? today;
+  const from = parseDay('from', query.get('from')) ?? addDays(to, 1 - defaultDays);
+  if (from > to) throw invalidQuery('from', `a day that is not after ${to}`);
+  if (countDays(from, to) > maxDays) throw invalidQuery('from', `at most ${maxDays} days up to ${to}`);
+  return { from, to };
+}
+
+function parseDay(param: string, text: string | null): string | null {
+  if (text === null) return null;
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text) && parseTime(text) !== null;
+  if (!isDay || text < firstDay || text > lastDay)
+    throw invalidQuery(param, `a day as YYYY-MM-DD, from ${firstDay} to ${lastDay}`);
+  return text;
+}
+
+function presentUsage({ from, to }: DayRange, rows: readonly DayUsage[]): Usage {
+  return {
+    from,
+    to,
+    totals: presentFigures(rows.reduce(add, noFigures)),
+    rows: rows.map((row) => ({
+      day: row.day,
+      model: row.model,
+      key_id: row.keyId,
+      key_name: row.keyName,
+      ...presentFigures(row),
+    })),
+  };
+}
+
+const noFigures: Figures = { requests: 0n, inputTokens: 0n, outputTokens: 0n, images: 0n, cost: 0n };
+
+function add(sum: Figures, row: Figures): Figures {
+  return {
+    requests: sum.requests + row.requests,
+    inputTokens: sum.inputTokens + row.inputTokens,
+    outputTokens: sum.outputTokens + row.outputTokens,
+    images: sum.images + row.images,
+    cost: sum.cost + row.cost,
+  };
+}
+
+function presentFigures({ requests, inputTokens, outputTokens, images, cost }: Figures): UsageFigures {
+  return {
+    requests: Number(requests),
+    input_tokens: Number(inputTokens),
+    output_tokens: Number(outputTokens),
+    images: Number(images),
+    cost: formatMoney(cost),
+  };
+}
