@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { isIPv4, isIPv6 } from 'node:net';
 import fc from 'fast-check';
+import { clientAddressOf } from '../src/http/client-address.ts';
 import {
   clientNetworkOf,
   formatAddress,
@@ -10,7 +11,6 @@ import {
   parseNetwork,
   siteNetworksOf,
 } from '../src/lib/ip-address.ts';
-import { clientAddressOf } from '../src/http/client-address.ts';
 
 const networks = (...texts: string[]): IpNetwork[] =>
   texts.map((text) => {

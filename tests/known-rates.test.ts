@@ -1,7 +1,7 @@
 /** What a node remembers of the rates of keys, when there are more keys than it can remember. */
 import { expect, test } from 'bun:test';
-import { KnownRates } from '../src/keys/known-rates.ts';
 import type { ApiKey } from '../src/keys/key-store.ts';
+import { KnownRates } from '../src/keys/known-rates.ts';
 
 test('beyond so many keys the one that was counted longest ago is forgotten', () => {
   const rates = new KnownRates();

@@ -8,7 +8,6 @@ import packageFile from '../package.json';
 import { parseChat } from '../src/chat/parse.ts';
 import { chatRequestSchema } from '../src/chat/schema.ts';
 import { ApiError, apiErrorCodes, errorTable } from '../src/errors.ts';
-import type { Services } from '../src/routes.ts';
 import { parseImages } from '../src/images/parse.ts';
 import { imageRequestSchema } from '../src/images/schema.ts';
 import { createLog } from '../src/lib/log.ts';
@@ -19,7 +18,7 @@ import { curl } from '../src/openapi/page/curl.ts';
 import { renderPage } from '../src/openapi/page/page.ts';
 import { requestNotes } from '../src/openapi/request-notes.ts';
 import { requestComponents } from '../src/openapi/requests.ts';
-import { createRoutes } from '../src/routes.ts';
+import { createRoutes, type Services } from '../src/routes.ts';
 import {
   asking,
   basic,

@@ -5,13 +5,13 @@ import { connect } from 'node:net';
 import { ApiError } from '../src/errors.ts';
 import { BodyBudget } from '../src/http/body-budget.ts';
 import { streamResponse } from '../src/http/client-stream.ts';
-import type { Services } from '../src/routes.ts';
 import { generateKey, hashKey } from '../src/keys/key-format.ts';
 import type { ApiKey } from '../src/keys/key-store.ts';
+import { KnownRates } from '../src/keys/known-rates.ts';
 import { newId } from '../src/lib/ids.ts';
 import { createLog } from '../src/lib/log.ts';
 import { listen } from '../src/operations/listen.ts';
-import { createRoutes } from '../src/routes.ts';
+import { createRoutes, type Services } from '../src/routes.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 
 const key = generateKey();
@@ -59,11 +59,10 @@ function routesFor(isSignedIn: boolean) {
         isSignedIn ? { userId: headers.get('cookie') ?? userId, isOperator: true } : null,
     },
     keys: { find: async () => found },
+    authenticate: () => found,
+    rates: new KnownRates(),
     bodies: new BodyBudget(80 * 1024 * 1024),
-    admitter: {
-      refuseWhoMustWait: () => {},
-      rateOf: () => ({ limit: 600, remaining: 600, resetMs: 0 }),
-    },
+    admission: { check: () => {} },
     idempotency: { once: () => answerLate() },
   };
   return createRoutes(services as unknown as Services, () => 'http://localhost');
@@ -150,6 +149,7 @@ describe('while a provider is silent', () => {
           origin: 'http://localhost',
           authorization: `Bearer ${key}`,
           'content-type': 'application/json',
+          'idempotency-key': newId(),
         },
         body: JSON.stringify(body),
       }),
