@@ -1,4 +1,5 @@
 import type { SQL } from 'bun';
+import { ApiError } from '../errors.ts';
 
 export type PriceList = Readonly<{ version: string; digest: string; content: unknown }>;
 
@@ -12,4 +13,33 @@ export async function storePriceList(sql: SQL, { version, digest, content }: Pri
   // Asked in a statement of its own, because the one above cannot see a row that another node has just stored.
   const [row] = await sql<[{ id: number }]>`select id from price_lists where digest = ${digestBytes}`;
   return row.id;
+}
+
+/**
+ * The number of a price list that Generations are charged by. It is stored before it is first used, which may be when a
+ * catalogue is taken into use, or later, when the database was away then.
+ */
+export class StoredPriceList {
+  readonly #sql: SQL;
+  readonly #list: PriceList;
+  #number: number | null = null;
+
+  constructor(sql: SQL, list: PriceList) {
+    this.#sql = sql;
+    this.#list = list;
+  }
+
+  /** Nearly always known already. */
+  number(): number | Promise<number> {
+    return this.#number ?? this.#store();
+  }
+
+  async #store(): Promise<number> {
+    try {
+      this.#number = await storePriceList(this.#sql, this.#list);
+      return this.#number;
+    } catch (cause) {
+      throw new ApiError('model_pricing_lookup_failed', { cause });
+    }
+  }
 }

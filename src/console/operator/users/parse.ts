@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ApiError } from '../../../errors.ts';
-import { isEmailAddress } from '../../../users/email-address.ts';
+import { isEmailAddress } from '../../../users/user-store.ts';
 import { bodyOf, readBody, role, uuid } from '../fields.ts';
 import type { InvitedUser } from './user-queries.ts';
 
