@@ -7,7 +7,7 @@ import { type IpNetwork, parseNetwork } from './lib/ip-address.ts';
 import { type LogLevel, logLevels } from './lib/log.ts';
 import { OperatorError } from './lib/operator-error.ts';
 
-const shortestSecret = 32;
+const minSecret = 32;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -141,9 +141,9 @@ function readPublicUrl(environment: Environment): string | null {
 /** A short one could be guessed, and with it every cursor and session. */
 function readAuthSecret(environment: Environment): string | null {
   const text = readSecret(environment, 'AUTH_SECRET');
-  if (text === null || text.length >= shortestSecret) return text;
+  if (text === null || text.length >= minSecret) return text;
   throw new OperatorError(
-    `AUTH_SECRET must have at least ${shortestSecret} characters. Make one with: openssl rand -base64 32`,
+    `AUTH_SECRET must have at least ${minSecret} characters. Make one with: openssl rand -base64 32`,
   );
 }
 

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import { ApiError, errorTable, presentError } from '../src/errors.ts';
 import { BodyBudget } from '../src/http/body-budget.ts';
-import { errorResponse } from '../src/http/error-response.ts';
 import { readJsonBody } from '../src/http/json-body.ts';
+import { errorResponse } from '../src/http/response.ts';
 import { allowedMs, defaultPace, type Pace } from '../src/lib/read-body.ts';
 
 const megabyte = 1024 * 1024;

@@ -6,7 +6,7 @@ import { callableModels, configuredRoutes, type ModelAccess, resolveModel } from
 import { parseCatalog, priceListOf } from '../src/models/catalog.ts';
 import type { Catalog, Model } from '../src/models/model.ts';
 import { presentModel } from '../src/models/present.ts';
-import { usualDialect } from '../src/providers/dialect.ts';
+import { defaultDialect } from '../src/providers/upstream.ts';
 
 function good(text: string): Catalog {
   const result = parseCatalog(text, 'catalog.yaml');
@@ -608,8 +608,8 @@ models:
       good(
         withProvider(`{ adapter: openai, base_url: https://a.example, dialect: ${dialect} }`),
       ).providers.get('p')?.dialect;
-    expect(dialectOf('{}')).toEqual(usualDialect);
-    expect(dialectOf('{ seed: random_seed }')).toEqual({ ...usualDialect, seed: 'random_seed' });
+    expect(dialectOf('{}')).toEqual(defaultDialect);
+    expect(dialectOf('{ seed: random_seed }')).toEqual({ ...defaultDialect, seed: 'random_seed' });
     expect(
       dialectOf(
         '{ max_tokens: max_completion_tokens, seed: random_seed, stream_usage: always, images: data }',

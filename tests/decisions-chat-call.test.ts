@@ -4,7 +4,7 @@ import { startSandbox } from '../sandbox/server.ts';
 import { askChatModel, gateAccountOf } from '../src/decisions/chat-model.ts';
 import type { Asker, DecisionRequest, Question } from '../src/decisions/decider.ts';
 import { DecisionError } from '../src/decisions/errors.ts';
-import { patiently, usualPatience } from '../src/decisions/retries.ts';
+import { defaultPatience, patiently } from '../src/decisions/retries.ts';
 import { parseCatalog } from '../src/models/catalog.ts';
 import { Calls } from '../src/providers/call.ts';
 import { ProviderError } from '../src/providers/upstream.ts';
@@ -160,7 +160,7 @@ describe('the gate of a provider', () => {
       expect((await failureOf(left)).reason).toBe('timeout');
     }
     expect(gates[0]?.waitMs(person)).toBe(0);
-    const hurried = patiently(source, { ...usualPatience, deadlineMs: 20 });
+    const hurried = patiently(source, { ...defaultPatience, deadlineMs: 20 });
     for (let time = 0; time < 4; time++)
       expect((await failureOf(hurried.decide(request, 'req_1', signal, asker))).reason).toBe('timeout');
     expect(gates[0]?.waitMs(person)).toBeGreaterThan(0);
@@ -169,7 +169,7 @@ describe('the gate of a provider', () => {
   test('does not hold it against a provider when a question had waited so long that too little time was left', async () => {
     sandbox.directives = '[[hang]]';
     const { source, gates } = sourceOf('openai');
-    const hurried = patiently(source, { ...usualPatience, deadlineMs: 30_020 });
+    const hurried = patiently(source, { ...defaultPatience, deadlineMs: 30_020 });
     const late = { userId: 'one', waitedMs: 30_000 };
     for (let time = 0; time < 4; time++)
       expect((await failureOf(hurried.decide(request, 'req_1', signal, late))).reason).toBe('timeout');
@@ -236,8 +236,8 @@ test('a defect before the call gives the turn back too', async () => {
 });
 
 test('an overload is tried again, and nothing else', async () => {
-  const time = { ...usualPatience.time, sleep: async () => undefined };
-  const decider = patiently(sourceOf('anthropic', 'both').source, { ...usualPatience, time });
+  const time = { ...defaultPatience.time, sleep: async () => undefined };
+  const decider = patiently(sourceOf('anthropic', 'both').source, { ...defaultPatience, time });
   sandbox.directives = '[[flaky 2 529 overloaded]]';
   const decided = await decider.decide(request, 'req_1', signal, asker);
   expect(decided.upstream.status).toBe(200);

@@ -5,7 +5,7 @@ import { chatCallOf } from '../src/decisions/chat-question.ts';
 import { readChatVerdict } from '../src/decisions/chat-verdict.ts';
 import type { DecisionRequest, Question } from '../src/decisions/decider.ts';
 import { chatAdapters } from '../src/providers/chat-call.ts';
-import { usualDialect } from '../src/providers/dialect.ts';
+import { defaultDialect } from '../src/providers/upstream.ts';
 
 const safe: Question = { type: 'noul', instructions: 'It is safe.' };
 const route: Question = {
@@ -91,7 +91,7 @@ describe('the question', () => {
   });
 
   test.each(Object.entries(chatAdapters))('can be carried by %s', (_, adapter) => {
-    expect(adapter.refusal(call, usualDialect)).toBeNull();
+    expect(adapter.refusal(call, defaultDialect)).toBeNull();
   });
 });
 

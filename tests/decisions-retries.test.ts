@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { DecisionRequest } from '../src/decisions/decider.ts';
 import { DecisionError, type DecisionErrorName } from '../src/decisions/errors.ts';
 import { askProvider } from '../src/decisions/provider.ts';
-import { askPatiently, patiently, usualPatience } from '../src/decisions/retries.ts';
+import { askPatiently, defaultPatience, patiently } from '../src/decisions/retries.ts';
 
 const upstream = { provider: 'P', status: 529, requestId: null };
 
@@ -197,7 +197,7 @@ test('for real: two overloads, an answer, and the time between them', async () =
   await provider.stop();
 });
 
-const hurried = { ...usualPatience, deadlineMs: 200 };
+const hurried = { ...defaultPatience, deadlineMs: 200 };
 
 describe('the deadline, for real', () => {
   test('ends a provider that says nothing', async () => {
@@ -238,7 +238,7 @@ test('a wait that has ended no longer listens for the client to leave', async ()
   const listeners = new Set<unknown>();
   spyOn(signal, 'addEventListener').mockImplementation((_, listener) => void listeners.add(listener));
   spyOn(signal, 'removeEventListener').mockImplementation((_, listener) => void listeners.delete(listener));
-  const waiting = usualPatience.time.sleep(1, signal);
+  const waiting = defaultPatience.time.sleep(1, signal);
   expect(listeners.size).toBe(1);
   await waiting;
   expect(listeners.size).toBe(0);

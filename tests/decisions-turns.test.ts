@@ -4,7 +4,7 @@ import { DecisionError } from '../src/decisions/errors.ts';
 import { runDecision } from '../src/decisions/handler.ts';
 import type { DecisionErrorBody } from '../src/decisions/present.ts';
 import { askProvider } from '../src/decisions/provider.ts';
-import { patiently, usualPatience } from '../src/decisions/retries.ts';
+import { defaultPatience, patiently } from '../src/decisions/retries.ts';
 import { createDecisionTurns } from '../src/decisions/turns.ts';
 import { BodyBudget } from '../src/http/body-budget.ts';
 import { createLog } from '../src/lib/log.ts';
@@ -151,7 +151,7 @@ test('the time that someone waited is gone from the deadline', async () => {
       ),
   };
   const startedAtMs = performance.now();
-  const decider = patiently(source, { ...usualPatience, time, deadlineMs: 60_000 });
+  const decider = patiently(source, { ...defaultPatience, time, deadlineMs: 60_000 });
   const request = { model: 'm', questions: new Map(), text: '{}' };
   const outcome = await decider
     .decide(request, 'r', new AbortController().signal, { userId: 'one', waitedMs: 59_950 })

@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   await database.sql`update pace set seconds = 0`;
-  cache = await openKeyCache(database.sql, Date.now, { mostKnown: 2, mostUnknown: 2 });
+  cache = await openKeyCache(database.sql, Date.now, { maxKnown: 2, maxUnknown: 2 });
 });
 
 afterAll(() => database.close());

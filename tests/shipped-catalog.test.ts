@@ -7,7 +7,7 @@ import { callableModels, type ModelAccess } from '../src/models/access.ts';
 import { parseCatalog } from '../src/models/catalog.ts';
 import type { Catalog, Model } from '../src/models/model.ts';
 import { presentModel } from '../src/models/present.ts';
-import { usualDialect } from '../src/providers/dialect.ts';
+import { defaultDialect } from '../src/providers/upstream.ts';
 
 function good(yaml: string): Catalog {
   const result = parseCatalog(yaml, 'catalog.yaml');
@@ -47,7 +47,7 @@ test('the servers in its comments are good providers once the comment signs are 
   expect(own.get('vllm')).toMatchObject({ adapter: 'openai', apiKeyEnv: null, maxConcurrency: 256 });
   expect(own.get('ollama')).toMatchObject({
     apiKeyEnv: null,
-    dialect: { ...usualDialect, images: 'data' },
+    dialect: { ...defaultDialect, images: 'data' },
   });
 });
 
@@ -98,10 +98,10 @@ test('DALL·E 3 makes one image a request', () => {
 });
 
 test.each([
-  ['openai', { ...usualDialect, maxTokens: 'max_completion_tokens' }],
-  ['deepseek', usualDialect],
-  ['mistral', { ...usualDialect, seed: 'random_seed', streamUsage: 'always' }],
-  ['moonshot', { ...usualDialect, maxTokens: 'max_completion_tokens', images: 'data' }],
+  ['openai', { ...defaultDialect, maxTokens: 'max_completion_tokens' }],
+  ['deepseek', defaultDialect],
+  ['mistral', { ...defaultDialect, seed: 'random_seed', streamUsage: 'always' }],
+  ['moonshot', { ...defaultDialect, maxTokens: 'max_completion_tokens', images: 'data' }],
 ] as const)('%s is spoken to in its dialect', (id, dialect) => {
   expect(catalog.providers.get(id)?.dialect).toEqual(dialect);
 });

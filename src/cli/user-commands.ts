@@ -4,9 +4,8 @@ import { localOriginOf } from '../config.ts';
 
 import { OperatorError } from '../lib/operator-error.ts';
 import { createResetToken, resetUrl } from '../sessions/reset-link.ts';
-import { isEmailAddress } from '../users/email-address.ts';
-import { longestPassword, shortestPassword } from '../users/password.ts';
-import { createUser, findUserByEmail, listUsers, type Role } from '../users/user-store.ts';
+import { maxPassword, minPassword } from '../users/password.ts';
+import { createUser, findUserByEmail, isEmailAddress, listUsers, type Role } from '../users/user-store.ts';
 import { noSuchAccount } from './account-commands.ts';
 import { readUuid, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
@@ -28,8 +27,8 @@ const create: DatabaseCommand = {
     const account = words.text('account');
     const role = readRole(words.text('role') ?? 'owner');
     if (!isEmailAddress(email)) throw new UsageError(`--email must be an e-mail address, but is "${email}".`);
-    if (password.length < shortestPassword || password.length > longestPassword)
-      throw new UsageError(`--password must have ${shortestPassword} to ${longestPassword} characters.`);
+    if (password.length < minPassword || password.length > maxPassword)
+      throw new UsageError(`--password must have ${minPassword} to ${maxPassword} characters.`);
     const isOperator = words.flag('admin');
     if (account === null && !isOperator) throw new UsageError('A user needs --account ID, --admin, or both.');
     const accountId = account === null ? null : readUuid(account, '--account');

@@ -1,4 +1,4 @@
-/** What a client says it takes, in the headers `Accept` and `Accept-Encoding`. */
+/** What a client accepts, by the headers `Accept` and `Accept-Encoding`. */
 
 /** How much each thing is wanted, from 0 (not at all) to 1. What is not a number counts as not wanted. */
 function weightsOf(header: string): Map<string, number> {

@@ -25,7 +25,7 @@ export const appPaths = [
   '/operator/ledger',
 ] as const;
 
-/** What lies there is for programs, and they are told of a mistake in their own language. */
+/** Paths for programs, which get errors as JSON. */
 const machinePaths = ['/v1', '/api', '/assets'];
 
 /** A Host header that names no host makes an address that is none; its path is still one. */

@@ -17,17 +17,17 @@ const types = new Map([
   ['svg', 'image/svg+xml'],
 ]);
 
-export type DashboardPages = Readonly<{
+type DashboardPages = Readonly<{
   showApp: Handler;
   showAsset: Handler;
   /** For addresses that nothing else is at. */
   showMissing: Handler;
 }>;
 
-/** Opening begins at once, and whoever asks before it is done waits for it. */
+/** Opening begins at once, and requests that arrive before it is done wait for it. */
 export function dashboardPages(origin: () => string, log: Log): DashboardPages {
   const opening = openDashboard(log).then(assetsOf);
-  // A dashboard that cannot be built is no reason not to serve the API: who asks for it is told.
+  // A dashboard that cannot be built is no reason not to serve the API: only requests for it fail.
   opening.catch((error: unknown) => log.error('dashboard not built', { error }));
 
   const headersOf = (asset: Asset) => ({ ...pageHeaders(appPolicy, origin()), 'content-type': asset.type });

@@ -5,10 +5,10 @@
 import { type Fields, isCount, isObject } from '../providers/wire.ts';
 import type { Answer, Question, Questions, Verdict } from './decider.ts';
 
-const longestModel = 200;
+const maxModel = 200;
 /** Probabilities may come rounded to two decimals, each of them; but this much is missing at most. */
 const roundingOfEach = 0.005;
-const mostMissing = 0.05;
+const maxMissing = 0.05;
 /** What adding up floats may lose. */
 const smallest = 1e-9;
 
@@ -16,7 +16,7 @@ const smallest = 1e-9;
 export function readVerdict(body: unknown, questions: Questions): Verdict | null {
   if (!isObject(body)) return null;
   const { model } = body;
-  if (typeof model !== 'string' || model.trim() === '' || model.length > longestModel) return null;
+  if (typeof model !== 'string' || model.trim() === '' || model.length > maxModel) return null;
   const answers = readAnswers(body.answers, questions);
   const usage = readUsage(body.usage);
   if (answers === null || usage === null) return null;
@@ -91,7 +91,7 @@ function readShares(value: unknown, names: readonly string[]): ReadonlyMap<strin
     shares.set(name, share);
     sum += share;
   }
-  const tolerance = Math.min(roundingOfEach * names.length, mostMissing) + smallest;
+  const tolerance = Math.min(roundingOfEach * names.length, maxMissing) + smallest;
   return Math.abs(sum - 1) <= tolerance ? shares : null;
 }
 

@@ -13,10 +13,10 @@ import { type AnsweredCall, DecisionError, type DecisionErrorName } from './erro
 import { exchange } from './exchange.ts';
 
 /** Verdicts are short, but a model may think before it gives one. */
-const mostTokens = 16_384;
+const maxTokens = 16_384;
 
 /** A question that has waited for longer than this had less time than a provider may take. */
-const mostWaitedMs = 1_000;
+const maxWaitedMs = 1_000;
 
 /** Decisions belong to no account. To a gate each person is one, which cannot be mistaken for any other. */
 export function gateAccountOf(userId: string): string {
@@ -60,7 +60,7 @@ async function complete(
 ): Promise<Readonly<{ answer: ChatAnswer; upstream: AnsweredCall }>> {
   const { chat, provider } = candidate.connection;
   try {
-    const to = upstreamOf(candidate, requestId, Math.min(model.maxOutputTokens ?? mostTokens, mostTokens));
+    const to = upstreamOf(candidate, requestId, Math.min(model.maxOutputTokens ?? maxTokens, maxTokens));
     const name = `${provider.name} (asked ${model.id})`;
     const { body, upstream } = await exchange(chat.chatRequest(call, to, false), name, signal);
     const answer = readAnswer(() => chat.readAnswer(body, to), upstream);
@@ -75,7 +75,7 @@ async function complete(
 
 /** A client that leaves says nothing about the provider, nor does a deadline of which the wait for a turn took a part. */
 function isCutShort({ aborted, reason }: AbortSignal, { waitedMs }: Asker): boolean {
-  return aborted && (!(reason instanceof LateError) || waitedMs > mostWaitedMs);
+  return aborted && (!(reason instanceof LateError) || waitedMs > maxWaitedMs);
 }
 
 /** A success that its own format cannot read is no answer. */

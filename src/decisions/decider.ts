@@ -38,7 +38,7 @@ export type Verdict = Readonly<{
   model: string;
   answers: ReadonlyMap<string, Answer>;
   usage: Readonly<{ inputTokens: number; outputTokens: number }>;
-  /** What the provider says that it charged; null when it does not say so. Shown, and never part of an account. */
+  /** What the provider reports that it charged; null when it reports nothing. It is only shown. */
   chargeUsd: number | null;
 }>;
 
@@ -47,7 +47,7 @@ export type Decision = Verdict & Readonly<{ upstream: AnsweredCall }>;
 /** The person who asks, and for how long the question has waited for its turn. */
 export type Asker = Readonly<{ userId: string; waitedMs: number }>;
 
-/** Whoever answers questions: a decision provider, or a chat model that is asked for probabilities. */
+/** What answers questions: a decision provider, or a chat model that is asked for probabilities. */
 export type DecisionSource = Readonly<{
   /** The identifier that requests must name. */
   model: string;

@@ -1,4 +1,4 @@
-/** Who decides, as the environment and the catalogue in force say. */
+/** Chooses the source of decisions from the environment and the catalogue in force. */
 import type { Log } from '../lib/log.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { askChatModel } from './chat-model.ts';
@@ -6,7 +6,7 @@ import type { Decider, DecisionSource } from './decider.ts';
 import { askProvider } from './provider.ts';
 import { patiently } from './retries.ts';
 
-/** What the environment says. Null stands for what is not set. */
+/** Settings from the environment. Null stands for what is not set. */
 type DecisionSettings = Readonly<{
   baseUrl: string | null;
   model: string | null;
@@ -31,7 +31,7 @@ type Choice = Readonly<{ source: DecisionSource | null; problems: readonly strin
 
 const sandboxModel = 'sandbox-decision-latest';
 
-/** Made anew with each catalogue, which is also when secrets are read again. Null means that nobody decides. */
+/** Chosen again with each catalogue, which is also when secrets are read again. Null when there is no source. */
 export function openDecisions(surroundings: Surroundings): () => Decider | null {
   const { catalog, log } = surroundings;
   const make = (active: Catalogue): Decider | null => {

@@ -5,7 +5,7 @@ import { DecisionError } from './errors.ts';
 import { exchange } from './exchange.ts';
 
 type DecisionProvider = Readonly<{
-  /** The name that clients are told. */
+  /** The name that clients see. */
   name: string;
   /** Without a trailing slash. */
   baseUrl: string;

@@ -4,7 +4,7 @@ import type { Decider, Decision, DecisionSource } from './decider.ts';
 import { DecisionError } from './errors.ts';
 
 const retryDelaysMs = [500, 1_500];
-const mostJitterMs = 100;
+const maxJitterMs = 100;
 export const deadlineMs = 60_000;
 
 /** The clock and chance, which a test has its own of. */
@@ -18,21 +18,21 @@ type Time = Readonly<{
 
 type Patience = Readonly<{ time: Time; deadlineMs: number }>;
 
-export const usualPatience: Patience = {
+export const defaultPatience: Patience = {
   time: { nowMs: () => performance.now(), sleep: sleepUnlessAborted, random: Math.random },
   deadlineMs,
 };
 
 /**
- * Asks until there is an answer, another failure than overload, or no attempt left. `ask` is told how much time is left
+ * Asks until there is an answer, another failure than overload, or no attempt left. `ask` gets the time that is left
  * and must not take longer. A wait that would outlast the deadline is not begun.
  */
 export async function askPatiently<Result>(
   ask: (leftMs: number) => Promise<Result>,
   client: AbortSignal,
-  { time, deadlineMs: longestMs }: Patience,
+  { time, deadlineMs: maxMs }: Patience,
 ): Promise<Result> {
-  const endsAtMs = time.nowMs() + longestMs;
+  const endsAtMs = time.nowMs() + maxMs;
   for (let attempt = 0; ; attempt++) {
     try {
       return await ask(endsAtMs - time.nowMs());
@@ -40,7 +40,7 @@ export async function askPatiently<Result>(
       const delayMs = retryDelaysMs[attempt];
       if (!isOverload(thrown) || delayMs === undefined) throw thrown;
       const { upstream } = thrown;
-      const waitMs = delayMs + time.random() * mostJitterMs;
+      const waitMs = delayMs + time.random() * maxJitterMs;
       if (time.nowMs() + waitMs >= endsAtMs) throw new DecisionError('timeout', { upstream });
       await time.sleep(waitMs, client);
       if (client.aborted) throw new DecisionError('timeout', { upstream });
@@ -53,7 +53,7 @@ function isOverload(thrown: unknown): thrown is DecisionError {
 }
 
 /** A source that is asked as patiently as the contract says. */
-export function patiently(source: DecisionSource, patience: Patience = usualPatience): Decider {
+export function patiently(source: DecisionSource, patience: Patience = defaultPatience): Decider {
   return {
     model: source.model,
     decide: async (request, requestId, client, asker) => {

@@ -1,13 +1,13 @@
 /**
- * A response that is written piece by piece, no faster than the client reads. A client that leaves or stops reading is
- * told apart from a failure: whoever writes goes on without it.
+ * A response that is written chunk by chunk, no faster than the client reads. A client that leaves or stops reading is
+ * not a failure: the writer goes on without it.
  */
 import { Deadlines } from '../lib/deadlines.ts';
 
-/** A client that takes nothing for this long has gone, whatever its connection says. */
+/** A client that takes nothing for this long has gone, whatever the state of its connection. */
 const stalledMs = 30_000;
 /** As much as a whole answer of a provider may have. */
-const longestTranscript = 33_554_432;
+const maxTranscript = 33_554_432;
 const deadlines = new Deadlines();
 
 export class ClientStream {
@@ -54,7 +54,7 @@ export class ClientStream {
   }
 
   #keep(transcript: string, text: string): void {
-    this.#isTooLong ||= transcript.length + text.length > longestTranscript;
+    this.#isTooLong ||= transcript.length + text.length > maxTranscript;
     this.#transcript = this.#isTooLong ? '' : transcript + text;
   }
 

@@ -12,14 +12,14 @@ import { inspectTree, maxDepth, mostKeys, tooManyKeys } from './json-tree.ts';
 export const maxBodyBytes = 20 * 1024 * 1024;
 
 /** Millions of tiny values in one body would keep every other request waiting for seconds. */
-const mostValues = 100_000;
+const maxValues = 100_000;
 /** A body of this size cannot hold enough of them to matter. */
 const smallBodyBytes = 65_536;
 /** From this size on, a body is read in steps. Below it that would take longer than it keeps others waiting. */
 const largeBodyBytes = 524_288;
 const decodedAtOnceBytes = 1_048_576;
 
-const limits = { depth: maxDepth, values: mostValues, keys: mostKeys };
+const limits = { depth: maxDepth, values: maxValues, keys: mostKeys };
 
 /** Stateless between whole texts, so one serves every request. A byte order mark is dropped. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -69,7 +69,7 @@ export function parseJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): unk
 }
 
 /** The same in steps, with a chance for other requests after each. */
-export async function parseLargeJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): Promise<unknown> {
+async function parseLargeJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): Promise<unknown> {
   const text = await decodeInSteps(new Uint8Array(bytes));
   const { value, fault, duplicate } = await parseInSteps(text, limits, othersTurn).catch(inWordsOfApi);
   const body = requireObject(value);
@@ -86,11 +86,11 @@ function othersTurn(): Promise<void> {
 function checkExtent(text: string): void {
   const { depth, values } = measureJson(text, limits);
   if (depth > maxDepth) throw new ApiError('invalid_parameter', { message: tooDeep });
-  if (values > mostValues) throw new ApiError('invalid_parameter', { message: tooMany });
+  if (values > maxValues) throw new ApiError('invalid_parameter', { message: tooMany });
 }
 
 const tooDeep = `The body is nested deeper than ${maxDepth} levels.`;
-const tooMany = `The body holds more than ${mostValues} values.`;
+const tooMany = `The body holds more than ${maxValues} values.`;
 const limitMessages = {
   depth: tooDeep,
   values: tooMany,

@@ -27,7 +27,7 @@ const ListToFirstFault = z.core.$constructor<z.core.$ZodArray>('ListToFirstFault
   };
 });
 
-/** `expected` says in words what a client should have sent. */
+/** `expected` describes what a client should have sent. */
 export function listOf<Item extends z.core.$ZodType>(
   item: Item,
   expected: string,

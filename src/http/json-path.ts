@@ -2,7 +2,7 @@
 export type JsonPath = readonly (string | number)[];
 
 /** A path holds names that the client chose, so what is shown of it is bounded. */
-const longestShown = 100;
+const maxShown = 100;
 const plainName = /^[A-Za-z_$][\w$]*$/;
 
 /** `messages[2].content[0].text`; a name that does not read well in that form is quoted: `schema["odd key"]`. */
@@ -10,14 +10,14 @@ export function formatPath(path: JsonPath): string {
   let text = '';
   for (const step of path) {
     text += formatStep(step, text === '');
-    if (text.length > longestShown) return `${text.slice(0, longestShown).toWellFormed()}…`;
+    if (text.length > maxShown) return `${text.slice(0, maxShown).toWellFormed()}…`;
   }
   return text;
 }
 
 function formatStep(step: string | number, isFirst: boolean): string {
   if (typeof step === 'number') return `[${step}]`;
-  const shown = step.slice(0, longestShown + 1);
+  const shown = step.slice(0, maxShown + 1);
   if (!plainName.test(shown)) return `[${JSON.stringify(shown)}]`;
   return isFirst ? shown : `.${shown}`;
 }

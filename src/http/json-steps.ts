@@ -1,14 +1,14 @@
 /**
  * Reads a large JSON text in steps, so that other requests get their turn in between: what JSON.parse does with 20 MB of
  * escapes or with 100,000 values keeps everyone waiting. It accepts what JSON.parse accepts and makes the same of it,
- * and finds on the way what JSON.parse says nothing of: depth, number of values and keys, duplicate keys, bad
+ * and finds on the way what JSON.parse does not report: depth, number of values and keys, duplicate keys, bad
  * characters.
  */
 import { isEscaped } from '../lib/json-scan.ts';
 import type { JsonPath } from './json-path.ts';
 import { type TreeFault, textFault } from './json-tree.ts';
 
-export type JsonLimits = Readonly<{ depth: number; values: number; keys: number }>;
+type JsonLimits = Readonly<{ depth: number; values: number; keys: number }>;
 
 export type SteppedJson = Readonly<{
   value: unknown;
@@ -35,7 +35,7 @@ const stepSize = 262_144;
 /** What a value costs besides its characters. */
 const tokenCost = 24;
 /** No number that a double can tell apart from others has as many characters. */
-const longestNumber = 1_024;
+const maxNumber = 1_024;
 
 /** Throws a SyntaxError for what is no JSON, and a JsonLimitError. `pause` is awaited between steps. */
 export async function parseInSteps(
@@ -173,9 +173,9 @@ class StepReader {
   }
 
   #readNumber(): void {
-    const [digits] = number.exec(this.#text.slice(this.#at, this.#at + longestNumber + 1)) ?? [];
+    const [digits] = number.exec(this.#text.slice(this.#at, this.#at + maxNumber + 1)) ?? [];
     if (digits === undefined) throw unexpected();
-    if (digits.length > longestNumber) throw new JsonLimitError('digits', this.#path());
+    if (digits.length > maxNumber) throw new JsonLimitError('digits', this.#path());
     const value = Number(digits);
     if (!Number.isFinite(value)) this.#note('This number is too large to be represented.');
     this.#at += digits.length;

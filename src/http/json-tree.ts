@@ -9,7 +9,7 @@ export const mostKeys = 10_000;
 export const tooManyKeys = `This object has more than ${mostKeys} keys.`;
 
 export type TreeFault = Readonly<{ path: JsonPath; message: string }>;
-export type TreeReport = Readonly<{ keys: number; fault: TreeFault | null }>;
+type TreeReport = Readonly<{ keys: number; fault: TreeFault | null }>;
 
 /** What a string may not hold, in words; null for all others. */
 export function textFault(text: string): string | null {

@@ -1,7 +1,7 @@
-/** Whether a request comes from the gateway's own pages. Cookies are sent by the browser whoever asks; this tells who does. */
+/** Whether a request comes from the gateway's own pages. Browsers send cookies with the requests of any page. */
 
 /**
- * The address that browsers know the gateway by: what the operator says, else what the request was addressed to. A Host
+ * The address that browsers know the gateway by: the configured one, else the one that the request was sent to. A Host
  * header that names no host makes an address that is none, and that no page can come from.
  */
 export function ownOriginOf(request: Request, publicUrl: string | null): string {
@@ -9,7 +9,7 @@ export function ownOriginOf(request: Request, publicUrl: string | null): string 
   return URL.canParse(request.url) ? new URL(request.url).origin : 'null';
 }
 
-/** What changes something must say where it comes from, and that must be here. */
+/** A request that changes something must have an Origin, and it must be the gateway's own. */
 export function isSameOrigin(request: Request, publicUrl: string | null): boolean {
   const origin = request.headers.get('origin');
   // What a browser calls null is any page that has no address.
@@ -24,7 +24,7 @@ export function isFromHere(request: Request, publicUrl: string | null): boolean 
 
 /**
  * A browser names no origin when a page only reads from its own, so for reading the lack of one is no sign of a stranger
- * unless the browser says so.
+ * unless the browser reports one.
  */
 function isReadFromHere(request: Request, publicUrl: string | null): boolean {
   if (request.headers.has('origin')) return isSameOrigin(request, publicUrl);

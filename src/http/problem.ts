@@ -18,7 +18,7 @@ export type Problem = Readonly<{
 }>;
 
 /**
- * Unknown fields of the body itself come first: they say that the client speaks another contract, and what else is
+ * Unknown fields of the body itself come first: they mean that the client speaks another contract, and what else is
  * wrong may follow from that. Then the order of the document decides, with what is missing after what is there.
  */
 export function firstProblem(issues: readonly Issue[], body: unknown): Problem {
@@ -35,14 +35,14 @@ export function firstProblem(issues: readonly Issue[], body: unknown): Problem {
   return first?.problem ?? { code: 'invalid_request', path: [], message: 'The request was refused.' };
 }
 
-/** A body as its schema makes it, or a refusal that names the parameter. `told` is what of it may be repeated. */
+/** A body as its schema makes it, or an error that names the parameter. `shown` is what of it may be repeated. */
 export function parseBody<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
-  told = body,
+  shown = body,
 ): z.output<Schema> {
   const result = schema.safeParse(body);
-  if (!result.success) throw toApiError(firstProblem(result.error.issues, told));
+  if (!result.success) throw toApiError(firstProblem(result.error.issues, shown));
   return result.data;
 }
 
@@ -87,11 +87,11 @@ function describeProblem(path: JsonPath, expected: string, body: unknown): Probl
   return { code: 'invalid_parameter', path, message };
 }
 
-const longestEcho = 40;
+const maxEcho = 40;
 
 function describeValue(value: unknown): string {
   if (value === '') return 'an empty string';
-  if (typeof value === 'string') return value.length > longestEcho ? 'another string' : JSON.stringify(value);
+  if (typeof value === 'string') return value.length > maxEcho ? 'another string' : JSON.stringify(value);
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return `${value}`;
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
   return 'an object';

@@ -33,7 +33,7 @@ export function parseLimit(text: string | null, defaultLimit: number): number {
   return Number(text);
 }
 
-/** `expected` says in words what a client should have sent. */
+/** `expected` describes what a client should have sent. */
 export function invalidQuery(param: string, expected: string): ApiError {
   return new ApiError('invalid_parameter', {
     param,

@@ -1,4 +1,4 @@
-/** What the gateway tells browsers to refuse on its pages, whoever may ask for it. */
+/** The headers that restrict what browsers do on the gateway's pages. */
 type Headers = Readonly<Record<string, string>>;
 
 /** The app loads its own scripts and styles and talks to its own server. Pictures that people choose are data. */

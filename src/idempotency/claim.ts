@@ -14,7 +14,7 @@ export type ClaimKeeper = Readonly<{
   note: (claim: Claim, bytes: number) => void;
 }>;
 
-const mostInlineBytes = 65_536;
+const maxInlineBytes = 65_536;
 
 export class Claim {
   readonly request: NamedRequest;
@@ -53,7 +53,7 @@ export class Claim {
     const encrypted = (text: string) => this.#encrypt({ status: 200, headers }, text);
     const whole = await encrypted(body);
     const short = whenShort === null ? null : await encrypted(whenShort);
-    if (whole.length <= mostInlineBytes) {
+    if (whole.length <= maxInlineBytes) {
       this.#keeper.note(this, whole.length);
       return { name, whole: whole.toString('base64'), whenShort: short?.toString('base64') ?? null };
     }

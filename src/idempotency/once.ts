@@ -59,9 +59,9 @@ export type Idempotency = Readonly<{
 /** Says of an answer that is not stored, as a rule because its key has stored as much as it may. */
 const storedHeader = 'idempotency-stored';
 /** A waiting request costs a connection, and a long answer on its way a piece of it besides. */
-const mostPlacesPerKey = 1_000;
+const maxPlacesPerKey = 1_000;
 const cleanEveryMs = 60_000;
-const mostCleanedAtOnce = 1_000;
+const maxCleanedAtOnce = 1_000;
 const firstTryMs = 1_000;
 const firstPauseMs = 50;
 const longestPauseMs = 5_000;
@@ -73,7 +73,7 @@ export function openIdempotency(
   streamResponse: StreamResponse,
   log: Log,
 ): Idempotency {
-  const places = new Places(mostPlacesPerKey);
+  const places = new Places(maxPlacesPerKey);
   const waitingRoom = new WaitingRoom(sql, places);
   const limit = new StorageLimit(sql);
   const keeper: ClaimKeeper = { key, stage, note, release };
@@ -127,7 +127,7 @@ export function openIdempotency(
   }
 
   async function clean(): Promise<void> {
-    while (!isClosed && (await deleteExpired(sql, mostCleanedAtOnce)) === mostCleanedAtOnce);
+    while (!isClosed && (await deleteExpired(sql, maxCleanedAtOnce)) === maxCleanedAtOnce);
   }
 
   /** When the reply of the database is lost, the claim may be ours without our knowing: then it is given back. */

@@ -19,18 +19,18 @@ export type KeyCache = Readonly<{
   close: () => Promise<void>;
 }>;
 
-type CacheSize = Readonly<{ mostKnown: number; mostUnknown: number; places: LookupPlaces }>;
+type CacheSize = Readonly<{ maxKnown: number; maxUnknown: number; places: LookupPlaces }>;
 
 const lifeMs = 5_000;
 const graceMs = 60_000;
-const usualSize = { mostKnown: 50_000, mostUnknown: 50_000 };
+const usualSize = { maxKnown: 50_000, maxUnknown: 50_000 };
 
 export async function openKeyCache(
   sql: SQL,
   nowMs: () => number = Date.now,
   size: Partial<CacheSize> = {},
 ): Promise<KeyCache> {
-  const { mostKnown, mostUnknown, places = new LookupPlaces() } = { ...usualSize, ...size };
+  const { maxKnown, maxUnknown, places = new LookupPlaces() } = { ...usualSize, ...size };
   const known = new Map<string, Known>();
   /** Until when each of them need not be asked for again. */
   const unknown = new Map<string, number>();
@@ -119,10 +119,10 @@ export async function openKeyCache(
     unknown.delete(name);
     if (key === null) {
       unknown.set(name, staleAtMs);
-      removeOldest(unknown, mostUnknown);
+      removeOldest(unknown, maxUnknown);
     } else {
       known.set(name, { key, staleAtMs });
-      removeOldest(known, mostKnown);
+      removeOldest(known, maxKnown);
     }
   }
 

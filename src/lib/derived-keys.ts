@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto';
 
-/** A key of 32 bytes for each purpose, all from one secret: whoever has one of them learns nothing of the others. */
+/** A key of 32 bytes for each purpose, all from one secret. One of them reveals nothing about the others. */
 export type DerivedKeys = (purpose: string) => Buffer;
 
 export function deriveKeys(secret: string): DerivedKeys {

@@ -1,16 +1,16 @@
 /**
- * Gathers what arrives while a commit is under way and commits it together. There is no timer: one operation alone is
+ * Gathers what arrives while a commit is in progress and commits it together. There is no timer: one operation alone is
  * committed at once, and under load the batches grow by themselves.
  */
 export class GroupCommit<Operation, Result> {
   readonly #commit: (batch: readonly Operation[]) => Promise<readonly Result[]>;
-  readonly #mostPerBatch: number;
+  readonly #maxPerBatch: number;
   #waiting: Waiting<Operation, Result>[] = [];
   #isCommitting = false;
 
-  constructor(commit: (batch: readonly Operation[]) => Promise<readonly Result[]>, mostPerBatch = 256) {
+  constructor(commit: (batch: readonly Operation[]) => Promise<readonly Result[]>, maxPerBatch = 256) {
     this.#commit = commit;
-    this.#mostPerBatch = mostPerBatch;
+    this.#maxPerBatch = maxPerBatch;
   }
 
   submit(operation: Operation): Promise<Result> {
@@ -24,7 +24,7 @@ export class GroupCommit<Operation, Result> {
   }
 
   #run(): void {
-    const batch = this.#waiting.splice(0, this.#mostPerBatch);
+    const batch = this.#waiting.splice(0, this.#maxPerBatch);
     if (batch.length === 0) {
       this.#isCommitting = false;
       return;

@@ -126,7 +126,7 @@ function describe(error: unknown): unknown {
 /** PostgreSQL's messages of these classes quote tables, columns and constraints; a value stands in their detail only. */
 const namesThingsOnly = /^(23|42)[0-9A-Z]{3}$/;
 
-/** PostgreSQL's own code where there is one, which says more than the driver's. */
+/** PostgreSQL's own code where there is one, which is more specific than the driver's. */
 function codeOf(error: Error): string | null {
   if ('errno' in error && typeof error.errno === 'string') return error.errno;
   return 'code' in error && typeof error.code === 'string' ? error.code : null;

@@ -1,5 +1,5 @@
 /**
- * A failure that the person at the terminal can mend: its message is one clear sentence and stands alone,
+ * A failure that the person at the terminal can fix: its message is one clear sentence and stands alone,
  * without a stack trace. Everything else that escapes is a defect and is shown in full.
  */
 export class OperatorError extends Error {

@@ -3,17 +3,17 @@
  * comments, names and IDs are passed over.
  */
 export class SseParser {
-  readonly #longestEvent: number;
+  readonly #maxEvent: number;
   /** The beginning of a line whose end has not arrived yet. */
   #rest = '';
-  /** The data lines of the event under way; null when it has none so far. */
+  /** The data lines of the current event; null when it has none so far. */
   #data: string | null = null;
   #isFirst = true;
-  /** The event under way is too long, and what is left of it is passed over. */
+  /** The current event is too long, and the rest of it is skipped. */
   #isSkipping = false;
 
-  constructor(longestEvent = 1_048_576) {
-    this.#longestEvent = longestEvent;
+  constructor(maxEvent = 1_048_576) {
+    this.#maxEvent = maxEvent;
   }
 
   /** The data of every event that this piece completes; null, once, for one that grows beyond the bound and is passed over. */
@@ -34,11 +34,11 @@ export class SseParser {
     }
     const line = text.slice(start);
     this.#rest = line + half;
-    if (this.#rest.length + (this.#data?.length ?? 0) > this.#longestEvent) {
+    if (this.#rest.length + (this.#data?.length ?? 0) > this.#maxEvent) {
       if (!this.#isSkipping) events.push(null);
       this.#isSkipping = true;
       this.#data = null;
-      // The line under way becomes a comment, however long it goes on.
+      // The current line becomes a comment, however long it goes on.
       this.#rest = (line === '' ? '' : ':') + half;
     }
     return events;

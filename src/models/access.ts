@@ -12,7 +12,7 @@ export type ModelAccess = Readonly<{
   isProviderConfigured: (provider: Provider) => boolean;
 }>;
 
-export type CallableModel = Model & Readonly<{ price: Price }>;
+type CallableModel = Model & Readonly<{ price: Price }>;
 
 /** Enabled, allowed, priced and served by at least one configured provider; in the catalogue's order. */
 export function callableModels(catalog: Catalog, access: ModelAccess): CallableModel[] {
@@ -27,7 +27,7 @@ export function callableModels(catalog: Catalog, access: ModelAccess): CallableM
 /**
  * The model for a request, or the first reason against it in this order: unknown, not allowed for the key,
  * disabled or of another workload, without a price, mapped to no provider, without a configured one. What the caller can do
- * something about comes before what only the operator can mend.
+ * something about comes before what only the operator can fix.
  */
 export function resolveModel(
   catalog: Catalog,

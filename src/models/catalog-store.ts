@@ -24,7 +24,7 @@ export class CatalogError extends OperatorError {
   }
 }
 
-export type CatalogStoreOptions<Active> = Readonly<{
+type CatalogStoreOptions<Active> = Readonly<{
   path: string;
   /** Makes what is used of a catalogue. When it fails, the catalogue is refused like one with a fault. */
   activate: (catalog: Catalog) => Promise<Active>;
@@ -41,7 +41,7 @@ export type CatalogStatus = Readonly<{
   lastError: Readonly<{ at: Date; problems: readonly string[] }> | null;
 }>;
 
-export type ReloadOutcome = 'reloaded' | 'unchanged' | 'refused';
+type ReloadOutcome = 'reloaded' | 'unchanged' | 'refused';
 
 export class CatalogStore<Active> {
   readonly #options: CatalogStoreOptions<Active>;
@@ -132,7 +132,7 @@ export class CatalogStore<Active> {
   #watch(): void {
     // The folder is watched, because a file that an editor replaces takes its watch with it.
     this.#watcher = watch(dirname(this.#path), { persistent: false }, (_event, changed) => {
-      // Kubernetes swaps the folder `..data` beside the file instead of the file itself.
+      // Kubernetes swaps the folder `..data` next to the file instead of the file itself.
       if (changed === null || changed === this.#fileName || changed === '..data')
         this.#reloadAfter(this.#quietMs);
     });

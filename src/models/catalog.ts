@@ -85,7 +85,7 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   }
 }
 
-export type PriceListContent = {
+type PriceListContent = {
   price_version: string;
   models: { id: string; pricing: PublicPricing<string> }[];
 };

@@ -46,7 +46,7 @@ const capabilityNames = {
 } as const satisfies Record<string, keyof Capabilities>;
 type CapabilityName = keyof typeof capabilityNames;
 
-const usualCapabilities: Readonly<Record<Workload, readonly CapabilityName[]>> = {
+const defaultCapabilities: Readonly<Record<Workload, readonly CapabilityName[]>> = {
   chat: ['text_input', 'text_output', 'streaming'],
   image: ['text_input'],
   video: ['text_input'],
@@ -103,7 +103,7 @@ const limit = field<number | null>((input) => {
 });
 
 /** More than any vendor's documented rule gives for an image but a few, and those are in the catalogue. */
-const usualImageTokens = 16_000;
+const defaultImageTokens = 16_000;
 const imageTokenCount = wholeNumber(1, 1_000_000);
 const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCount }).transform(
   ({ low, high }, context): ImageTokens => {
@@ -116,7 +116,7 @@ const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCo
 /** The most that a request for images may ask for. */
 const mostImages = 4;
 
-export type ModelContext = Readonly<{ id: string; providerIds: readonly string[]; priceVersion: string }>;
+type ModelContext = Readonly<{ id: string; providerIds: readonly string[]; priceVersion: string }>;
 
 export function modelSchema({ id, providerIds, priceVersion: version }: ModelContext) {
   return fields({
@@ -137,8 +137,8 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
   }).transform((wire, context): Model => {
     checkWorkload(wire, context);
     checkSizesAndPrice(wire, context);
-    const routes = wire.providers ?? usualRoutes(id, wire.owned_by, providerIds);
-    const has = new Set(wire.capabilities ?? usualCapabilities[wire.workload]);
+    const routes = wire.providers ?? defaultRoutes(id, wire.owned_by, providerIds);
+    const has = new Set(wire.capabilities ?? defaultCapabilities[wire.workload]);
     if (wire.image_tokens !== undefined && !has.has('image_input'))
       refuse(context, ['image_tokens'], 'only a model with the capability image_input is sent images');
     return {
@@ -158,7 +158,7 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
         functionCalling: has.has('function_calling'),
         structuredOutput: has.has('structured_output'),
       },
-      imageTokens: wire.image_tokens ?? { low: usualImageTokens, high: usualImageTokens },
+      imageTokens: wire.image_tokens ?? { low: defaultImageTokens, high: defaultImageTokens },
       unsupportedParameters: wire.unsupported_parameters ?? new Set(),
       sizes: wire.sizes ?? new Map(),
       maxImages: wire.workload === 'image' ? (wire.max_images ?? mostImages) : 0,
@@ -255,7 +255,7 @@ function routesSchema(model: string, providerIds: readonly string[]) {
 }
 
 /** Without a list of providers: the owner when it is one of them, or the only one there is. */
-function usualRoutes(
+function defaultRoutes(
   model: string,
   owner: string | undefined,
   providerIds: readonly string[],

@@ -4,7 +4,7 @@
  */
 import type { Price } from '../pricing/price.ts';
 import type { Timeouts } from '../providers/call.ts';
-import type { Dialect } from '../providers/dialect.ts';
+import type { Dialect } from '../providers/upstream.ts';
 
 export const workloads = ['chat', 'image', 'video'] as const;
 export type Workload = (typeof workloads)[number];
@@ -53,7 +53,7 @@ export type Provider = Readonly<{
   dialect: Dialect;
   /** What it cannot honour, whichever model is called. */
   unsupportedParameters: ReadonlySet<OptionalParameter>;
-  /** How many calls to it may be under way at once. */
+  /** How many calls to it may be in flight at once. */
   maxConcurrency: number;
 }>;
 

@@ -1,7 +1,7 @@
 /**
  * A provider of the catalogue, from the names in the file to the names in the code.
  */
-import { type Dialect, usualDialect } from '../providers/dialect.ts';
+import { type Dialect, defaultDialect } from '../providers/upstream.ts';
 import {
   field,
   fields,
@@ -49,10 +49,10 @@ const dialect = fields({
   images: oneOf('any', 'data').optional(),
 }).transform(
   (wire): Dialect => ({
-    maxTokens: wire.max_tokens ?? usualDialect.maxTokens,
-    seed: wire.seed ?? usualDialect.seed,
-    streamUsage: wire.stream_usage ?? usualDialect.streamUsage,
-    images: wire.images ?? usualDialect.images,
+    maxTokens: wire.max_tokens ?? defaultDialect.maxTokens,
+    seed: wire.seed ?? defaultDialect.seed,
+    streamUsage: wire.stream_usage ?? defaultDialect.streamUsage,
+    images: wire.images ?? defaultDialect.images,
   }),
 );
 
@@ -102,7 +102,7 @@ export function providerSchema(id: string) {
         totalMs: wire.timeouts?.total_ms ?? 3_600_000,
       },
       circuit: { failures: wire.circuit?.failures ?? 5, openMs: wire.circuit?.open_ms ?? 30_000 },
-      dialect: wire.dialect ?? usualDialect,
+      dialect: wire.dialect ?? defaultDialect,
       unsupportedParameters: wire.unsupported_parameters ?? new Set(),
       maxConcurrency: wire.max_concurrency ?? 10_000,
     };

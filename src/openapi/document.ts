@@ -2,8 +2,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apiErrorCodes } from '../errors.ts';
-import { endpoints } from './endpoints/all.ts';
+import { createChatCompletion } from './endpoints/chat.ts';
 import type { Endpoint } from './endpoints/endpoint.ts';
+import { getGeneration, listGenerations } from './endpoints/generations.ts';
+import { createImages } from './endpoints/images.ts';
+import { listModels } from './endpoints/models.ts';
+import { listUsage } from './endpoints/usage.ts';
 import { introduction } from './introduction.ts';
 import { componentsOf, referenceTo } from './json-schema.ts';
 import { requestComponents } from './requests.ts';
@@ -93,3 +97,12 @@ function operationOf(endpoint: Endpoint) {
     responses: responsesOf(endpoint),
   };
 }
+
+export const endpoints: readonly Endpoint[] = [
+  listModels,
+  createChatCompletion,
+  createImages,
+  listGenerations,
+  getGeneration,
+  listUsage,
+];

@@ -48,7 +48,7 @@ export const headerComponents = {
   ),
   'idempotency-stored': header(
     '`false` when the answer to a request with an Idempotency-Key is not kept, because the API key has as many kept as it ' +
-      'may. Repeating the request carries it out anew.',
+      'may. Repeating the request runs it again.',
     { type: 'string', const: 'false' },
     'false',
   ),

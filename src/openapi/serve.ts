@@ -5,7 +5,7 @@ import { pageHeaders, readingPolicy } from '../http/security-headers.ts';
 
 const style = readFileSync(join(import.meta.dir, '../../dashboard/docs.css'), 'utf8');
 
-export type ReferencePages = Readonly<{
+type ReferencePages = Readonly<{
   showDocument: () => Promise<Response>;
   showPage: () => Promise<Response>;
   showStyle: () => Response;

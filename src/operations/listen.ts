@@ -11,11 +11,11 @@ type Listener = (
 type Routes = Readonly<{ routes: Record<string, Record<string, Listener>>; fetch: Listener }>;
 
 export type Listening = Readonly<{
-  /** Where it listens, as it was told to. */
+  /** Where it listens, as configured. */
   address: string;
   /** An address that a browser on this machine can open, also when the gateway listens on all interfaces. */
   localOrigin: string;
-  /** Accepts nothing new and lets what is under way finish, within bounds. `isBusy` tells of work without a client. */
+  /** Accepts nothing new and lets requests in flight finish, within bounds. `isBusy` reports work without a client. */
   drain: (isBusy: () => boolean) => Promise<void>;
   /** Cuts off what is left, and waits a moment for what that leads to. */
   end: (isBusy: () => boolean) => Promise<void>;
@@ -76,7 +76,7 @@ export function listen(
   }
 }
 
-async function waitWhile(isBusy: () => boolean, longestMs: number): Promise<void> {
-  const deadline = performance.now() + longestMs;
+async function waitWhile(isBusy: () => boolean, maxMs: number): Promise<void> {
+  const deadline = performance.now() + maxMs;
   while (isBusy() && performance.now() < deadline) await Bun.sleep(drainPollMs);
 }

@@ -1,7 +1,7 @@
 /**
  * The secret that signs and encrypts what leaves the gateway or rests in the database. Every node needs the same one:
- * the operator gives it, or it is made once, in the data folder beside the embedded database, or in the shared database,
- * where it protects less, because it lies beside what it encrypts.
+ * the operator gives it, or it is made once, in the data folder next to the embedded database, or in the shared database,
+ * where it protects less, because it lies next to what it encrypts.
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -12,12 +12,12 @@ import { type DerivedKeys, deriveKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 
-const shortestSecret = 32;
+const minSecret = 32;
 
 export async function openSecret(config: Config, sql: SQL, log: Log): Promise<DerivedKeys> {
   if (config.authSecret !== null) return deriveKeys(config.authSecret);
   if (config.databaseUrl === null) return deriveKeys(secretInFolder(config.dataFolder));
-  log.warn('AUTH_SECRET is not set: the secret is kept in the database, beside what it encrypts');
+  log.warn('AUTH_SECRET is not set: the secret is kept in the database, next to what it encrypts');
   return deriveKeys(await secretInDatabase(sql));
 }
 
@@ -25,7 +25,7 @@ function secretInFolder(dataFolder: string): string {
   const file = join(dataFolder, 'secret');
   try {
     const secret = readFileSync(file, 'utf8').trim();
-    if (secret.length >= shortestSecret) return secret;
+    if (secret.length >= minSecret) return secret;
     throw new OperatorError(
       `${file} is cut short. Put back the file, or remove it to have a new secret made.`,
     );
@@ -38,7 +38,7 @@ function secretInFolder(dataFolder: string): string {
   }
 }
 
-/** Whoever comes first makes it; all the others read that one. */
+/** The first node makes it; all others read it. */
 async function secretInDatabase(sql: SQL): Promise<string> {
   await sql`insert into gateway_secret (secret) values (${newSecret()}) on conflict do nothing`;
   const [{ secret }] = await sql<[{ secret: string }]>`select secret from gateway_secret`;

@@ -1,4 +1,5 @@
 import type { SQL } from 'bun';
+import { ApiError } from '../errors.ts';
 
 export type PriceList = Readonly<{ version: string; digest: string; content: unknown }>;
 
@@ -12,4 +13,31 @@ export async function storePriceList(sql: SQL, { version, digest, content }: Pri
   // Asked in a statement of its own, because the one above cannot see a row that another node has just stored.
   const [row] = await sql<[{ id: number }]>`select id from price_lists where digest = ${digestBytes}`;
   return row.id;
+}
+
+/** A price list that Generations are charged by. It is stored when its catalogue comes into force, or as soon as the database is back. */
+export class StoredPriceList {
+  readonly #sql: SQL;
+  readonly #list: PriceList;
+  #id: number | null = null;
+
+  constructor(sql: SQL, list: PriceList) {
+    this.#sql = sql;
+    this.#list = list;
+  }
+
+  /** Null until it is stored; nearly always known. */
+  get knownId(): number | null {
+    return this.#id;
+  }
+
+  /** Throws model_pricing_lookup_failed. */
+  async store(): Promise<number> {
+    try {
+      this.#id ??= await storePriceList(this.#sql, this.#list);
+      return this.#id;
+    } catch (cause) {
+      throw new ApiError('model_pricing_lookup_failed', { cause });
+    }
+  }
 }

@@ -39,7 +39,7 @@ export type PriceBasis =
   | Readonly<{ kind: 'image'; rates: ReadonlyMap<string, Money>; inputPrice: Money }>
   | Readonly<{ kind: 'video'; rates: ReadonlyMap<string, Money>; inputCap: Money | null }>;
 
-export type UnitPrice<BillingType extends 'image' | 'second'> = Remarks &
+type UnitPrice<BillingType extends 'image' | 'second'> = Remarks &
   Readonly<{
     billingType: BillingType;
     unitPrice: Money;

@@ -146,9 +146,9 @@ function formatProblem(format: ResponseFormat | null): string | null {
     : schemaProblem(format.schema);
 }
 
-const longestChain = 500;
+const maxChain = 500;
 /** What a schema refers to beyond this is left to the provider too. */
-const mostReferenceCharacters = 100_000;
+const maxReferenceCharacters = 100_000;
 
 /** The subset of JSON Schema is documented at platform.claude.com/docs/en/build-with-claude/structured-outputs. */
 function schemaProblem(root: Fields): string | null {
@@ -162,7 +162,7 @@ function schemaProblem(root: Fields): string | null {
     if (!isObject(schema)) return null;
     if (open.has(schema)) return 'This model takes no schema that refers to itself.';
     // What is referred to in a longer chain than anyone writes is left to the provider.
-    if (seen.has(schema) || open.size >= longestChain) return null;
+    if (seen.has(schema) || open.size >= maxChain) return null;
     seen.add(schema);
     open.add(schema);
     const problem =
@@ -175,7 +175,7 @@ function schemaProblem(root: Fields): string | null {
     if (typeof reference !== 'string') return null;
     if (!reference.startsWith('#')) return 'This model takes no schema that refers to another document.';
     referenceCharacters += reference.length;
-    return referenceCharacters > mostReferenceCharacters ? null : problemIn(schemaAt(root, reference));
+    return referenceCharacters > maxReferenceCharacters ? null : problemIn(schemaAt(root, reference));
   }
 
   return problemIn(root);

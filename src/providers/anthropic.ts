@@ -10,7 +10,7 @@ import {
   type ChatEvent,
   type FinishReason,
   failed,
-  mostToolCalls,
+  maxToolCalls,
   type TokenUsage,
   type ToolCall,
 } from './chat.ts';
@@ -112,7 +112,7 @@ function readBlockStart({ index, content_block: block }: Fields, progress: Progr
   const name = textOf(block.name, 'malformed_stream_chunk');
   // The input is usually empty here and follows in pieces. Without pieces, what stands here is all of it.
   const rest = writeArguments(block.input ?? {});
-  if (rest === null || progress.callCount >= mostToolCalls) return [failed(beyondLimit())];
+  if (rest === null || progress.callCount >= maxToolCalls) return [failed(beyondLimit())];
   const call: OpenCall = { index: progress.callCount++, rest };
   progress.openCalls.set(index, call);
   return [{ type: 'tool_call', index: call.index, id, name }];

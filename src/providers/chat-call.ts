@@ -14,7 +14,7 @@ export const chatAdapters = { openai, anthropic, google, sandbox: openai } satis
 >;
 
 /** A provider of chat: how it is reached, and what it speaks. */
-export type ChatProvider = Readonly<{ link: Link; chat: ChatAdapter }>;
+type ChatProvider = Readonly<{ link: Link; chat: ChatAdapter }>;
 
 export async function completeChat(
   { chat: adapter, link }: ChatProvider,

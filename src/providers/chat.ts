@@ -2,8 +2,7 @@
  * What the gateway asks of a chat provider and what it gets back, in its own words. An adapter translates both ways and
  * does nothing else: it is pure, and never sees the database, prices, keys of customers or the response.
  */
-import type { Dialect } from './dialect.ts';
-import type { ProviderError, Refusal, Upstream, UpstreamRequest } from './upstream.ts';
+import type { Dialect, ProviderError, Refusal, Upstream, UpstreamRequest } from './upstream.ts';
 
 export type TextPart = Readonly<{ type: 'text'; text: string }>;
 export type ImagePart = Readonly<{ type: 'image'; url: string; detail: 'auto' | 'low' | 'high' | null }>;
@@ -51,7 +50,7 @@ export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
 export type TokenUsage = Readonly<{ inputTokens: number; outputTokens: number }>;
 
-/** A whole answer. Usage is null when the provider did not report one that makes sense. */
+/** A non-streamed response. Usage is null when the provider did not report one that makes sense. */
 export type ChatAnswer = Readonly<{
   content: string | null;
   toolCalls: readonly ToolCall[];
@@ -75,14 +74,14 @@ export type ChatAdapter = Readonly<{
   /** What of this call the format cannot carry; null when it can carry all of it. Nothing is ever left out silently. */
   refusal: (call: ChatCall, dialect: Dialect) => Refusal | null;
   chatRequest: (call: ChatCall, upstream: Upstream, stream: boolean) => UpstreamRequest;
-  /** Reads the JSON body of a whole answer; throws a ProviderError when it is not one. */
+  /** Reads the JSON body of a non-streamed response; throws a ProviderError when it is not one. */
   readAnswer: (body: unknown, upstream: Upstream) => ChatAnswer;
-  /** Makes a reader for one stream: it gets the data of each event in turn and says what it means. */
+  /** Makes a reader for one stream: it gets the data of each event in turn and returns what it means. */
   openReader: (upstream: Upstream) => (data: string) => readonly ChatEvent[];
 }>;
 
 /** As many calls of tools as an answer may have. */
-export const mostToolCalls = 1_000;
+export const maxToolCalls = 1_000;
 
 export function failed(error: ProviderError): ChatEvent {
   return { type: 'failure', error, isUsageLost: false };

@@ -59,7 +59,7 @@ function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): obje
     generationConfig: {
       temperature: call.temperature ?? undefined,
       topP: call.topP ?? undefined,
-      // Always told, because no more than this is held for.
+      // Always sent, because no more than this is held for.
       maxOutputTokens: maxOutputTokens ?? undefined,
       stopSequences: call.stop ?? undefined,
       presencePenalty: call.presencePenalty ?? undefined,

@@ -8,7 +8,7 @@ import {
   type ChatEvent,
   type FinishReason,
   failed,
-  mostToolCalls,
+  maxToolCalls,
   type TokenUsage,
 } from './chat.ts';
 import { refusal } from './google-refusal.ts';
@@ -58,7 +58,7 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
         events.push(piece);
         continue;
       }
-      if (piece.type === 'unreadable' || callCount >= mostToolCalls) {
+      if (piece.type === 'unreadable' || callCount >= maxToolCalls) {
         events.push(failed(beyondLimit()));
         continue;
       }

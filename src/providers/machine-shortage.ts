@@ -6,7 +6,7 @@ import { ProviderError } from './upstream.ts';
 /** No descriptors, memory or ports left. */
 const shortages = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EADDRNOTAVAIL']);
 
-/** What fetch says instead when a provider goes by a name: it tries several addresses and forgets why each failed. */
+/** What fetch reports instead for a host name: it tries several addresses and forgets why each of them failed. */
 const disguises = new Set([
   'ConnectionRefused',
   'ECONNREFUSED',
@@ -20,7 +20,7 @@ const disguises = new Set([
 /** As many as looking a name up and connecting may take. */
 const descriptorsOfACall = 4;
 
-/** Told to the client. What is missing is given back whenever another request ends. */
+/** For the client. Whatever is missing becomes free when another request ends. */
 const retryAfterSeconds = 1;
 
 /** Another provider may still be reached, over a connection that is there already. */

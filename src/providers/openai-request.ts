@@ -3,7 +3,7 @@
  * to vendor is in the provider's dialect.
  */
 import type { ChatCall, ChatMessage, ResponseFormat, ToolCall, ToolChoice } from './chat.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect } from './upstream.ts';
 import { type Refusal, requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 
 export function refusal(call: ChatCall, { images }: Dialect): Refusal | null {
@@ -37,7 +37,7 @@ function requestBody(call: ChatCall, { model, dialect, maxOutputTokens }: Upstre
     model,
     messages: call.messages.map(wireMessage),
     temperature: call.temperature ?? undefined,
-    // Always told, because no more than this is held for.
+    // Always sent, because no more than this is held for.
     [dialect.maxTokens]: maxOutputTokens ?? undefined,
     top_p: call.topP ?? undefined,
     stop: call.stop ?? undefined,

@@ -1,5 +1,5 @@
 /** Reads calls to tools in OpenAI's format, whole and in pieces, from servers that leave out some of what it promises. */
-import { type ChatEvent, failed, mostToolCalls, type ToolCall } from './chat.ts';
+import { type ChatEvent, failed, maxToolCalls, type ToolCall } from './chat.ts';
 import { writeArguments } from './tool-arguments.ts';
 import { beyondLimit, ProviderError, unreadableArguments } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt } from './wire.ts';
@@ -62,7 +62,7 @@ export class ToolCallReader {
   #begin(item: Fields, call: Fields | null, events: ChatEvent[]): number | null {
     const name = textAt(call, 'name');
     const index = this.#ids.length;
-    if (name === null || index >= mostToolCalls) return null;
+    if (name === null || index >= maxToolCalls) return null;
     const id = textAt(item, 'id') ?? madeId(this.#generationId, index);
     this.#ids.push(id);
     const wireIndex = wireIndexOf(item);

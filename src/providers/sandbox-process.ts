@@ -1,5 +1,5 @@
 /**
- * Runs the sandbox provider beside the gateway, on a loopback port of its own. It ends when its standard input does,
+ * Runs the sandbox provider alongside the gateway, on a loopback port of its own. It ends when its standard input does,
  * so it cannot outlive this process, even when this process is killed.
  */
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ export async function startSandbox(onEnded: () => void): Promise<SandboxProcess>
       await Bun.sleep(restartMs);
       if (isStopped) return;
       current = await launch(current.port).catch(() => current);
-      // Told to stop while it was being launched, and nobody else knows of it.
+      // Asked to stop while it was being launched, and nobody else knows of it.
       if (isStopped) return current.stop();
     }
   }

@@ -7,11 +7,11 @@ import { isObject, parseJson, parseObject } from './wire.ts';
 export const deepestArguments = 64;
 
 /** As many as a whole body may hold: texts are read here that the body's own limit did not look into. */
-const mostValues = 100_000;
+const maxValues = 100_000;
 /** More than models write in a whole conversation. Reading as much as a body may have would keep others waiting. */
-const mostCharacters = 2_000_000;
+const maxCharacters = 2_000_000;
 
-export const tooMuchToRead = `The tool calls of a conversation may hold ${mostValues} values and ${mostCharacters} characters together.`;
+export const tooMuchToRead = `The tool calls of a conversation may hold ${maxValues} values and ${maxCharacters} characters together.`;
 
 /** Whether all the tool calls of a conversation together are few enough to be read. */
 export function areReadable(messages: readonly ChatMessage[]): boolean {
@@ -22,12 +22,12 @@ export function areReadable(messages: readonly ChatMessage[]): boolean {
     if (message.role !== 'assistant') continue;
     for (const call of message.toolCalls) characters += call.id.length + call.arguments.length;
   }
-  if (characters > mostCharacters) return false;
+  if (characters > maxCharacters) return false;
   for (const message of messages) {
     if (message.role !== 'assistant') continue;
-    for (const call of message.toolCalls) values += countValues(call.arguments, mostValues);
+    for (const call of message.toolCalls) values += countValues(call.arguments, maxValues);
   }
-  return values <= mostValues;
+  return values <= maxValues;
 }
 
 /** Up to `most` and one more. */
@@ -36,23 +36,23 @@ function countValues(text: string, most: number): number {
 }
 
 /** A result that is larger is passed on as the text that it is. */
-const mostResultValues = 1_000;
-const mostResultCharacters = 65_536;
+const maxResultValues = 1_000;
+const maxResultCharacters = 65_536;
 
 /** Reads the results of a conversation, one after the other, until it has been enough. */
 export class ResultReader {
-  #charactersLeft = mostCharacters;
+  #charactersLeft = maxCharacters;
 
   /** The object that a text holds; null when it holds another kind of value, or one too deep or too large. */
   read(text: string): JsonObject | null {
-    if (text.length > mostResultCharacters || text.length > this.#charactersLeft) return null;
+    if (text.length > maxResultCharacters || text.length > this.#charactersLeft) return null;
     this.#charactersLeft -= text.length;
     return readResult(text);
   }
 }
 
 export function readResult(text: string): JsonObject | null {
-  return text.trim() === '' || countValues(text, mostResultValues) > mostResultValues
+  return text.trim() === '' || countValues(text, maxResultValues) > maxResultValues
     ? null
     : readArguments(text);
 }

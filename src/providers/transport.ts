@@ -45,7 +45,7 @@ export type UpstreamStream<Event> = Readonly<{
 }>;
 
 /** What the events of a stream mean. */
-export type EventReader<Event> = Readonly<{
+type EventReader<Event> = Readonly<{
   read: (data: string) => readonly Event[];
   /** Stands for an event that was longer than any has to be, and was passed over. */
   tooLong: () => Event;

@@ -1,6 +1,5 @@
 /** What every kind of call to a provider has in common: where it goes, why it cannot, and how it fails. */
 import type { ErrorCode } from '../errors.ts';
-import type { Dialect } from './dialect.ts';
 
 /** Where a call goes. */
 export type Upstream = Readonly<{
@@ -68,12 +67,12 @@ export class ProviderError extends Error {
   }
 }
 
-/** An answer goes beyond a limit of the gateway's own, which says nothing about the provider. */
+/** A response exceeds a limit of the gateway's own, which proves nothing about the provider. */
 export function beyondLimit(): ProviderError {
   return new ProviderError('malformed_stream_chunk', null, null, true);
 }
 
-/** The same in a whole answer: a client can have a model call a tool with anything. */
+/** The same in a non-streamed response: a client can have a model call a tool with anything. */
 export function unreadableArguments(): ProviderError {
   return new ProviderError('provider_unknown_error', null, null, true);
 }
@@ -85,3 +84,24 @@ export class EndedByGateway extends ProviderError {
     this.name = 'EndedByGateway';
   }
 }
+
+/**
+ * Where servers that speak OpenAI's format differ from each other. A provider's entry in the catalogue says which it
+ * is, so that one more compatible vendor needs no code.
+ */
+export type Dialect = Readonly<{
+  /** What the limit on the answer is called. */
+  maxTokens: 'max_tokens' | 'max_completion_tokens';
+  seed: 'seed' | 'random_seed';
+  /** Whether a stream tells its usage only when `stream_options` asks for it, or always and refuses that field. */
+  streamUsage: 'asked' | 'always';
+  /** Whether images may be named by an https address or must be sent along. */
+  images: 'any' | 'data';
+}>;
+
+export const defaultDialect: Dialect = {
+  maxTokens: 'max_tokens',
+  seed: 'seed',
+  streamUsage: 'asked',
+  images: 'any',
+};

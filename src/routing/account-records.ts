@@ -13,7 +13,7 @@ export function isShutFor({ circuit, pausedUntilMs }: AccountRecord, nowMs: numb
 }
 
 /** Beyond this the account whose failure is longest ago starts afresh. Long before, the provider is shut for everyone. */
-const mostRecords = 500;
+const maxRecords = 500;
 
 export class AccountRecords {
   readonly #records = new Map<string, AccountRecord>();
@@ -29,7 +29,7 @@ export class AccountRecords {
     // Again at the end, so that the first is always the one that failed longest ago.
     this.#records.delete(account);
     this.#records.set(account, record);
-    if (this.#records.size > mostRecords) this.#forgetOldest();
+    if (this.#records.size > maxRecords) this.#forgetOldest();
     return record;
   }
 

@@ -7,12 +7,12 @@ import type { Log } from '../lib/log.ts';
 import { priceListOf } from '../models/catalog.ts';
 import { type CatalogStatus, CatalogStore } from '../models/catalog-store.ts';
 import type { Catalog } from '../models/model.ts';
+import { StoredPriceList } from '../pricing/price-list-store.ts';
 import { type SandboxProcess, startSandbox } from '../providers/sandbox-process.ts';
 import { type Candidate, candidatesByModel } from './candidates.ts';
 import { connectProviders, type ProviderConnection, type Surroundings } from './connections.ts';
 import type { GateEvent } from './gate-event.ts';
 import { Gates } from './gates.ts';
-import { StoredPriceList } from './stored-price-list.ts';
 
 export type ActiveCatalog = Readonly<{
   catalog: Catalog;
@@ -95,7 +95,7 @@ function logGateEvent(log: Log, event: GateEvent): void {
   const fields = { provider, model, ...(account === null ? {} : { accountId: account }) };
   if (kind === 'closed') log.info('provider is back', fields);
   else if (kind === 'paused') log.warn('provider asks for a pause', { ...fields, pauseMs });
-  else log.warn('provider keeps failing, left alone', { ...fields, pauseMs });
+  else log.warn('provider keeps failing, circuit open', { ...fields, pauseMs });
 }
 
 /** One sandbox, started when a catalogue first needs it, also when two ask at once. */

@@ -74,7 +74,7 @@ export function inOrder<Choice extends Readonly<{ weight: number | null }>>(
 /** A candidate whose turn it is, let through by its gate. */
 export type Turn = Readonly<{ candidate: Candidate; permit: Permit }>;
 
-/** The candidates of one request, one after the other. Those that are to be left alone now are passed over. */
+/** The candidates of one request, one after the other. Those whose gate is shut are skipped. */
 export class Turns {
   readonly #candidates: readonly Candidate[];
   readonly #account: string;

@@ -1,5 +1,5 @@
 /**
- * Leaves a provider alone that keeps failing, and finds out with a single call whether it is back. Pure: every function
+ * Stops calling a provider that keeps failing, and finds out with a single call whether it is back. Pure: every function
  * takes a state and gives the next one, and the clock is passed in.
  *
  * The same machine keeps what one account has met with and what is known to everyone. In the latter a failure that a
@@ -91,7 +91,7 @@ export function shutCircuit(
   return opened(era + 1, openings, settings, nowMs);
 }
 
-/** How long no call can begin; 0 when one may. A probe under way gives no time, so the next look is a moment away. */
+/** How long no call can begin; 0 when one may. While a probe is in flight the time is unknown, so the next look is a moment away. */
 export function waitMs(circuit: Circuit, nowMs: number): number {
   if (circuit.state === 'closed') return 0;
   return circuit.state === 'open' ? Math.max(0, circuit.untilMs - nowMs) : 1_000;

@@ -76,7 +76,7 @@ export function refusesRequest({
   return code === 'provider_bad_request' && !operatorStatuses.has(upstreamStatus);
 }
 
-/** For how long the provider asks to be left alone; 0 when it does not, or when it concerns this call only. */
+/** How long the provider asks not to be called; 0 when it does not, or when it concerns this call only. */
 export function pauseSecondsOf({ code, retryAfterSeconds }: CallFailure): number {
   return code === 'provider_rate_limit' || code === 'provider_unavailable' ? (retryAfterSeconds ?? 0) : 0;
 }

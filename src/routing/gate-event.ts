@@ -1,7 +1,7 @@
 /** What a gate tells of, for the log. */
 
 /**
- * A provider begins to be left alone with a model, for so long, or is back; for one account, or for everyone when that is
+ * A provider is no longer called for a model, for so long, or is back; for one account, or for everyone when that is
  * null. Or it could not be called because this machine is short of something.
  */
 export type GateEvent = Readonly<{ provider: string; model: string }> &

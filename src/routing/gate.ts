@@ -72,7 +72,7 @@ export class Gate {
     this.#provider = provider;
   }
 
-  /** Lets a call of an account through, or null when the provider is to be left alone. Who gets a permit must end it. */
+  /** Lets a call of an account through, or returns null when the provider must not be called now. The caller must end the permit. */
   enter(account: string, isWitness = true): Permit | null {
     const nowMs = performance.now();
     const record = this.#records.find(account);

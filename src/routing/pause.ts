@@ -1,5 +1,5 @@
 /**
- * How long a provider that said `Retry-After` is left alone by everyone. The operator's key there is shared, so what one
+ * How long nobody calls a provider that sent `Retry-After`. The operator's key there is shared, so what one
  * customer is told concerns all; but a customer may have brought it about alone, say by asking for too much at once, and
  * must not keep the others waiting by doing so again and again. Pure: the clock is passed in.
  */
@@ -13,7 +13,7 @@ export type Pause = Readonly<{
 export const noPause: Pause = { untilMs: 0, witness: null };
 
 /** What one account alone can bring about for the others, and how often. */
-const mostAloneMs = 10_000;
+const maxAloneMs = 10_000;
 const aloneAgainMs = 60_000;
 
 /** After `account` was told to wait for so long. In full when another account is still waiting on the same word. */
@@ -22,7 +22,7 @@ export function pausedFor(pause: Pause, account: string, durationMs: number, now
   const isFirst = witness === null || nowMs >= witness.untilMs;
   const isConfirmed = !isFirst && witness.account !== account;
   const isTooSoon = witness?.account === account && nowMs < witness.againAtMs;
-  const forEveryoneMs = isConfirmed ? durationMs : isTooSoon ? 0 : Math.min(durationMs, mostAloneMs);
+  const forEveryoneMs = isConfirmed ? durationMs : isTooSoon ? 0 : Math.min(durationMs, maxAloneMs);
   return {
     untilMs: Math.max(pause.untilMs, nowMs + forEveryoneMs),
     witness: {

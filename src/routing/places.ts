@@ -1,5 +1,5 @@
 /**
- * How many calls a provider has under way, and whose. An account alone may have every place. While others ask, whoever
+ * How many calls a provider has in flight, and whose. An account alone may have every place. While others ask, whoever
  * has its share or more leaves those places alone that were refused to the others a moment ago. No call is ended for it.
  */
 
@@ -11,7 +11,7 @@ export type Share = {
   refusedAtMs: number;
 };
 
-/** Who has not asked again by then does not want the place any more. A client is told to come back after a second. */
+/** Who has not asked again by then does not want the place any more. Clients are asked to come back after a second. */
 const patienceMs = 5_000;
 /** Who is turned away beyond this is not remembered. */
 const mostWaiting = 1_000;
@@ -19,7 +19,7 @@ const fewShares = 1_000;
 
 export class Places {
   #taken = 0;
-  /** How many accounts have calls under way. */
+  /** How many accounts have calls in flight. */
   #busy = 0;
   readonly #shares = new Map<string, Share>();
   /** Those that were turned away lately. */

@@ -1,6 +1,6 @@
 /**
  * How often something may be tried. The counters are rows, so they hold for all nodes together, by the database's clock;
- * their names are keyed hashes, so that whoever reads the table learns neither addresses nor who has a sign-in.
+ * their names are keyed hashes, so that a reader of the table learns neither addresses nor who has a sign-in.
  */
 import { createHmac } from 'node:crypto';
 import type { SQL } from 'bun';
@@ -12,7 +12,7 @@ export type Limit = Readonly<{ scope: string; subject: string; most: number; per
 export type Attempts = Readonly<{
   /** Counts an attempt against all of these limits, or throws `too_many_attempts` and counts it against none. */
   take: (limits: readonly Limit[]) => Promise<void>;
-  /** Makes it as if the attempt had not been: it was no guess. */
+  /** Undoes the count, because the attempt was no guess. */
   giveBack: (limits: readonly Limit[]) => Promise<void>;
   /** Whether this user has got in from this network before. */
   isFamiliar: (email: string, network: string) => Promise<boolean>;

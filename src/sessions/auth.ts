@@ -2,15 +2,51 @@
  * better-auth on the gateway's own table of sessions. None of its routes is reachable: src/sign-in calls what it needs, and
  * does by itself what must happen in one transaction, or in a turn of its own.
  */
+
+import type { BetterAuthPlugin } from 'better-auth';
 import { type BetterAuthOptions, betterAuth } from 'better-auth';
+import { createAuthEndpoint } from 'better-auth/api';
 import type { SQL } from 'bun';
+import { z } from 'zod';
 import { newId } from '../lib/ids.ts';
 import { bunDialect } from './dialect.ts';
-import { sessionTokens } from './session-token.ts';
 
-export type AuthSettings = Readonly<{
+/** Three things about sessions that better-auth does only together with more, some of which hides failures. */
+const sessionTokens = {
+  id: 'session-token',
+  endpoints: {
+    /** For a client that has proved to be this user. */
+    beginSession: createAuthEndpoint.serverOnly(
+      { method: 'POST', body: z.object({ userId: z.string() }) },
+      async (context) => {
+        const { internalAdapter } = context.context;
+        const session = await internalAdapter.createSession(context.body.userId);
+        const { name, attributes } = context.context.authCookies.sessionToken;
+        const { secret, sessionConfig } = context.context;
+        await context.setSignedCookie(name, session.token, secret, {
+          ...attributes,
+          maxAge: sessionConfig.expiresIn,
+        });
+        return { sessionId: session.id };
+      },
+    ),
+    /** The token in the cookie, if this gateway signed it. The session may have ended. */
+    readSessionToken: createAuthEndpoint.serverOnly({ method: 'POST' }, async (context) => {
+      const { secret, authCookies } = context.context;
+      const token = await context.getSignedCookie(authCookies.sessionToken.name, secret);
+      return { token: token || null };
+    }),
+    /** Takes the cookie back from the browser. */
+    clearSessionCookie: createAuthEndpoint.serverOnly({ method: 'POST' }, async (context) => {
+      const { name, attributes } = context.context.authCookies.sessionToken;
+      context.setCookie(name, '', { ...attributes, maxAge: 0 });
+    }),
+  },
+} satisfies BetterAuthPlugin;
+
+type AuthSettings = Readonly<{
   secret: string;
-  /** The gateway's address as browsers know it; null when the operator does not say. */
+  /** The gateway's address as browsers know it; null when it is not configured. */
   publicUrl: string | null;
 }>;
 
@@ -73,7 +109,7 @@ function optionsOf(sql: SQL, settings: AuthSettings) {
         },
       },
     },
-    // The gateway has limits of its own, which count by more than what a header says.
+    // The gateway has limits of its own, which count by more than a header.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     logger: { disabled: true },

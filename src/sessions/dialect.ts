@@ -24,7 +24,7 @@ export function bunDialect(sql: SQL): Dialect {
       releaseConnection: async (connection) => {
         if (connection instanceof BunConnection) await connection.release();
       },
-      // The pool belongs to the gateway, not to whoever borrows from it.
+      // The pool belongs to the gateway, not to its borrowers.
       destroy: async () => undefined,
     }),
   };

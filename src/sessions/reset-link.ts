@@ -1,16 +1,15 @@
 /** One-time links for choosing a new password: by mail, by the command line, by the operator's page. */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { SQL, TransactionSQL } from 'bun';
 import { newId } from '../lib/ids.ts';
 import { lockUsers, putPassword } from '../users/user-store.ts';
-import { hashToken } from './token-hash.ts';
 
 export const resetLinkMinutes = 60;
 
 export type ResetToken = Readonly<{ token: string; expiresAt: Date }>;
 
 /**
- * Whoever has the token may choose the user's password, once. Only its hash is stored. `madeBy` is the operator who gets
+ * A client with the token may choose the user's password, once. Only its hash is stored. `madeBy` is the operator who gets
  * to see it, and null where none does.
  */
 export async function createResetToken(
@@ -88,4 +87,9 @@ export async function endLinksMadeBy(transaction: TransactionSQL, operatorId: st
       select id from verifications where made_by = ${operatorId} order by id for update
     )
     delete from verifications using locked where verifications.id = locked.id`;
+}
+
+/** What the database keeps of a one-time token. Tokens are random, so a plain hash cannot be guessed back. */
+function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('base64url');
 }

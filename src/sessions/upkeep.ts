@@ -1,4 +1,4 @@
-/** Removes what has had its time: sessions, one-time tokens, counters that have run out, networks long unseen. */
+/** Removes what has expired: sessions, one-time tokens, counters that have run out, networks long unseen. */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 
@@ -15,7 +15,7 @@ export function keepSignInTidy(sql: SQL, log: Log): () => void {
   return () => clearInterval(timer);
 }
 
-/** What someone is at work with is left for the next time. */
+/** Rows that are locked are left for the next run. */
 async function removeExpired(sql: SQL): Promise<void> {
   await sql`
     delete from sessions where id in (

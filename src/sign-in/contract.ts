@@ -1,8 +1,8 @@
-/** What /api/auth takes and says, in better-auth's words, for both sides of the wire. Types only. */
+/** The requests and responses of /api/auth, in better-auth's words, for both sides of the wire. Types only. */
 
 type Nothing = Readonly<Record<string, never>>;
 
-/** The bodies by the path after /api/auth/. A field that is not here is refused. */
+/** The bodies by the path after /api/auth/. Any other field is rejected. */
 export type AuthBodies = Readonly<{
   'sign-in/email': Readonly<{ email: string; password: string }>;
   'sign-up/email': Readonly<{ name: string; email: string; password: string }>;
@@ -14,7 +14,7 @@ export type AuthBodies = Readonly<{
   'revoke-other-sessions': Nothing;
 }>;
 
-/** One of the answer to GET /api/auth/list-sessions. */
+/** One item of the response to GET /api/auth/list-sessions. */
 export type ListedSession = Readonly<{
   id: string;
   createdAt: string;

@@ -1,4 +1,4 @@
-/** /api/auth, with the paths and answers of better-auth, except that no answer holds the token of a session. */
+/** /api/auth, with the paths and responses of better-auth, except that no response holds the token of a session. */
 import { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import type { Handler } from '../http/context.ts';
@@ -8,12 +8,10 @@ import { clientNetworkOf, parseAddress, siteNetworksOf } from '../lib/ip-address
 import type { Attempts } from '../sessions/attempts.ts';
 import { findResetUser, spendResetToken } from '../sessions/reset-link.ts';
 import type { ResetMail } from '../sessions/reset-mail.ts';
-import { endOtherSessions, endSession, findSession, findSessions } from '../sessions/session-store.ts';
 import type { Sessions, SignedIn } from '../sessions/sessions.ts';
+import { endOtherSessions, endSession, findSession, findSessions } from '../sessions/sessions.ts';
 import { hashPassword, verifyPassword } from '../users/password.ts';
 import { findCredential, findPasswordHash, findProfile } from '../users/user-store.ts';
-import { beginSession, type Place } from './begin-session.ts';
-import { changeKnownPassword, wrongPassword } from './change-password.ts';
 import {
   type ClientNetworks,
   guessLimits,
@@ -23,7 +21,13 @@ import {
 } from './limits.ts';
 import * as parse from './parse.ts';
 import { presentListedSession, presentSession, presentUser } from './present.ts';
-import { signUpCustomer } from './sign-up.ts';
+import {
+  beginSession,
+  changeKnownPassword,
+  type Place,
+  signUpCustomer,
+  wrongPassword,
+} from './sign-in-store.ts';
 
 type Services = Readonly<{
   sql: SQL;
@@ -90,7 +94,7 @@ function requireSession(handler: UserHandler): VisitHandler {
   };
 }
 
-/** What is neither the database nor too much at once stays what it is: a defect, with its cause in the log. */
+/** Anything but a database error or an overload is a defect and stays what it is. */
 function explain(thrown: unknown): unknown {
   if (thrown instanceof OverloadError)
     return new ApiError('too_many_attempts', { retryAfterSeconds: overloadSeconds });
@@ -104,7 +108,7 @@ async function signIn(request: Request, visit: Visit): Promise<Response> {
   const { user, cookies } = await guessing(visit, email, async (ticket) => {
     const { sql, sessions } = services;
     const credential = await findCredential(sql, email);
-    // An address that nobody has costs as much work as a wrong password, and is answered alike.
+    // An unknown address costs as much work as a wrong password and gets the same response.
     const isRight = await verifyPassword(password, credential?.passwordHash ?? null, ticket);
     if (credential === null || !isRight) throw new ApiError('invalid_credentials');
     return await beginSession(sql, sessions.auth, credential, place);
@@ -128,7 +132,7 @@ async function signUp(request: Request, visit: Visit): Promise<Response> {
   return answer({ user: presentUser(user) }, cookies);
 }
 
-/** Also for those who are not signed in any more: what they ask for is so already. */
+/** Succeeds without a session too. */
 async function signOut(request: Request, visit: Visit): Promise<Response> {
   await parse.readNothing(request);
   await endPresentSession(request, visit);
@@ -164,7 +168,7 @@ async function revokeOtherSessions(request: Request, { services, signedIn }: Use
   return answer({ status: true });
 }
 
-/** Ends every session, also the one at hand, in whose place a new one begins: a copy of its cookie is worth nothing then. */
+/** Ends every session and replaces the current one, so that a copy of its cookie is worthless. */
 async function changePassword(request: Request, visit: UserVisit): Promise<Response> {
   const { place, client, signedIn } = visit;
   const { sql, sessions } = visit.services;
@@ -181,7 +185,7 @@ async function changePassword(request: Request, visit: UserVisit): Promise<Respo
   return answer({ user: presentUser(user) }, cookies);
 }
 
-/** Says the same for every address, and says it before anything is looked up: not even the time it takes tells more. */
+/** The response is the same for every address and is sent before anything is looked up, so not even its timing reveals more. */
 async function requestPasswordReset(request: Request, { services, client }: Visit): Promise<Response> {
   const { email } = await parse.readResetRequest(request);
   await services.attempts.take(resetRequestLimits(email, client));
@@ -195,13 +199,13 @@ async function requestPasswordReset(request: Request, { services, client }: Visi
 async function resetPassword(request: Request, { services, client }: Visit): Promise<Response> {
   const { token, newPassword } = await parse.readReset(request);
   await services.attempts.take(networkLimits(client, false));
-  // Not worth a hash unless someone has been given this link.
+  // Only a link that exists is worth a hash.
   const userId = await findResetUser(services.sql, token);
   if (userId === null) throw new ApiError('invalid_reset_token');
   const passwordHash = await hashPassword(newPassword, ticketOf(client, true));
   const email = await spendResetToken(services.sql, token, userId, passwordHash);
   if (email === null) throw new ApiError('invalid_reset_token');
-  // Whoever is kept out by what strangers try comes in by a link.
+  // A user who is locked out by a stranger's attempts gets in with a link.
   await services.attempts.rememberNetwork(email, client.network);
   return answer({ status: true });
 }
@@ -211,7 +215,7 @@ function ticketOf({ network, sites }: ClientNetworks, isPreferred: boolean): Tic
   return { origin: sites.at(-1) ?? network, isPreferred };
 }
 
-/** Only a wrong password is a guess. Whatever else happens does not count against the address. */
+/** Only a wrong password counts against the address. */
 async function guessing<Result>(
   { services, client }: Visit,
   email: string,
@@ -231,7 +235,7 @@ async function guessing<Result>(
   }
 }
 
-/** The session that this browser had until now. */
+/** Ends the session that this browser had until now. */
 async function endPresentSession(request: Request, { services }: Visit): Promise<void> {
   const present = await services.sessions.find(request.headers);
   if (present !== null) await endSession(services.sql, present.userId, present.sessionId);

@@ -2,29 +2,26 @@
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
 import { parseBody } from '../http/problem.ts';
-import { isEmailAddress } from '../users/email-address.ts';
-import { longestPassword, shortestPassword } from '../users/password.ts';
+import { maxPassword, minPassword } from '../users/password.ts';
+import { isEmailAddress } from '../users/user-store.ts';
 import type { AuthBodies } from './contract.ts';
 
 const maxBytes = 64 * 1024;
-const longestName = 100;
-const longestToken = 100;
+const maxName = 100;
+const maxToken = 100;
 
 const email = z.string('an e-mail address').refine(isEmailAddress, 'an e-mail address').toLowerCase();
 /** One that is empty or too long is no one's, and must not cost a hash. */
-const givenPassword = z.string('a password').min(1, 'a password').max(longestPassword, 'a password');
-const passwordForm = `${shortestPassword} to ${longestPassword} characters`;
-const newPassword = z
-  .string(passwordForm)
-  .min(shortestPassword, passwordForm)
-  .max(longestPassword, passwordForm);
-const nameForm = `a name of up to ${longestName} characters in one line`;
+const givenPassword = z.string('a password').min(1, 'a password').max(maxPassword, 'a password');
+const passwordForm = `${minPassword} to ${maxPassword} characters`;
+const newPassword = z.string(passwordForm).min(minPassword, passwordForm).max(maxPassword, passwordForm);
+const nameForm = `a name of up to ${maxName} characters in one line`;
 const name = z
   .string(nameForm)
   .trim()
-  .max(longestName, nameForm)
+  .max(maxName, nameForm)
   .refine((text) => !/\p{Cc}/u.test(text), nameForm);
-const token = z.string('the token of a link').max(longestToken, 'the token of a link');
+const token = z.string('the token of a link').max(maxToken, 'the token of a link');
 
 /** Neither a field more nor one less than the contract has. */
 type FieldsOf<Path extends keyof AuthBodies> = {

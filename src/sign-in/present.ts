@@ -1,4 +1,4 @@
-import type { SessionSummary } from '../sessions/session-store.ts';
+import type { SessionSummary } from '../sessions/sessions.ts';
 import type { UserProfile } from '../users/user-store.ts';
 import type { ListedSession } from './contract.ts';
 

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { BoundedQueue, type Ticket } from '../lib/bounded-queue.ts';
 
-export const shortestPassword = 8;
-export const longestPassword = 128;
+export const minPassword = 8;
+export const maxPassword = 128;
 
 const maxAtOnce = 4;
 

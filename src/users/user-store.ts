@@ -1,4 +1,5 @@
 import type { SQL, TransactionSQL } from 'bun';
+import { z } from 'zod';
 import { newId } from '../lib/ids.ts';
 import { hashPassword, ownTicket } from './password.ts';
 
@@ -14,7 +15,7 @@ export type NewUser = Readonly<{
   role: Role;
 }>;
 
-export type CreatedUser = Readonly<{ id: string; email: string }>;
+type CreatedUser = Readonly<{ id: string; email: string }>;
 
 /** Null when the address is taken already. The account must exist. */
 export async function createUser(sql: SQL, user: NewUser): Promise<CreatedUser | null> {
@@ -84,7 +85,7 @@ export async function findPasswordHash(sql: SQL, userId: string): Promise<string
   return row?.password ?? null;
 }
 
-/** Waits for whoever is changing the password at this moment, and says what came of it. */
+/** Waits for a change of the password that is in progress, and returns the result. */
 export async function isPasswordHash(sql: SQL, userId: string, passwordHash: string): Promise<boolean> {
   const found = await sql`
     select 1 from user_credentials
@@ -120,7 +121,7 @@ export async function findUserByEmail(sql: SQL, email: string): Promise<CreatedU
   return row ?? null;
 }
 
-/** What a user is told of themselves. */
+/** What users see of themselves. */
 export type UserProfile = Readonly<{
   id: string;
   email: string;
@@ -160,7 +161,7 @@ export async function findProfile(sql: SQL, userId: string): Promise<UserProfile
   };
 }
 
-export type UserSummary = Readonly<{
+type UserSummary = Readonly<{
   id: string;
   email: string;
   isOperator: boolean;
@@ -192,7 +193,15 @@ export async function listUsers(sql: SQL): Promise<UserSummary[]> {
   }));
 }
 
-/** The part before the @, until the user says otherwise. */
+/** The part before the @, until the user chooses another name. */
 export function nameFrom(email: string): string {
   return email.toLowerCase().split('@')[0] ?? '';
+}
+
+const maxAddress = 254;
+const emailAddress = z.email().max(maxAddress);
+
+/** The one rule for whom there can be a sign-in: what is accepted here can also be typed there. */
+export function isEmailAddress(text: string): boolean {
+  return emailAddress.safeParse(text).success;
 }

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { SQL } from 'bun';
 import { runDecision } from '../../src/decisions/handler.ts';
 import { askProvider } from '../../src/decisions/provider.ts';
-import { patiently, usualPatience } from '../../src/decisions/retries.ts';
+import { defaultPatience, patiently } from '../../src/decisions/retries.ts';
 import { BodyBudget } from '../../src/http/body-budget.ts';
 import { createLog } from '../../src/lib/log.ts';
 import contractErrors from '../contract/decision-errors.json';
@@ -389,7 +389,7 @@ describe('with less patience than usual', () => {
   /** The endpoint itself on a socket of its own, with a deadline that a test can wait for. */
   function serveHurried(baseUrl: string) {
     const source = askProvider({ name: 'Acme', baseUrl, apiKey: 'k', model: decisionModel });
-    const decider = patiently(source, { ...usualPatience, deadlineMs: 300 });
+    const decider = patiently(source, { ...defaultPatience, deadlineMs: 300 });
     const lines: string[] = [];
     const someone = { userId: 'u', sessionId: 's', email: 'e', name: 'n', isOperator: false };
     const services = {

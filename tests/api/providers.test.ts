@@ -4,8 +4,8 @@ import { type DeafPort, startDeafPort } from '../../chaos/deaf-port.ts';
 import { Calls } from '../../src/providers/call.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { ConnectWatchdog } from '../../src/providers/connect-watchdog.ts';
-import { usualDialect } from '../../src/providers/dialect.ts';
 import { imageAdapters, makeImages } from '../../src/providers/image-call.ts';
+import { defaultDialect } from '../../src/providers/upstream.ts';
 import {
   type ChatFixture,
   type ErrorBody,
@@ -232,7 +232,7 @@ describe('what a body says that its status does not', () => {
       apiKey: null,
       model: 'm',
       maxOutputTokens: null,
-      dialect: usualDialect,
+      dialect: defaultDialect,
       generationId: 'req_1',
     };
     const { readError } = chatAdapters.google.chatRequest(emptyCall, upstream, false);
@@ -253,7 +253,7 @@ describe('images over a real socket', () => {
       apiKey: 'k',
       model,
       maxOutputTokens: null,
-      dialect: usualDialect,
+      dialect: defaultDialect,
       generationId: 'req_1',
     };
     const call = { prompt: 'a gate', size: '1024x1024', count: 2 };

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { TransactionSQL } from 'bun';
 import type { OperatorUser, OperatorUsers, ResetLink } from '../../src/console/operator-contract.ts';
 import { createResetToken, replacePassword } from '../../src/sessions/reset-link.ts';
-import { changeKnownPassword } from '../../src/sign-in/change-password.ts';
+import { changeKnownPassword } from '../../src/sign-in/sign-in-store.ts';
 import { findPasswordHash } from '../../src/users/user-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { textOf } from '../support/mail-server.ts';

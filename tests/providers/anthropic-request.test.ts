@@ -9,8 +9,8 @@ import type {
   ResponseFormat,
   ToolCall,
 } from '../../src/providers/chat.ts';
-import { usualDialect } from '../../src/providers/dialect.ts';
 import type { Upstream } from '../../src/providers/upstream.ts';
+import { defaultDialect } from '../../src/providers/upstream.ts';
 import { emptyCall } from '../support/provider.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ const upstream: Upstream = {
   apiKey: 'key-1',
   model: 'claude-x',
   maxOutputTokens: 4_096,
-  dialect: usualDialect,
+  dialect: defaultDialect,
   generationId: 'req_1',
 };
 
@@ -33,7 +33,7 @@ const plain: ChatCall = {
 const bodyOf = (call: Partial<ChatCall>, to: Partial<Upstream> = {}, stream = false): Fields =>
   JSON.parse(anthropic.chatRequest({ ...plain, ...call }, { ...upstream, ...to }, stream).body) as Fields;
 const messagesOf = (...messages: ChatMessage[]) => bodyOf({ messages }).messages;
-const refusalOf = (call: Partial<ChatCall>) => anthropic.refusal({ ...plain, ...call }, usualDialect);
+const refusalOf = (call: Partial<ChatCall>) => anthropic.refusal({ ...plain, ...call }, defaultDialect);
 const user = (content: string): ChatMessage => ({ role: 'user', content });
 const system = (content: string): ChatMessage => ({ role: 'system', content });
 const said = (content: string): ChatMessage => ({ role: 'assistant', content, toolCalls: [] });

@@ -6,8 +6,7 @@ import fc from 'fast-check';
 import { SseParser } from '../../src/lib/sse.ts';
 import { anthropic } from '../../src/providers/anthropic.ts';
 import type { ChatEvent } from '../../src/providers/chat.ts';
-import { usualDialect } from '../../src/providers/dialect.ts';
-import { ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -16,7 +15,7 @@ const upstream: Upstream = {
   apiKey: 'key-1',
   model: 'claude-x',
   maxOutputTokens: null,
-  dialect: usualDialect,
+  dialect: defaultDialect,
   generationId: 'req_1',
 };
 

@@ -3,16 +3,15 @@ import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { usualDialect } from '../../src/providers/dialect.ts';
 import { googleImages } from '../../src/providers/google-images.ts';
-import { ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
 
 const upstream: Upstream = {
   baseUrl: 'https://example.test/v1beta',
   apiKey: 'key-canary',
   model: 'imagen-4.0-generate-001',
   maxOutputTokens: null,
-  dialect: usualDialect,
+  dialect: defaultDialect,
   generationId: 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6',
 };
 

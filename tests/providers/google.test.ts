@@ -6,10 +6,9 @@ import fc from 'fast-check';
 import type { ErrorCode } from '../../src/errors.ts';
 import { SseParser } from '../../src/lib/sse.ts';
 import type { ChatCall, ChatEvent, ChatMessage, FinishReason, ToolCall } from '../../src/providers/chat.ts';
-import { usualDialect } from '../../src/providers/dialect.ts';
 import { google } from '../../src/providers/google.ts';
 import { callId, readCallId } from '../../src/providers/google-request.ts';
-import { ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
 import { emptyCall } from '../support/provider.ts';
 
 const generationId = 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6';
@@ -18,7 +17,7 @@ const upstream: Upstream = {
   apiKey: 'key-canary',
   model: 'gemini-3.5-flash',
   maxOutputTokens: null,
-  dialect: usualDialect,
+  dialect: defaultDialect,
   generationId,
 };
 
@@ -29,7 +28,7 @@ const plain: ChatCall = {
 
 const fixture = (name: string) => readFileSync(join(import.meta.dir, 'fixtures/google', name), 'utf8');
 const answerOf = (name: string) => google.readAnswer(JSON.parse(fixture(name)), upstream);
-const refuse = (call: Partial<ChatCall>) => google.refusal({ ...plain, ...call }, usualDialect);
+const refuse = (call: Partial<ChatCall>) => google.refusal({ ...plain, ...call }, defaultDialect);
 
 function bodyOf(call: Partial<ChatCall>, model = upstream.model) {
   return JSON.parse(google.chatRequest({ ...plain, ...call }, { ...upstream, model }, false).body);

@@ -3,16 +3,15 @@ import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { usualDialect } from '../../src/providers/dialect.ts';
 import { openaiImages } from '../../src/providers/openai-images.ts';
-import { ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
 
 const upstream: Upstream = {
   baseUrl: 'https://api.example/v1',
   apiKey: 'secret',
   model: 'dall-e-3',
   maxOutputTokens: null,
-  dialect: usualDialect,
+  dialect: defaultDialect,
   generationId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
 };
 const fixture = (name: string): unknown =>

@@ -8,9 +8,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { SseParser } from '../../src/lib/sse.ts';
 import type { ChatAnswer, ChatCall, ChatEvent } from '../../src/providers/chat.ts';
-import { type Dialect, usualDialect } from '../../src/providers/dialect.ts';
 import { openai } from '../../src/providers/openai.ts';
-import { ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import { type Dialect, defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
 import { emptyCall } from '../support/provider.ts';
 
 const upstream: Upstream = {
@@ -18,7 +17,7 @@ const upstream: Upstream = {
   apiKey: 'secret',
   model: 'some-model',
   maxOutputTokens: null,
-  dialect: usualDialect,
+  dialect: defaultDialect,
   generationId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
 };
 const plainCall: ChatCall = {
@@ -69,7 +68,7 @@ describe('the request', () => {
     JSON.parse(
       openai.chatRequest(
         { ...plainCall, ...call },
-        { ...upstream, dialect: { ...usualDialect, ...dialect }, maxOutputTokens },
+        { ...upstream, dialect: { ...defaultDialect, ...dialect }, maxOutputTokens },
         stream,
       ).body,
     );
@@ -148,9 +147,9 @@ describe('the request', () => {
         },
       ],
     });
-    const data = { ...usualDialect, images: 'data' } as const;
+    const data = { ...defaultDialect, images: 'data' } as const;
     const named = withImages('data:image/png;base64,AA==', 'https://a.example/boat.png');
-    expect(openai.refusal(named, usualDialect)).toBeNull();
+    expect(openai.refusal(named, defaultDialect)).toBeNull();
     expect(openai.refusal(named, data)).toEqual({
       param: 'messages',
       message: 'This model takes images as data: URLs only.',

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { ChatMessage } from '../../src/providers/chat.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
-import { usualDialect } from '../../src/providers/dialect.ts';
 import {
   areReadable,
   ResultReader,
@@ -11,13 +10,14 @@ import {
   readResult,
   writeArguments,
 } from '../../src/providers/tool-arguments.ts';
+import { defaultDialect } from '../../src/providers/upstream.ts';
 
 const upstream = {
   baseUrl: 'http://x',
   apiKey: null,
   model: 'gemini-2.5-pro',
   maxOutputTokens: null,
-  dialect: usualDialect,
+  dialect: defaultDialect,
   generationId: 'req_1',
 };
 const large = '{"id":12345678901234567890,"far":-1e400,"near":0.1,"deep":[{"x":9007199254740993}]}';

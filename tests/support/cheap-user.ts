@@ -1,6 +1,6 @@
 /** People whose passwords take little work to check: signing in as them does not take a test half a second. */
 import type { SQL } from 'bun';
-import { type CreatedUser, createUser, putPassword, type Role } from '../../src/users/user-store.ts';
+import { createUser, putPassword, type Role } from '../../src/users/user-store.ts';
 
 /** Without an account, an operator. A hash says itself how much work it is to check. */
 export async function addCheapUser(
@@ -8,7 +8,7 @@ export async function addCheapUser(
   email: string,
   password: string,
   { accountId, role = 'owner' }: Readonly<{ accountId: string | null; role?: Role }>,
-): Promise<CreatedUser> {
+) {
   const isOperator = accountId === null;
   const user = await createUser(sql, { email, password: null, isOperator, accountId, role });
   if (user === null) throw new Error(`${email} is taken.`);

@@ -1,6 +1,6 @@
 import type { Capabilities, Model, Provider } from '../../src/models/model.ts';
 import type { ChatCall } from '../../src/providers/chat.ts';
-import { usualDialect } from '../../src/providers/dialect.ts';
+import { defaultDialect } from '../../src/providers/upstream.ts';
 
 /** A call that asks for nothing. */
 export const emptyCall: ChatCall = {
@@ -27,7 +27,7 @@ export function testProvider(changes: Partial<Provider> = {}): Provider {
     apiKeyEnv: null,
     timeouts: { connectMs: 1_000, firstByteMs: 5_000, idleMs: 5_000, totalMs: 5_000 },
     circuit: { failures: 2, openMs: 60_000 },
-    dialect: usualDialect,
+    dialect: defaultDialect,
     unsupportedParameters: new Set(),
     maxConcurrency: 10,
     ...changes,

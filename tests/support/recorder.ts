@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { errorTable } from '../../src/errors.ts';
-import { endpoints } from '../../src/openapi/endpoints/all.ts';
+import { endpoints } from '../../src/openapi/document.ts';
 import { statusesOf } from '../../src/openapi/responses.ts';
 import { errorBodySchema, errorSchema } from '../../src/openapi/schemas/errors.ts';
 import contractErrors from '../contract/errors.json';

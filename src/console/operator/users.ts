@@ -6,7 +6,7 @@ import { ApiError } from '../../errors.ts';
 import { ownOriginOf } from '../../http/origin.ts';
 import { newId } from '../../lib/ids.ts';
 import { createResetToken, endLinksMadeBy, type ResetToken, resetUrl } from '../../sessions/reset-link.ts';
-import { isEmailAddress } from '../../users/email-address.ts';
+import { isEmailAddress } from '../../users/user-store.ts';
 import { insertMembership, insertUser, lockUsers, nameFrom } from '../../users/user-store.ts';
 import { type Found, idIn, requireOperator, rowsForOperator } from '../access.ts';
 import type { Role, Unsent } from '../contract.ts';

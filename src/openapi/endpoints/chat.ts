@@ -159,9 +159,9 @@ export const createChatCompletion: Endpoint = {
   tag: 'Chat',
   summary: 'Create a chat completion',
   description:
-    'Works with SDKs of the OpenAI kind: give them the address of this gateway with `/v1` as base URL, and a key. What is ' +
+    'Works with OpenAI-compatible SDKs: give them the address of this gateway with `/v1` as base URL, and a key. What is ' +
     'not listed here is refused by name, never ignored.\n\n' +
-    'Before the call the dearest that the request can get is held on the balance. Afterwards what was used is charged, and ' +
+    'Before the call, the highest possible cost of the request is held on the balance. Afterwards what was used is charged, and ' +
     'the rest of the hold is free again.',
   parameters: [idempotencyKey],
   body: { schema: chatRequestSchema, examples: requests },

@@ -136,7 +136,7 @@ export const getGeneration: Endpoint = {
   ],
   body: null,
   answer: {
-    description: 'The Generation. One that failed is found as well: its `error` says why.',
+    description: 'The Generation. One that failed is found as well: its `error` has the reason.',
     schema: generationSchema,
     examples: {
       completed: { summary: 'A completed request', value: completed },

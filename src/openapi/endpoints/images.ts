@@ -1,6 +1,17 @@
+import { z } from 'zod';
 import { imageRequestSchema } from '../requests.ts';
-import { imageListSchema } from '../schemas/images.ts';
+import { count } from '../schemas/fields.ts';
 import { type Endpoint, idempotencyKey, inferenceErrors } from './endpoint.ts';
+
+const imageListSchema = z
+  .strictObject({
+    created: count.describe('Unix seconds.'),
+    data: z
+      .array(z.strictObject({ url: z.string().min(1).describe('Where the provider keeps the image.') }))
+      .min(1)
+      .describe('One entry per image.'),
+  })
+  .meta({ id: 'ImageList', description: 'The images. They are sent only when their charge is committed.' });
 
 const model = 'sandbox-image';
 

@@ -1,5 +1,28 @@
-import { usageListSchema } from '../schemas/usage.ts';
+import { z } from 'zod';
+import { count, timestamp, usdNumber, uuid } from '../schemas/fields.ts';
 import { commonErrors, type Endpoint } from './endpoint.ts';
+
+const amountFields = {
+  requests: count,
+  input_tokens: count,
+  output_tokens: count,
+  total_tokens: count,
+  cost: usdNumber.describe('USD.'),
+};
+
+const record = z
+  .strictObject({ id: uuid, date: timestamp, model: z.string(), ...amountFields })
+  .meta({ id: 'UsageRecord', description: 'One billed request.' });
+
+const usageListSchema = z
+  .strictObject({
+    object: z.literal('list'),
+    data: z.array(record).describe('Newest first.'),
+    totals: z
+      .strictObject(amountFields)
+      .meta({ id: 'UsageTotals', description: 'Sums of the rows in this response, not of the account.' }),
+  })
+  .meta({ id: 'UsageList', description: 'The latest usage of the account.' });
 
 const amounts = { requests: 1, input_tokens: 11, output_tokens: 4, total_tokens: 15, cost: 0.0000115 };
 

@@ -1,7 +1,7 @@
 /** A request as a line for the shell, ready to be pasted. */
 import type { Parameter } from '../endpoints/endpoint.ts';
 
-export type CurlRequest = Readonly<{
+type CurlRequest = Readonly<{
   method: string;
   /** With the origin and places for path parameters. */
   url: string;

@@ -80,7 +80,7 @@ function spaced(name: string): string {
 }
 
 /** In words: `string or null`, `list of integers from 0`, `"a" or "b"`. */
-export function typeOf(schema: JsonSchema, components: Components): string {
+function typeOf(schema: JsonSchema, components: Components): string {
   const whole = resolve(schema, components);
   const alternatives = alternativesOf(whole);
   if (alternatives !== null) {

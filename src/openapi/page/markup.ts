@@ -37,7 +37,7 @@ export function sections(text: string): Section[] {
   });
 }
 
-export function anchorOf(title: string): string {
+function anchorOf(title: string): string {
   return title
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

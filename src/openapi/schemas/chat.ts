@@ -43,7 +43,7 @@ export const chatCompletionSchema = z
   })
   .meta({
     id: 'ChatCompletion',
-    description: 'A whole answer. It is sent only when its charge is committed.',
+    description: 'A non-streamed response. It is sent only when its charge is committed.',
   });
 
 const toolCallPiece = z

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { apiErrorCodes, type ErrorCode, errorTable } from '../../errors.ts';
 
-export type ErrorCodes = readonly [ErrorCode, ...ErrorCode[]];
+type ErrorCodes = readonly [ErrorCode, ...ErrorCode[]];
 
 export function errorBodySchema(codes: ErrorCodes) {
   const types = [...new Set(codes.map((code) => errorTable[code].type))] as [string, ...string[]];
@@ -16,7 +16,7 @@ export function errorBodySchema(codes: ErrorCodes) {
   });
 }
 
-export function codesWhere(isMeant: (row: (typeof errorTable)[ErrorCode]) => boolean): ErrorCodes {
+function codesWhere(isMeant: (row: (typeof errorTable)[ErrorCode]) => boolean): ErrorCodes {
   return apiErrorCodes.filter((code) => isMeant(errorTable[code])) as [ErrorCode, ...ErrorCode[]];
 }
 

@@ -1,13 +1,22 @@
+/** What responses of every endpoint have in common. */
 import { type ApiError, errorTable, presentError } from '../errors.ts';
+import type { RateLimit } from '../lib/rate-limit.ts';
 
-/** A refusal or failure as the client gets it. */
+/** An error as the client gets it. */
 export function errorResponse(error: ApiError): Response {
   const { status, type, retryable } = errorTable[error.code];
   const headers = new Headers();
   if (error.retryAfterSeconds !== undefined) headers.set('retry-after', `${error.retryAfterSeconds}`);
   if (error.endsConnection) headers.set('connection', 'close');
-  // SDKs retry every 5xx unless told not to. After a failure of billing, usage is to be looked at first.
+  // SDKs retry every 5xx without this header. After a billing error the client has to look at its usage first.
   const mustNotRetry = retryable === 'no' || type === 'billing_error';
   if (status !== null && status >= 500 && mustNotRetry) headers.set('x-should-retry', 'false');
   return Response.json(presentError(error), { status: status ?? 500, headers });
+}
+
+/** The names that OpenAI-compatible SDKs read. */
+export function setRateLimitHeaders(headers: Headers, { limit, remaining, resetMs }: RateLimit): void {
+  headers.set('x-ratelimit-limit-requests', `${limit}`);
+  headers.set('x-ratelimit-remaining-requests', `${remaining}`);
+  headers.set('x-ratelimit-reset-requests', `${Math.ceil(resetMs) / 1000}s`);
 }

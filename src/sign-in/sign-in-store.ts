@@ -1,0 +1,102 @@
+/** What signing up, signing in and changing a password do in the database. */
+import type { SQL } from 'bun';
+import { insertAccount } from '../accounts/account-store.ts';
+import { ApiError } from '../errors.ts';
+import type { Ticket } from '../lib/bounded-queue.ts';
+import { type Auth, addressHeader } from '../sessions/auth.ts';
+import { replacePassword } from '../sessions/reset-link.ts';
+import { endSession, findSession, type SignedIn } from '../sessions/sessions.ts';
+import { hashPassword } from '../users/password.ts';
+import {
+  type Credential,
+  findProfile,
+  insertMembership,
+  insertUser,
+  isPasswordHash,
+  lockUsers,
+  type UserProfile,
+} from '../users/user-store.ts';
+
+type NewCustomer = Readonly<{ name: string; email: string; password: string }>;
+
+/**
+ * A user, an account of their own without money, and the ownership of it: all of it or nothing. Null when the address
+ * is taken already.
+ */
+export async function signUpCustomer(
+  sql: SQL,
+  { name, email, password }: NewCustomer,
+  ticket: Ticket,
+): Promise<Credential | null> {
+  const passwordHash = await hashPassword(password, ticket);
+  const shownName = name === '' ? (email.split('@')[0] ?? email) : name;
+  return await sql.begin(async (transaction) => {
+    const user = await insertUser(transaction, {
+      email,
+      name: shownName,
+      passwordHash,
+      isOperator: false,
+      isEmailVerified: false,
+    });
+    if (user === null) return null;
+    const account = await insertAccount(transaction, shownName, 0n);
+    await insertMembership(transaction, user.id, account.id, 'owner');
+    return { userId: user.id, passwordHash };
+  });
+}
+
+const maxUserAgent = 500;
+
+/** Where a session begins, as its owner sees it in the list. */
+export type Place = Readonly<{ address: string | null; userAgent: string | null }>;
+
+type BegunSession = Readonly<{ user: UserProfile; cookies: string[] }>;
+
+/**
+ * Begins a new session for a user whose password was found to have this hash. Replacing a password ends all sessions of
+ * the user, and this one may begin just after that. So the hash is read again once the session exists: if it is still the
+ * same, any later replacement ends this session too.
+ */
+export async function beginSession(
+  sql: SQL,
+  auth: Auth,
+  { userId, passwordHash }: Credential,
+  place: Place,
+): Promise<BegunSession> {
+  // Nothing else of the request is passed on, so no cookie or header of it has any influence.
+  const headers = new Headers({ 'user-agent': (place.userAgent ?? '').slice(0, maxUserAgent) });
+  if (place.address !== null) headers.set(addressHeader, place.address);
+  const begun = await auth.api.beginSession({ body: { userId }, headers, returnHeaders: true });
+  const isStillRight = await isPasswordHash(sql, userId, passwordHash);
+  const user = isStillRight ? await findProfile(sql, userId) : null;
+  if (user === null) {
+    await endSession(sql, userId, begun.response.sessionId);
+    throw new ApiError('invalid_credentials');
+  }
+  return { user, cookies: begun.headers.getSetCookie() };
+}
+
+export function wrongPassword(): ApiError {
+  return new ApiError('invalid_credentials', {
+    param: 'currentPassword',
+    message: 'The current password is wrong.',
+  });
+}
+
+/**
+ * Of two changes at once the first wins and has ended the session of the other, so the session and the hash are read
+ * again under the lock.
+ */
+export async function changeKnownPassword(
+  sql: SQL,
+  { userId, sessionId }: Pick<SignedIn, 'userId' | 'sessionId'>,
+  currentHash: string,
+  newHash: string,
+): Promise<void> {
+  await sql.begin(async (transaction) => {
+    await lockUsers(transaction, userId);
+    if ((await findSession(transaction, userId, sessionId)) === null) throw new ApiError('session_required');
+    if (!(await isPasswordHash(transaction, userId, currentHash))) throw wrongPassword();
+    await replacePassword(transaction, userId, newHash);
+  });
+}
