@@ -77,9 +77,13 @@ async function questions(ask: () => Promise<unknown>): Promise<number> {
 }
 
 test('a change that is announced during a lookup is not hidden by the row read before it', async () => {
-  const [hash] = hashes;
+  const [hash, known] = hashes;
+  await cache.find(known);
   const { answer: before, letGo } = await holdUp(() => cache.find(hash));
   await database.sql`update stored_keys set revoked_at = now() where hash = ${hash}`;
+  // Announced after it: when this change is known, so is that one.
+  await database.sql`update stored_keys set requests_per_minute = 7 where hash = ${known}`;
+  await until('the change is announced', async () => (await cache.find(known))?.requestsPerMinute === 7);
   await letGo();
   expect((await before)?.revokedAt).toBeNull();
   expect((await cache.find(hash))?.revokedAt).toBeInstanceOf(Date);

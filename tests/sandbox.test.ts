@@ -129,7 +129,9 @@ const isAnything = () => true;
 async function lastEntry(matches: string) {
   const find = () => sandbox.entries.findLast(({ body }) => JSON.stringify(body)?.includes(matches));
   await until(`an entry with ${matches} is logged`, () => find() !== undefined);
-  return find();
+  const entry = find();
+  if (entry === undefined) throw new Error('The entry has gone.');
+  return entry;
 }
 
 describe('chat', () => {
