@@ -9,7 +9,7 @@ export type DeafPort = Readonly<{ host: string; port: number; close: () => Promi
 
 const host = '127.0.0.1';
 /** How many are tried at once. Bun asks the system to keep 512 waiting, whatever it is told. */
-const fillAtOnce = 256;
+const fillAtOnce = 600;
 const mostWaiting = 8_192;
 /** On one machine a connection is made at once or not at all. */
 const silenceMs = 250;
@@ -41,7 +41,7 @@ async function announcedPort(output: ReadableStream<Uint8Array>): Promise<number
   throw new Error('The process of the deaf port does not start.');
 }
 
-/** Connects until a connection is not made any more; those that were made keep all others out. */
+/** Connects until not one connection is made any more; those that were made keep all others out. */
 async function fill(port: number, made: Socket[]): Promise<void> {
   while (made.length < mostWaiting) {
     const tried = Array.from({ length: fillAtOnce }, () => connect({ host, port }));
@@ -49,14 +49,15 @@ async function fill(port: number, made: Socket[]): Promise<void> {
       socket.on('connect', () => made.push(socket));
       socket.on('error', () => undefined);
     }
-    let before: number;
-    do {
-      before = made.length;
+    const madeBefore = made.length;
+    // Twice: a process that was paused has looked at its sockets again only after the first silence.
+    for (let silences = 0; silences < 2; ) {
+      const before = made.length;
       await Bun.sleep(silenceMs);
-    } while (made.length > before);
-    const unmade = tried.filter(({ connecting }) => connecting);
-    for (const socket of unmade) socket.destroy();
-    if (unmade.length > 0) return;
+      silences = made.length > before ? 0 : silences + 1;
+    }
+    for (const socket of tried) if (socket.connecting) socket.destroy();
+    if (made.length === madeBefore) return;
   }
   throw new Error('The system keeps any number of connections waiting.');
 }

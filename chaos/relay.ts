@@ -97,7 +97,7 @@ export function startRelay(client: Socket, first: Fault, surroundings: Surroundi
     state = 'closing';
     upstream?.destroy();
     if (step.act === 'cut') client.end();
-    else timer = setTimeout(reset, beforeResetMs);
+    else resetSoon();
     return true;
   }
 
@@ -110,7 +110,7 @@ export function startRelay(client: Socket, first: Fault, surroundings: Surroundi
     }
     if (piece.kind === 'reset') {
       state = 'closing';
-      timer = setTimeout(reset, beforeResetMs);
+      resetSoon();
       return;
     }
     if (count < piece.bytes.length) waiting.unshift({ ...piece, bytes: piece.bytes.subarray(count) });
@@ -128,6 +128,13 @@ export function startRelay(client: Socket, first: Fault, surroundings: Surroundi
     waiting.length = 0;
     client.resume();
     upstream?.resume();
+  }
+
+  /** In two steps: after a pause of the whole process the first is late, and the client has not read yet either. */
+  function resetSoon(): void {
+    timer = setTimeout(() => {
+      timer = setTimeout(reset, beforeResetMs);
+    }, beforeResetMs);
   }
 
   function reset(): void {

@@ -9,6 +9,7 @@ import { hostileRequest } from '../chaos/hostile/requests.ts';
 import { type HostileResult, runHostile } from '../chaos/hostile/run.ts';
 import { Random } from '../chaos/random.ts';
 import { formatPage, isTrue } from '../chaos/report.ts';
+import { prepareChaosCluster } from './support/chaos-cluster.ts';
 
 const deadlineMs = 180_000;
 
@@ -132,6 +133,7 @@ describe('a gateway under hostile requests', () => {
   let result: HostileResult;
 
   beforeAll(async () => {
+    await prepareChaosCluster();
     result = await runHostile({ requests: 2_000, connections: 32, seed: 1 });
     console.log(formatHostileReport(result));
     if (result.findings.every(isTrue)) result.remove();

@@ -188,7 +188,8 @@ describe('a connection', () => {
           pull: async (controller) => {
             await controller.write('{"model":');
             await controller.flush();
-            await Bun.sleep(20);
+            // Twice: after a pause of the process the first is over before anyone has read what was written.
+            for (let times = 0; times < 2; times++) await Bun.sleep(20);
             return Promise.reject();
           },
         }),

@@ -6,6 +6,9 @@ import fc from 'fast-check';
 import { startDeafPort } from '../chaos/deaf-port.ts';
 import { type Fault, nextStep, type Step } from '../chaos/fault.ts';
 import { type FaultProxy, type Observer, startFaultProxy } from '../chaos/fault-proxy.ts';
+import { until as eventually } from './support/until.ts';
+
+const until = (isSo: () => boolean) => eventually(isSo.toString(), isSo);
 
 /** Long enough for anything on this machine to arrive that is on its way. */
 const silenceMs = 250;
@@ -14,10 +17,6 @@ const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await Bun.sleep(2);
-}
 
 /** Bytes that tell their place, so that a lost, doubled or displaced one shows. */
 function numbered(count: number): Buffer {

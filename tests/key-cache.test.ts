@@ -1,4 +1,4 @@
-/** The cache of keys on a real database whose questions are counted and can be made slow. */
+/** The cache of keys on a real database whose questions are counted and can be held up. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { createAccount } from '../src/accounts/account-store.ts';
 import { ApiError } from '../src/errors.ts';
@@ -7,7 +7,9 @@ import { generateKey, hashKey } from '../src/keys/key-format.ts';
 import { type ApiKey, createKey, defaultRequestsPerMinute } from '../src/keys/key-store.ts';
 import { LookupPlaces } from '../src/keys/lookup-places.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
+import { until } from './support/until.ts';
 
+const barrier = 7;
 let database: TestDatabase;
 let cache: KeyCache;
 let hashes: [Buffer, Buffer, Buffer];
@@ -30,20 +32,42 @@ beforeAll(async () => {
   // A question sees the table as it was when it began, however long it takes. It counts once, whatever it finds.
   await database.sql.unsafe(`
     alter table api_keys rename to stored_keys;
-    create table pace (seconds float8);
-    insert into pace values (0);
+    create table pace (is_held boolean);
+    insert into pace values (false);
     create sequence questions;
     create function take_time() returns boolean language plpgsql as
-      $$ begin perform nextval('questions'), pg_sleep(seconds) from pace; return true; end $$;
+      $$ begin
+        perform nextval('questions');
+        perform pg_advisory_xact_lock_shared(${barrier}) from pace where is_held;
+        return true;
+      end $$;
     create view api_keys as select * from stored_keys where (select take_time())`);
 });
 
 beforeEach(async () => {
-  await database.sql`update pace set seconds = 0`;
   cache = await openKeyCache(database.sql, Date.now, { maxKnown: 2, maxUnknown: 2 });
 });
 
 afterAll(() => database.close());
+
+/** Asks, and holds the question up inside the database until it is let go. Later ones are not held up. */
+async function holdUp<Answer>(ask: () => Promise<Answer>) {
+  const holder = await database.sql.reserve();
+  await holder`select pg_advisory_lock(${barrier})`;
+  await holder`update pace set is_held = true`;
+  const answer = ask();
+  await until('the question is asked', async () => {
+    const waiting = await holder`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`;
+    return waiting.length > 0;
+  });
+  await holder`update pace set is_held = false`;
+  const letGo = async () => {
+    await holder`select pg_advisory_unlock(${barrier})`;
+    await holder.release();
+  };
+  return { answer, letGo };
+}
 
 async function questions(ask: () => Promise<unknown>): Promise<number> {
   const count = async () => Number((await database.sql`select nextval('questions') as number`)[0].number);
@@ -53,12 +77,14 @@ async function questions(ask: () => Promise<unknown>): Promise<number> {
 }
 
 test('a change that is announced during a lookup is not hidden by the row read before it', async () => {
-  await database.sql`update pace set seconds = 0.5`;
-  const [hash] = hashes;
-  const before = cache.find(hash);
-  while ((await database.sql`select 1 from pg_stat_activity where wait_event = 'PgSleep'`).length === 0)
-    await Bun.sleep(5);
+  const [hash, known] = hashes;
+  await cache.find(known);
+  const { answer: before, letGo } = await holdUp(() => cache.find(hash));
   await database.sql`update stored_keys set revoked_at = now() where hash = ${hash}`;
+  // Announced after it: when this change is known, so is that one.
+  await database.sql`update stored_keys set requests_per_minute = 7 where hash = ${known}`;
+  await until('the change is announced', async () => (await cache.find(known))?.requestsPerMinute === 7);
+  await letGo();
   expect((await before)?.revokedAt).toBeNull();
   expect((await cache.find(hash))?.revokedAt).toBeInstanceOf(Date);
   await cache.close();
@@ -103,21 +129,19 @@ test('a key that is made after it was asked for is known at once', async () => {
   const hash = invented();
   expect(await cache.find(hash)).toBeNull();
   await database.sql`update stored_keys set hash = ${hash} where hash = ${hashes[2]}`;
-  while ((await cache.find(hash)) === null) await Bun.sleep(5);
+  await until('the key is known', async () => (await cache.find(hash)) !== null);
   await database.sql`update stored_keys set hash = ${hashes[2]} where hash = ${hash}`;
   await cache.close();
 });
 
 test('keys that are asked for during a question are asked for together, and each gets its own answer', async () => {
-  await database.sql`update pace set seconds = 0.2`;
-  const first = cache.find(invented());
-  while ((await database.sql`select 1 from pg_stat_activity where wait_event = 'PgSleep'`).length === 0)
-    await Bun.sleep(5);
-  await database.sql`update pace set seconds = 0`;
+  const { answer: first, letGo } = await holdUp(() => cache.find(invented()));
   const asked = Array.from({ length: 50 }, invented);
   let found: (ApiKey | null)[] = [];
   const askAll = async () => {
-    found = await Promise.all([...asked, hashes[1], hashes[2]].map((hash) => cache.find(hash)));
+    const answers = [...asked, hashes[1], hashes[2]].map((hash) => cache.find(hash));
+    await letGo();
+    found = await Promise.all(answers);
   };
   expect(await questions(askAll)).toBe(1);
   expect(found.slice(0, 50)).toEqual(asked.map(() => null));
@@ -134,18 +158,12 @@ test('a known key does not wait for keys that may be invented', async () => {
   await cache.close();
   cache = await openKeyCache(database.sql, () => nowMs);
   await cache.find(hashes[1]);
-  await database.sql`update pace set seconds = 1`;
-  const slow = cache.find(invented());
-  while ((await database.sql`select 1 from pg_stat_activity where wait_event = 'PgSleep'`).length === 0)
-    await Bun.sleep(5);
-  await database.sql`update pace set seconds = 0`;
+  const { answer: slow, letGo } = await holdUp(() => cache.find(invented()));
   nowMs = 10_000;
-  const order: string[] = [];
-  await Promise.all([
-    cache.find(hashes[1]).then((key) => order.push(key === null ? 'nobody' : 'known')),
-    slow.then(() => order.push('invented')),
-  ]);
-  expect(order).toEqual(['known', 'invented']);
+  // It is found although the other one is still waiting.
+  expect(await cache.find(hashes[1])).not.toBeNull();
+  await letGo();
+  expect(await slow).toBeNull();
   await cache.close();
 });
 

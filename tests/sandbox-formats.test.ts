@@ -10,6 +10,7 @@ import { readOpenaiChat } from '../sandbox/openai-request.ts';
 import { type directives, readDirectives } from '../sandbox/scenario.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { countPromptTokens } from '../sandbox/usage.ts';
+import { until } from './support/until.ts';
 import {
   anthropic,
   args,
@@ -118,12 +119,11 @@ function contentCount(speaker: Speaker, text: string): number {
 }
 
 async function entryOf(mark: string) {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
-    const entry = sandbox.entries.findLast(({ body }) => JSON.stringify(body)?.includes(mark));
-    if (entry) return entry;
-    await Bun.sleep(5);
-  }
-  throw new Error(`No log entry for ${mark}.`);
+  const find = () => sandbox.entries.findLast(({ body }) => JSON.stringify(body)?.includes(mark));
+  await until(`an entry with ${mark} is logged`, () => find() !== undefined);
+  const entry = find();
+  if (entry === undefined) throw new Error('The entry has gone.');
+  return entry;
 }
 
 describe('the same conversation is answered the same in each format', () => {

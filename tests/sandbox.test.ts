@@ -15,6 +15,7 @@ import { startSandbox } from '../sandbox/server.ts';
 import { planStream } from '../sandbox/stream-plan.ts';
 import { padText } from '../sandbox/transfer.ts';
 import { countUsage, spoilUsage } from '../sandbox/usage.ts';
+import { until } from './support/until.ts';
 
 const sandbox = startSandbox({ keepEntries: 1000 });
 afterAll(() => sandbox.stop());
@@ -101,27 +102,36 @@ function connect(
   return Bun.connect({ hostname: '127.0.0.1', port: sandbox.port, socket: { data() {}, ...handler, open } });
 }
 
-async function raw(content: string, more: Body = {}, waitMs = 300): Promise<Seen> {
+/** Until the connection is closed, or until this much has come and nothing more does for a while. */
+async function raw(content: string, more: Body = {}, isAll?: (text: string) => boolean): Promise<Seen> {
   const reads: string[] = [];
   const { promise, resolve } = Promise.withResolvers<Seen['closed']>();
   const socket = await connect(content, more, {
     data: (_, data) => void reads.push(data.toString()),
     close: (_, error) => resolve(error ? 'reset' : 'end'),
   });
-  const timer = setTimeout(resolve, waitMs, 'open');
-  const closed = await promise;
-  clearTimeout(timer);
-  socket.terminate();
+  const silence = async () => {
+    if (isAll === undefined) return await promise;
+    await until('the answer has come as far as it goes', () => isAll(reads.join('')));
+    await Bun.sleep(quietMs);
+    return 'open' as const;
+  };
+  const closed = await Promise.race([promise, silence()]);
+  // In order: a reset would overtake a request that has not been read yet.
+  socket.end();
   return { text: reads.join(''), reads, closed };
 }
 
+/** Long enough for a connection on this machine to be closed by mistake. */
+const quietMs = 100;
+const isAnything = () => true;
+
 async function lastEntry(matches: string) {
-  for (let attempt = 0; attempt < 100; attempt += 1) {
-    const entry = sandbox.entries.findLast(({ body }) => JSON.stringify(body)?.includes(matches));
-    if (entry) return entry;
-    await Bun.sleep(5);
-  }
-  throw new Error(`No log entry for ${matches}.`);
+  const find = () => sandbox.entries.findLast(({ body }) => JSON.stringify(body)?.includes(matches));
+  await until(`an entry with ${matches} is logged`, () => find() !== undefined);
+  const entry = find();
+  if (entry === undefined) throw new Error('The entry has gone.');
+  return entry;
 }
 
 describe('chat', () => {
@@ -176,7 +186,7 @@ describe('chat', () => {
   });
 
   test('writes each event apart', async () => {
-    const { reads, closed } = await raw('[[long 50]] [[chunk-delay 2]]', { stream: true }, 2000);
+    const { reads, closed } = await raw('[[long 50]] [[chunk-delay 2]]', { stream: true });
     expect(closed).toBe('end');
     expect(reads.length).toBeGreaterThan(45);
   });
@@ -370,7 +380,11 @@ describe('instead of an answer', () => {
   });
 
   test('hang says nothing until the client leaves', async () => {
-    expect(await raw('[[hang]] unique-hang')).toEqual({ text: '', reads: [], closed: 'open' });
+    expect(await raw('[[hang]] unique-hang', {}, isAnything)).toEqual({
+      text: '',
+      reads: [],
+      closed: 'open',
+    });
     expect(await lastEntry('unique-hang')).toMatchObject({ status: null, ended: 'client_gone', usage: null });
   });
 
@@ -404,7 +418,7 @@ describe('time', () => {
   });
 
   test('a client that leaves during a delay is noticed', async () => {
-    await raw('[[delay 60000]] unique-delay', {}, 30);
+    await raw('[[delay 60000]] unique-delay', {}, isAnything);
     expect(await lastEntry('unique-delay')).toMatchObject({ status: null, ended: 'client_gone' });
   });
 });
@@ -472,7 +486,11 @@ describe('transfer of a stream', () => {
   });
 
   test('stall sends that many chunks, then nothing', async () => {
-    const { text, closed } = await raw('[[stall 2]] [[long 9]] unique-stall', streamed);
+    const { text, closed } = await raw(
+      '[[stall 2]] [[long 9]] unique-stall',
+      streamed,
+      (sent) => contentCount(sent) === 2,
+    );
     expect(closed).toBe('open');
     expect(contentCount(text)).toBe(2);
     expect(await lastEntry('unique-stall')).toMatchObject({ ended: 'client_gone', usage: null });
@@ -508,12 +526,12 @@ describe('transfer of a stream', () => {
   test('crlf and bytes look as they should on the wire', async () => {
     const text = await (await chat('[[crlf]]', streamed)).text();
     expect(text).toStartWith(': a comment\r\ndata:{\r\ndata: "id"');
-    const { text: wire } = await raw('[[bytes 1]]', streamed, 3000);
+    const { text: wire } = await raw('[[bytes 1]]', streamed);
     expect(wire).toContain('\r\n1\r\nd\r\n1\r\na\r\n1\r\nt\r\n');
   });
 
   test('stops when the client leaves', async () => {
-    await raw('[[chunk-delay 5]] [[long 100000]] unique-leaves', streamed, 60);
+    await raw('[[chunk-delay 5]] [[long 100000]] unique-leaves', streamed, (text) => text !== '');
     expect(await lastEntry('unique-leaves')).toMatchObject({ ended: 'client_gone', usage: null });
   });
 
@@ -534,7 +552,7 @@ describe('transfer of JSON', () => {
     const cut = await raw('[[cut 1]]');
     expect(cut.closed).toBe('reset');
     expect(cut.text).toContain('{"id":"chatcmpl-');
-    expect((await raw('[[stall 1]]')).closed).toBe('open');
+    expect((await raw('[[stall 1]]', {}, (text) => text.includes('chatcmpl-'))).closed).toBe('open');
     expect(await fails((await chat('[[end 1]]')).json())).toBe(true);
     expect(await fails((await chat('[[malformed 1]]')).json())).toBe(true);
     expect(await (await chat('[[empty]]')).text()).toBe('');

@@ -44,7 +44,7 @@ export type Ledger = Readonly<{
 const patienceMs = 5_000;
 const shortestPauseMs = 20;
 const longestPauseMs = 1_000;
-const silenceMs = 10_000;
+const usualSilenceMs = 10_000;
 const deadlines = new Deadlines();
 
 /** An operation that the database refused, among others that it did not. */
@@ -56,8 +56,16 @@ class Refused {
   }
 }
 
-/** `openWriter` opens a client of the database for the ledger alone. */
-export function openLedger(openWriter: () => SQL, spool: Spool, log: Log): Ledger {
+/**
+ * `openWriter` opens a client of the database for the ledger alone. One that has said nothing for `silenceMs` is given up
+ * for another.
+ */
+export function openLedger(
+  openWriter: () => SQL,
+  spool: Spool,
+  log: Log,
+  silenceMs: number = usualSilenceMs,
+): Ledger {
   const lane = new GroupCommit<Operation, OperationResult | Refused>(commitOrIsolate);
   /** What this process has held and not settled yet, and what it is settling. */
   const held = new Set<string>();
