@@ -8,13 +8,14 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { eventually } from '../support/eventually.ts';
+import { startHeldProvider } from '../support/held-provider.ts';
 
 const formats = ['openai', 'google'] as const;
 type Format = (typeof formats)[number];
 
 /** These tests make providers fail on purpose and all the time. */
 const patient = 'api_key_env: MAIN_KEY, circuit: { failures: 1000 }';
-const hurried = 'timeouts: { connect_ms: 800, first_byte_ms: 900, idle_ms: 600, total_ms: 4000 }';
 const sizes = 'sizes: { "1024x1024": 1k, "1280x896": 2k, "896x1280": ~ }';
 const tiers = 'tier_rates: { 1k: "0.040000000001", 2k: "0.123456789012" }';
 const priced = `workload: image, ${sizes}, pricing: { billing_type: image, unit_price: "0.01", ${tiers} }`;
@@ -23,8 +24,14 @@ const square = `workload: image, sizes: ["1024x1024"], pricing: { billing_type: 
 const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
-  openai:   { name: Openai, adapter: openai, base_url: ${url}/v1, ${patient}, ${hurried} }
-  google:   { name: Google, adapter: google, base_url: ${url}/v1beta, ${patient}, ${hurried} }
+  openai:   { name: Openai, adapter: openai, base_url: ${url}/v1, ${patient} }
+  google:   { name: Google, adapter: google, base_url: ${url}/v1beta, ${patient} }
+  mute-openai:  { name: Mute, adapter: openai, base_url: ${url}/v1, ${patient}, timeouts: { first_byte_ms: 600 } }
+  mute-google:  { name: Mute, adapter: google, base_url: ${url}/v1beta, ${patient}, timeouts: { first_byte_ms: 600 } }
+  stuck-openai: { name: Stuck, adapter: openai, base_url: ${url}/v1, ${patient}, timeouts: { idle_ms: 500 } }
+  stuck-google: { name: Stuck, adapter: google, base_url: ${url}/v1beta, ${patient}, timeouts: { idle_ms: 500 } }
+  held-openai:  { name: Held, adapter: openai, base_url: ${held.behind(url)}/v1, ${patient} }
+  held-google:  { name: Held, adapter: google, base_url: ${held.url}/v1beta, ${patient} }
   messages: { name: Messages, adapter: anthropic, base_url: ${url}/v1, ${patient} }
   gone:     { name: Gone, adapter: openai, base_url: http://127.0.0.1:9/v1, ${patient} }
   lavish:   { name: Lavish, adapter: openai, base_url: http://127.0.0.1:${lavish.port}/v1, ${patient} }
@@ -33,6 +40,12 @@ providers:
 models:
   openai:   { ${priced}, providers: [openai] }
   google:   { ${priced}, providers: [google] }
+  mute-openai:  { ${priced}, providers: [mute-openai] }
+  mute-google:  { ${priced}, providers: [mute-google] }
+  stuck-openai: { ${priced}, providers: [stuck-openai] }
+  stuck-google: { ${priced}, providers: [stuck-google] }
+  held-openai:  { ${priced}, providers: [held-openai] }
+  held-google:  { ${priced}, providers: [held-google] }
   single:   { ${square}, max_images: 1, providers: [openai] }
   renamed:  { ${square}, providers: [{ provider: openai, upstream_model: vendor/renamed }] }
   lavish:   { ${square}, providers: [lavish] }
@@ -53,6 +66,8 @@ models:
   words:    { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [openai] }
   film:     { workload: video, pricing: { billing_type: second, unit_price: "0.1" }, providers: [openai] }
 `;
+
+const held = startHeldProvider();
 
 /** Makes more than it is asked for. */
 const lavish = Bun.serve({
@@ -79,6 +94,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await fixture.close();
   await lavish.stop(true);
+  await held.stop();
 });
 
 type Body = Record<string, unknown>;
@@ -229,11 +245,11 @@ describe.each(formats)('200 from %s', (format) => {
 
   test('while it is under way, all that was asked for is held', async () => {
     const { key: own, account: ownAccount } = await fixture.customer('1');
-    const sent = send(draw(format, '[[delay 300]] [[fewer 1]]', { n: 4, size: '1280x896' }), { as: own });
-    let open: { workload: string; hold: string } | undefined;
-    while (open === undefined)
-      [open] = await fixture.database
-        .sql`select workload, hold from open_generations where account_id = ${ownAccount}`;
+    const sent = send(draw(`held-${format}`, '[[fewer 1]]', { n: 4, size: '1280x896' }), { as: own });
+    await held.holds(1);
+    const [open] = await fixture.database
+      .sql`select workload, hold from open_generations where account_id = ${ownAccount}`;
+    held.release();
     expect({ ...open }).toEqual({ workload: 'image', hold: '0.493827156048' });
     expect((await sent).status).toBe(200);
     expect(await balanceOf(ownAccount)).toEqual({ balance: '0.629629632964', held: '0.000000000000' });
@@ -444,10 +460,17 @@ const faults: readonly (readonly [directives: string, code: ErrorCode, upstreamS
   ['[[fewer 4]]', 'provider_error', 200],
 ];
 
+/** The providers whose short deadline ends these; everything else has all the time that it needs. */
+const hurried = new Map([
+  ['[[hang]]', 'mute-'],
+  ['[[stall 1]]', 'stuck-'],
+]);
+
 describe.each(formats)('502 and 504 from %s', (format) => {
   test.each(faults)('%s → %s', async (directives, code, upstreamStatus) => {
     const before = await balanceOf(account);
-    const response = await send(draw(format, directives, { n: 2 }));
+    const model = `${hurried.get(directives) ?? ''}${format}`;
+    const response = await send(draw(model, directives, { n: 2 }));
     await expectError(response, code);
     const generation = await look(response);
     expect({
@@ -578,28 +601,27 @@ describe.each(formats)('an Idempotency-Key, %s', (format) => {
 test('a client that leaves is charged for what was made, and its Generation is cancelled', async () => {
   const { key: own, account: ownAccount } = await fixture.customer('1');
   const controller = new AbortController();
-  const sent = send(draw('openai', '[[delay 400]]', { n: 2 }), { as: own, signal: controller.signal });
-  const isOpen = async () =>
-    (await fixture.database.sql`select 1 from open_generations where account_id = ${ownAccount}`).length > 0;
-  while (!(await isOpen())) await Bun.sleep(5);
+  const sent = send(draw('held-openai', '', { n: 2 }), { as: own, signal: controller.signal });
+  await held.holds(1);
   controller.abort();
   await sent.catch(() => undefined);
-  let row: { status: string; units: bigint; cost_total: string } | undefined;
-  while (row === undefined) {
-    await Bun.sleep(20);
-    [row] = await fixture.database
+  // The connection is closed in the background.
+  await Bun.sleep(100);
+  held.release();
+  const row = await eventually('the end of the request', async () => {
+    const [ended] = await fixture.database
       .sql`select status, units, cost_total from generations where account_id = ${ownAccount}`;
-  }
+    return ended;
+  });
   expect({ ...row }).toEqual({ status: 'cancelled', units: 2n, cost_total: '0.080000000002' });
 });
 
 test('500 billing_consistency_error when the charge cannot be committed: withheld and never charged', async () => {
   const { key: own, account: ownAccount } = await fixture.customer('1');
-  const sent = send(draw('openai', '[[delay 500]]', { n: 2 }), { as: own });
-  const isOpen = async () =>
-    (await fixture.database.sql`select 1 from open_generations where account_id = ${ownAccount}`).length > 0;
-  while (!(await isOpen())) await Bun.sleep(5);
+  const sent = send(draw('held-openai', '', { n: 2 }), { as: own });
+  await held.holds(1);
   await fixture.database.sql`alter table usage_records rename to usage_records_away`;
+  held.release();
   const response = await sent;
   await fixture.database.sql`alter table usage_records_away rename to usage_records`;
   await expectError(response, 'billing_consistency_error');
