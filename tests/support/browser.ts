@@ -2,7 +2,7 @@
 import { expect } from 'bun:test';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core';
 import { findChromium } from '../../scripts/chromium.ts';
 
 const root = join(import.meta.dir, '../..');
@@ -24,34 +24,35 @@ export async function openBrowser(): Promise<Browser> {
   return await chromium.launch({ executablePath, args });
 }
 
-/** Contexts that nobody uses now, by the address of their gateway. */
-const idleContexts = new WeakMap<Browser, Map<string, BrowserContext[]>>();
+/** Tabs that nobody uses now, by the address of their gateway. */
+const idlePages = new WeakMap<Browser, Map<string, Page[]>>();
 
 /**
- * A new person at a new browser. Only what a browser has fetched before is kept from one to the next, because compiling
- * the code of the pages takes longer than most tests. Whatever the pages complain about is an error of theirs, the
- * browser's policy included.
+ * A new person at a new browser. The tab may be one that was used before, without anything that is stored in it: a new
+ * one has to be started and the code of the pages compiled, which takes longer than most tests. Whatever the pages
+ * complain about is an error of theirs, the browser's policy included.
  */
 export async function openPage(browser: Browser, origin: string, look: Look = desktop): Promise<Watched> {
-  const byOrigin = idleContexts.get(browser) ?? new Map<string, BrowserContext[]>();
-  idleContexts.set(browser, byOrigin);
+  const byOrigin = idlePages.get(browser) ?? new Map<string, Page[]>();
+  idlePages.set(browser, byOrigin);
   const idle = byOrigin.get(origin) ?? [];
   byOrigin.set(origin, idle);
-  const context = idle.pop() ?? (await openContext(browser, origin));
-  const page = await context.newPage();
-  await forget(context, page, origin);
-  if (look !== desktop) await take(page, look);
+  const page = idle.pop() ?? (await openTab(browser, origin));
+  await take(page, look);
   page.setDefaultTimeout(longestWaitMs);
   const complaints: string[] = [];
-  page.on('pageerror', (error) => complaints.push(`${error}`));
-  page.on('console', (message) => {
+  const onError = (error: Error) => complaints.push(`${error}`);
+  const onMessage = (message: ConsoleMessage) => {
     // The browser itself says so of every answer that is a refusal, which pages may well expect.
     const isRefusal = message.text().startsWith('Failed to load resource');
     if (message.type() === 'error' && !isRefusal) complaints.push(message.text());
-  });
+  };
+  page.on('pageerror', onError).on('console', onMessage);
   const close = async () => {
-    await page.close();
-    idle.push(context);
+    page.off('pageerror', onError).off('console', onMessage);
+    await page.unrouteAll();
+    await forget(page);
+    idle.push(page);
   };
   return { page, complaints, close };
 }
@@ -59,25 +60,22 @@ export async function openPage(browser: Browser, origin: string, look: Look = de
 /** For a machine that has much else to do. */
 const longestWaitMs = 40_000;
 
-async function openContext(browser: Browser, origin: string): Promise<BrowserContext> {
+async function openTab(browser: Browser, origin: string): Promise<Page> {
   const context = await browser.newContext({
     baseURL: origin,
-    viewport: { width: desktop.width, height: desktop.height },
-    colorScheme: desktop.colorScheme,
     locale: 'en-GB',
     timezoneId: 'Europe/Berlin',
     reducedMotion: 'reduce',
   });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  return context;
+  return await context.newPage();
 }
 
-/** What pages have stored. What belongs to a tab is gone with it. */
-async function forget(context: BrowserContext, page: Page, origin: string): Promise<void> {
-  await context.clearCookies();
-  const devtools = await context.newCDPSession(page);
-  await devtools.send('Storage.clearDataForOrigin', { origin, storageTypes: 'local_storage,indexeddb' });
-  await devtools.detach();
+/** Goes where no page can store anything again, and leaves nothing of what they have stored. */
+async function forget(page: Page): Promise<void> {
+  await page.context().clearCookies();
+  await page.goto('/healthz');
+  await page.evaluate('localStorage.clear(); sessionStorage.clear();');
 }
 
 async function take(page: Page, { width, height, colorScheme }: Look): Promise<void> {
