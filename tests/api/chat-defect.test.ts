@@ -17,6 +17,7 @@ import { openai } from '../../src/providers/openai.ts';
 import { Turns } from '../../src/routing/candidates.ts';
 import { Gates } from '../../src/routing/gates.ts';
 import { eventsOf } from '../support/chat-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { emptyCall, testProvider } from '../support/provider.ts';
 
 const sandbox = startSandbox();
@@ -139,7 +140,7 @@ test('a stream that was left and cannot be read on is charged by what was delive
   let text = '';
   while (text.length < 3_000) text += new TextDecoder().decode((await reader?.read())?.value);
   client.abort();
-  while (served.settled.length === 0) await Bun.sleep(5);
+  await eventually('the settlement', () => served.settled.length > 0);
   await served.stop();
   const [settlement] = served.settled;
   expect(settlement).toMatchObject({

@@ -4,23 +4,17 @@ import { connect, type Socket } from 'node:net';
 import { type ChatFixture, chatCatalog, eventsOf, openChatFixture } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, launchGateway, temporaryFolder } from '../support/gateway.ts';
-import { startHeldProvider } from '../support/held-provider.ts';
+import { heldModel, startHeldProvider } from '../support/held-provider.ts';
 import { quickGateway } from '../support/quick-lease.ts';
 
 const held = startHeldProvider();
-const catalog = (url: string) =>
-  chatCatalog(url, {
-    providers: `  held: { name: Held, adapter: openai, base_url: ${held.behind(url)}/v1, api_key_env: MAIN_KEY }`,
-    models:
-      '  held: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [held] }',
-  });
 
 let fixture: ChatFixture;
 /** Gives up clients that do not read after two seconds, and is stopped by the last test. */
 let impatient: Gateway;
 
 beforeAll(async () => {
-  fixture = await openChatFixture(catalog);
+  fixture = await openChatFixture((url) => chatCatalog(url, heldModel(held, url)));
   const environment = { ...fixture.environment, TOLLGATE_DATA: temporaryFolder() };
   impatient = await launchGateway(environment, { command: quickGateway('impatient-with-clients.ts') })
     .listening;

@@ -3,19 +3,31 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { dynamicTool, generateText, jsonSchema, Output, streamText } from 'ai';
 import OpenAI from 'openai';
-import { type ChatFixture, finishedGeneration, openChatFixture } from '../support/chat-fixture.ts';
+import {
+  type ChatFixture,
+  chatCatalog,
+  finishedGeneration,
+  openChatFixture,
+} from '../support/chat-fixture.ts';
+import { eventually } from '../support/eventually.ts';
+import { heldModel, startHeldProvider } from '../support/held-provider.ts';
+
+const held = startHeldProvider();
 
 let fixture: ChatFixture;
 let key: string;
 let openai: OpenAI;
 
 beforeAll(async () => {
-  fixture = await openChatFixture();
+  fixture = await openChatFixture((url) => chatCatalog(url, heldModel(held, url)));
   ({ key } = await fixture.customer('100', '--rpm', '100000'));
   openai = new OpenAI({ baseURL: `${fixture.gateway.origin}/v1`, apiKey: key, maxRetries: 0 });
 });
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await fixture.close();
+  await held.stop();
+});
 
 const user = (content: string) => ({ role: 'user' as const, content });
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
@@ -127,7 +139,7 @@ describe('the OpenAI SDK', () => {
   test('aborts a stream, which is settled as cancelled', async () => {
     const stream = await openai.chat.completions.create({
       model: 'full',
-      messages: [user('[[long 20]] [[chunk-delay 20]]')],
+      messages: [user('[[long 20]] [[chunk-delay 60]]')],
       stream: true,
     });
     let id = '';
@@ -311,26 +323,25 @@ describe('curl', () => {
         '-sS',
         '-N',
         '-m',
-        '0.3',
+        '2',
         `${fixture.gateway.origin}/v1/chat/completions`,
         '-H',
         `Authorization: Bearer ${own}`,
         '-H',
         'Content-Type: application/json',
         '-d',
-        JSON.stringify({ model: 'full', stream: true, messages: [user('[[long 30]] [[chunk-delay 30]]')] }),
+        JSON.stringify({ model: 'held', stream: true, messages: [user('[[long 30]]')] }),
       ],
       { stdout: 'ignore', stderr: 'ignore' },
     );
+    await held.holds(1);
     expect(await child.exited).toBe(28);
-    for (;;) {
-      const [row] = await fixture.database
+    held.release();
+    const row = await eventually('the end of the request', async () => {
+      const [ended] = await fixture.database
         .sql`select status, output_tokens from generations where account_id = ${account}`;
-      if (row) {
-        expect(row).toEqual({ status: 'cancelled', output_tokens: 30n });
-        break;
-      }
-      await Bun.sleep(20);
-    }
+      return ended;
+    });
+    expect(row).toEqual({ status: 'cancelled', output_tokens: 30n });
   });
 });

@@ -11,13 +11,17 @@ import { createKey } from '../../src/keys/key-store.ts';
 import { lossOf } from '../../src/ledger/settlement.ts';
 import { deriveKeys } from '../../src/lib/derived-keys.ts';
 import { newId, requestIdFromUuid, uuidFromRequestId } from '../../src/lib/ids.ts';
-import { type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
+import { chatCatalog, type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
+import { startHeldProvider } from '../support/held-provider.ts';
 import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
 type List = Page<GenerationRow>;
+
+/** Answers what is marked so only when it is let. */
+const held = startHeldProvider('(held)');
 
 let fixture: ConsoleFixture;
 let path: string;
@@ -27,7 +31,7 @@ let made: string[];
 let strangers: string;
 
 beforeAll(async () => {
-  fixture = await openConsoleFixture();
+  fixture = await openConsoleFixture((url) => chatCatalog(held.behind(url)));
   path = `/api/console/accounts/${fixture.account}/generations`;
   secondKey = await runCommand(
     ['key', 'create', '--account', fixture.account, '--name', 'Second'],
@@ -50,7 +54,10 @@ beforeAll(async () => {
   strangers = idOf(await chat(key, 'full', 'hi'));
 }, 60_000);
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await fixture.close();
+  await held.stop();
+});
 
 const ownerOf = ({ account, keyId }: ConsoleFixture) => ({ accountId: account, keyId });
 const idOf = (response: Response) => response.headers.get('x-service-request-id') ?? '';
@@ -187,7 +194,7 @@ describe('the list', () => {
 
   test('open ones are among them, and only they have no cost yet', async () => {
     const leaving = new AbortController();
-    const response = await chat(fixture.key, 'full', '[[long 60]] [[chunk-delay 20]]', {
+    const response = await chat(fixture.key, 'full', '(held) [[long 60]] [[chunk-delay 5]]', {
       signal: leaving.signal,
     });
     const id = idOf(response);
@@ -209,6 +216,9 @@ describe('the list', () => {
       attempts: [{ index: 1, provider: 'Main', status: 'in_progress', completed_at: null }],
     });
     leaving.abort();
+    // The connection is closed in the background.
+    await Bun.sleep(100);
+    held.release();
     const ended = await finishedGeneration(fixture.gateway.origin, fixture.key, id);
     expect(ended.status).toBe('cancelled');
     expect((await idsOf('?status=cancelled'))[0]).toBe(id);

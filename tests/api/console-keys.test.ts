@@ -10,6 +10,7 @@ import {
   outcomeFor,
   type Visitor,
 } from '../support/console-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 
 let fixture: ConsoleFixture;
 let owner: Visitor;
@@ -72,7 +73,7 @@ async function refusalOf(secret: string, model?: string): Promise<string | null>
 
 /** Waits until requests with a key are answered like this: a node hears of a change soon, but not before all else. */
 async function until(expected: string | null, secret: string): Promise<void> {
-  while ((await refusalOf(secret)) !== expected) await Bun.sleep(20);
+  await eventually(`the refusal ${expected}`, async () => (await refusalOf(secret)) === expected);
 }
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();

@@ -19,6 +19,7 @@ import {
   type Visitor,
   visitor,
 } from '../support/console-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGateway, tollgateJson } from '../support/gateway.ts';
 import { dollars, impossible, refund, settleAs } from '../support/rare-settlements.ts';
 
@@ -49,11 +50,11 @@ async function ask<Answer>(method: string, path: string, by = operator): Promise
 
 /** Asks until the answer is as it should be. */
 async function askUntil<Answer>(path: string, isThere: (answer: Answer) => boolean): Promise<Answer> {
-  for (;;) {
+  const found = await eventually(path, async () => {
     const answer = await ask<Answer>('GET', path);
-    if (isThere(answer)) return answer;
-    await Bun.sleep(50);
-  }
+    return isThere(answer) ? { answer } : null;
+  });
+  return found.answer;
 }
 
 /** Returns the ID of the request. */
@@ -84,6 +85,7 @@ test('providers are those of the catalogue, with their attempts and the newest f
   const before = await ask<Providers>('GET', '/providers');
   expect(before.data.map(({ id, name, is_configured: isConfigured }) => [id, name, isConfigured])).toEqual([
     ['main', 'Main', true],
+    ['hasty', 'Hasty', true],
     ['backup', 'Backup', true],
     ['gone', 'Gone', true],
     ['locked', 'Locked', true],
@@ -256,14 +258,14 @@ test('nodes tell what they have open, and the dead ones are called lost', async 
   expect(states.get('dead')).toMatchObject({ state: 'lost', ...unknown });
   expect(states.get('odd')).toMatchObject({ state: 'alive', ...unknown });
   expect(states.has('forgotten')).toBe(false);
-  expect((await ask<Providers>('GET', '/providers')).data).toHaveLength(5);
+  expect((await ask<Providers>('GET', '/providers')).data).toHaveLength(6);
   await sql`delete from nodes where name in ('dead', 'odd', 'forgotten')`;
   await stream.body?.cancel();
 });
 
 test('the catalogue is shown as it is in force, with what cannot be called and why', async () => {
   const status = await ask<CatalogStatus>('GET', '/catalog');
-  expect(status).toMatchObject({ file: catalogFile(), price_version: '2026-12', error: null, providers: 5 });
+  expect(status).toMatchObject({ file: catalogFile(), price_version: '2026-12', error: null, providers: 6 });
   expect(status.digest).toMatch(/^[0-9a-f]{64}$/);
   const response = await fetch(`${fixture.gateway.origin}/v1/models`, {
     headers: { authorization: `Bearer ${fixture.key}` },
@@ -351,7 +353,7 @@ test('one audit at a time, on all nodes together', async () => {
   const first = ask<Audit>('POST', '/ledger-audit');
   const isWaiting = async () =>
     (await sql`select 1 from pg_locks where not granted and relation = 'write_offs'::regclass`).length > 0;
-  while (!(await isWaiting())) await Bun.sleep(10);
+  await eventually('an audit that waits', isWaiting);
   const second = await operator.send('POST', `${root}/ledger-audit`, {});
   const { error } = (await second.json()) as ErrorBody;
   expect([second.status, error.code]).toEqual([429, 'too_many_attempts']);

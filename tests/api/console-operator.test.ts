@@ -44,6 +44,7 @@ import {
   type Visitor,
   visitor,
 } from '../support/console-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { tollgate } from '../support/gateway.ts';
 
 const root = '/api/console/operator';
@@ -450,7 +451,7 @@ describe('suspension', () => {
     const suspended = await ask<OperatorAccount>('POST', `/accounts/${account}/suspend`, {});
     expect(suspended.is_suspended).toBe(true);
     // The node hears of it as the others do, a moment after the answer.
-    while ((await statusOfApiCall(key)) !== 401) await Bun.sleep(5);
+    await eventually('a refusal', async () => (await statusOfApiCall(key)) === 401);
     const refused = await fetch(`${fixture.gateway.origin}/v1/models`, {
       headers: { authorization: `Bearer ${key}` },
     });
@@ -467,7 +468,7 @@ describe('suspension', () => {
     expect(accounts.map(({ is_suspended: isSuspended }) => isSuspended)).toEqual([true]);
     const resumed = await ask<OperatorAccount>('POST', `/accounts/${account}/resume`, {});
     expect(resumed.is_suspended).toBe(false);
-    while ((await statusOfApiCall(key)) !== 200) await Bun.sleep(5);
+    await eventually('an answer', async () => (await statusOfApiCall(key)) === 200);
   });
 
   test('is noted when it changes something, and by the command line too it holds', async () => {

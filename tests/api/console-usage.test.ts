@@ -18,6 +18,7 @@ import type { ErrorBody } from '../support/chat-fixture.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGateway, temporaryFolder } from '../support/gateway.ts';
 
 let fixture: ConsoleFixture;
@@ -338,7 +339,7 @@ describe('more than a page can show', () => {
       while ((await reader?.read())?.done === false);
     };
     expect(readOn).toThrow();
-    while (!fixture.gateway.output().includes('download cut short')) await Bun.sleep(20);
+    await eventually('the line in the log', () => fixture.gateway.output().includes('download cut short'));
     await sql`insert into memberships (user_id, account_id, role)
       values (${membership.user_id}, ${membership.account_id}, 'member')`;
   }, 30_000);
@@ -543,7 +544,7 @@ describe('added up or not', () => {
     };
     expect(await isBehind()).toBe(true);
     const gateway = await startGateway({ DATABASE_URL: url, TOLLGATE_DATA: temporaryFolder() });
-    while (await isBehind()) await Bun.sleep(20);
+    await eventually('the sums', async () => !(await isBehind()));
     expect(await gateway.stop()).toBe(0);
     expect(gateway.output()).not.toContain('not added up');
     expect(await ask()).toMatchObject([{ requests: 10_001n, cost: 30_003n }]);

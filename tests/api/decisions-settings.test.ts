@@ -1,6 +1,5 @@
 /** Decisions without a provider of them: from a chat model, from the sandbox of a first start, and from nobody. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { runCommand } from '../support/commands.ts';
 import { signIn } from '../support/console-fixture.ts';
 import {
   asking,
@@ -12,7 +11,8 @@ import {
   score,
   send,
 } from '../support/decisions-fixture.ts';
-import { startGateway, temporaryFolder, tollgate } from '../support/gateway.ts';
+import { eventually } from '../support/eventually.ts';
+import { startGateway, temporaryFolder, tollgate, tollgateJson } from '../support/gateway.ts';
 
 let fixture: DecisionsFixture;
 
@@ -96,7 +96,7 @@ describe('settings that do not go together', () => {
       DECISIONS_MODEL: 'judge-latest',
     });
     try {
-      while (!incomplete.output().includes('decisions cannot be run')) await Bun.sleep(10);
+      await eventually('the warning', () => incomplete.output().includes('decisions cannot be run'));
       expect(incomplete.output()).toContain('"problems":["DECISIONS_API_KEY is not set."]');
       const { status, type } = await errorIn(await send(fixture, asking(), { origin: incomplete.origin }));
       expect([status, type]).toEqual([503, 'not_configured']);
@@ -111,7 +111,8 @@ test('a first start has the sandbox decide', async () => {
   const demo = await startGateway(environment);
   try {
     const words = ['--email', 'someone@example.com', '--password', 'correct horse battery', '--admin'];
-    await runCommand(['user', 'create', ...words], environment);
+    // Only the program itself finds the database of such a gateway.
+    await tollgateJson(['user', 'create', ...words], environment);
     const cookie = await signIn(demo.origin, 'someone');
     const { model, service } = await decisionIn(await send({ deciding: demo, cookie }, asking()));
     expect(model).toBe('sandbox-decision-2026-11-01');

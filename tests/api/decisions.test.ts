@@ -20,6 +20,7 @@ import {
   score,
   send,
 } from '../support/decisions-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 
 let fixture: DecisionsFixture;
 
@@ -243,7 +244,7 @@ describe('413', () => {
       });
       socket.write(`${head}\r\n\r\n`);
       for (const chunk of chunks) socket.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n`);
-      while (!/\r\n\r\n[\s\S]*\}/.test(answer)) await Bun.sleep(5);
+      await eventually('the whole answer', () => /\r\n\r\n[\s\S]*\}/.test(answer));
       socket.destroy();
       return answer;
     };
@@ -332,7 +333,7 @@ describe('an overload', () => {
   test('nobody is asked again for a client that left', async () => {
     const leaving = new AbortController();
     const sent = ask(asking('[[status 529]] leaving'), { signal: leaving.signal });
-    while (callsWith('leaving') === 0) await Bun.sleep(5);
+    await eventually('the call', () => callsWith('leaving') > 0);
     leaving.abort();
     expect(await sent.catch(() => 'left')).toBe('left');
     // Another request that takes longer than every wait of the first would have: by its end nothing else came.
@@ -343,9 +344,10 @@ describe('an overload', () => {
   test('a call under way ends with its client', async () => {
     const leaving = new AbortController();
     const sent = ask(asking('[[hang]] hanging'), { signal: leaving.signal });
-    setTimeout(() => leaving.abort(), 200);
+    // By then it has reached the provider, which hangs.
+    setTimeout(() => leaving.abort(), 1_500);
     expect(await sent.catch(() => 'left')).toBe('left');
-    while (callsWith('hanging') === 0) await Bun.sleep(5);
+    await eventually('the end of the call', () => callsWith('hanging') > 0);
     expect(fixture.sandbox.entries.at(-1)).toMatchObject({ status: null, ended: 'client_gone' });
   });
 });
@@ -376,11 +378,10 @@ describe('503', () => {
       await admin.unsafe(`alter database ${name.name} with allow_connections true`);
       await admin.close();
     }
-    let response = await ask(asking());
-    while (response.status === 503) {
-      await Bun.sleep(50);
-      response = await ask(asking());
-    }
+    const response = await eventually('an answer', async () => {
+      const answered = await ask(asking());
+      return answered.status === 503 ? null : answered;
+    });
     await decisionIn(response);
   }, 30_000);
 });

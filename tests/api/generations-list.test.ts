@@ -4,12 +4,14 @@ import { deriveKeys } from '../../src/lib/derived-keys.ts';
 import { newId } from '../../src/lib/ids.ts';
 import {
   type ChatFixture,
+  chatCatalog,
   type ErrorBody,
   finishedGeneration,
   type GenerationBody,
   openChatFixture,
 } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
+import { startHeldProvider } from '../support/held-provider.ts';
 
 type Customer = { account: string; key: string; keyId: string };
 type Summary = Pick<GenerationBody, 'id' | 'status' | 'usage' | 'cost' | 'provider' | 'fallback'> & {
@@ -17,13 +19,16 @@ type Summary = Pick<GenerationBody, 'id' | 'status' | 'usage' | 'cost' | 'provid
 };
 type ListBody = { object: string; data: Summary[]; has_more: boolean; next_cursor: string | null };
 
+/** Answers what is marked so only when it is let. */
+const held = startHeldProvider('(held)');
+
 let fixture: ChatFixture;
 /** Has one Generation of each kind, the oldest first in `made`. */
 let owner: Customer;
 let made: string[];
 
 beforeAll(async () => {
-  fixture = await openChatFixture();
+  fixture = await openChatFixture((url) => chatCatalog(held.behind(url)));
   owner = await fixture.customer('10');
   made = [];
   for (const [model, content] of [
@@ -37,7 +42,10 @@ beforeAll(async () => {
   made.push(await cancelled());
 });
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await fixture.close();
+  await held.stop();
+});
 
 function chat(key: string, model: string, content: string, more: RequestInit = {}): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
@@ -54,10 +62,14 @@ function chat(key: string, model: string, content: string, more: RequestInit = {
 
 async function cancelled(): Promise<string> {
   const leaving = new AbortController();
-  const response = await chat(owner.key, 'full', '[[long 20]] [[chunk-delay 10]]', {
+  const response = await chat(owner.key, 'full', '(held) [[long 20]] [[chunk-delay 10]]', {
     signal: leaving.signal,
   });
+  await held.holds(1);
   leaving.abort();
+  // The connection is closed in the background.
+  await Bun.sleep(100);
+  held.release();
   expect((await finishedGeneration(fixture.gateway.origin, owner.key, idOf(response))).status).toBe(
     'cancelled',
   );
@@ -147,7 +159,7 @@ describe('200', () => {
   test('shows open ones among the others', async () => {
     const customer = await fixture.customer('10');
     const before = idOf(await chat(customer.key, 'full', 'hi'));
-    const open = await chat(customer.key, 'full', '[[long 30]] [[chunk-delay 20]]');
+    const open = await chat(customer.key, 'full', '(held) [[long 30]]');
     const after = idOf(await chat(customer.key, 'full', 'hi'));
     const { data } = await list({}, customer.key);
     expect(data.map(({ id }) => id)).toEqual([after, idOf(open), before]);
@@ -165,6 +177,7 @@ describe('200', () => {
     expect(await listIds({ status: 'in_progress', model: 'plain' }, customer.key)).toEqual([]);
     expect(await listIds({ model: 'full' }, customer.key)).toEqual([after, idOf(open), before]);
     expect(await listIds({ status: 'completed' }, customer.key)).toEqual([after, before]);
+    held.release();
     await open.text();
     expect(await listIds({ status: 'in_progress' }, customer.key)).toEqual([]);
   });

@@ -1,17 +1,30 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { newId, requestIdFromUuid } from '../../src/lib/ids.ts';
-import { type ChatFixture, type GenerationBody, openChatFixture } from '../support/chat-fixture.ts';
+import {
+  type ChatFixture,
+  chatCatalog,
+  type GenerationBody,
+  openChatFixture,
+} from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
+import { eventually } from '../support/eventually.ts';
+import { startHeldProvider } from '../support/held-provider.ts';
+
+/** Answers what is marked so only when it is let. */
+const held = startHeldProvider('(held)');
 
 let fixture: ChatFixture;
 let owner: { account: string; key: string };
 
 beforeAll(async () => {
-  fixture = await openChatFixture();
+  fixture = await openChatFixture((url) => chatCatalog(held.behind(url)));
   owner = await fixture.customer('10');
 });
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await fixture.close();
+  await held.stop();
+});
 
 function chat(content: string, more: object = {}): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
@@ -91,7 +104,7 @@ describe('200', () => {
   });
 
   test('shows a Generation while it is in progress', async () => {
-    const made = await chat('[[long 30]] [[chunk-delay 20]]', { stream: true });
+    const made = await chat('(held) [[long 30]]', { stream: true });
     expect(await (await lookUp(idOf(made))).json()).toMatchObject({
       status: 'in_progress',
       usage: null,
@@ -101,6 +114,7 @@ describe('200', () => {
       attempts: [{ index: 1, provider: 'Main', status: 'in_progress', completed_at: null, latency_ms: null }],
       error: null,
     });
+    held.release();
     await made.text();
     expect(((await (await lookUp(idOf(made))).json()) as GenerationBody).status).toBe('completed');
   });
@@ -130,7 +144,7 @@ describe('200', () => {
     const file = fixture.environment.TOLLGATE_CATALOG ?? '';
     const catalog = await Bun.file(file).text();
     await Bun.write(file, catalog.replaceAll('input: "1"', 'input: "9"').replace('"2026-11"', '"2026-12"'));
-    while (!fixture.gateway.output().includes('"priceVersion":"2026-12"')) await Bun.sleep(20);
+    await eventually('the new prices', () => fixture.gateway.output().includes('"priceVersion":"2026-12"'));
     expect(((await (await lookUp(idOf(made))).json()) as GenerationBody).cost).toEqual(before.cost);
     const dearer = await chat('[[usage 100 100]]');
     expect(((await (await lookUp(idOf(dearer))).json()) as GenerationBody).cost?.input).toBe(

@@ -13,16 +13,10 @@ import {
 import { runCommand } from '../support/commands.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, temporaryFolder } from '../support/gateway.ts';
-import { startHeldProvider } from '../support/held-provider.ts';
+import { heldModel, startHeldProvider } from '../support/held-provider.ts';
 import { startQuickGateway } from '../support/quick-lease.ts';
 
 const held = startHeldProvider();
-const catalog = (url: string) =>
-  chatCatalog(url, {
-    providers: `  held: { name: Held, adapter: openai, base_url: ${held.behind(url)}/v1, api_key_env: MAIN_KEY }`,
-    models:
-      '  held: { workload: chat, capabilities: [text_input, text_output, streaming], pricing: { billing_type: token, input: "1", output: "2" }, providers: [held] }',
-  });
 
 let fixture: ChatFixture;
 let other: Gateway;
@@ -31,7 +25,7 @@ let keyId: string;
 let account: string;
 
 beforeAll(async () => {
-  fixture = await openChatFixture(catalog, startQuickGateway);
+  fixture = await openChatFixture((url) => chatCatalog(url, heldModel(held, url)), startQuickGateway);
   fixture.canaries.add('kept-canary');
   other = await startAnother();
   ({ key, keyId, account } = await fixture.customer('100', '--rpm', '1000000'));

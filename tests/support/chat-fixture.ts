@@ -16,7 +16,7 @@ price_version: "2026-11"
 providers:
   main:   { name: Main, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient} }
   hasty:  { name: Hasty, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient},
-            timeouts: { first_byte_ms: 700, idle_ms: 500 } }
+            timeouts: { idle_ms: 500 } }
   backup: { name: Backup, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient} }
   gone:   { name: Gone, adapter: openai, base_url: http://127.0.0.1:9/v1, api_key_env: MAIN_KEY, ${patient} }
   locked: { name: Locked, adapter: openai, base_url: ${url}/v1, api_key_env: BAD_KEY, ${patient} }

@@ -26,8 +26,10 @@ export type ConsoleFixture = ChatFixture &
 
 const password = 'correct horse battery';
 
-export async function openConsoleFixture(): Promise<ConsoleFixture> {
-  const fixture = await openChatFixture();
+export async function openConsoleFixture(
+  catalogOf?: (sandboxUrl: string) => string,
+): Promise<ConsoleFixture> {
+  const fixture = await openChatFixture(catalogOf);
   const { gateway } = fixture;
   const { account, key, keyId } = await fixture.customer('100');
   const { account: strangersAccount, keyId: strangersKeyId } = await fixture.customer('100');

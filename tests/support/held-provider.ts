@@ -23,20 +23,30 @@ export function startHeldProvider(marker = ''): HeldProvider {
   const held = new Set<() => void>();
   const beingHeld = () => new Promise<void>((resolve) => held.add(resolve));
 
-  function heldAfterWord(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-    const pieces = body.getReader();
-    let progress: 'silent' | 'begun' | 'released' = 'silent';
+  /** Many events may come in one piece: what follows the first word is kept back, whatever it came with. */
+  async function* heldAfterWord(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+    let isHeldYet = false;
+    for await (const piece of body) {
+      const text = Buffer.from(piece).toString('latin1');
+      const word = isHeldYet ? -1 : text.search(/"content":"[^"]/);
+      if (word < 0) {
+        yield piece;
+        continue;
+      }
+      const end = text.indexOf('\n\n', word) + 2;
+      yield piece.subarray(0, end);
+      await beingHeld();
+      isHeldYet = true;
+      yield piece.subarray(end);
+    }
+  }
+
+  function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
     return new ReadableStream({
       async pull(controller) {
-        if (progress === 'begun') {
-          await beingHeld();
-          progress = 'released';
-        }
-        const { value } = await pieces.read();
-        if (value === undefined) return controller.close();
-        controller.enqueue(value);
-        if (progress === 'silent' && /"content":"[^"]/.test(Buffer.from(value).toString()))
-          progress = 'begun';
+        const { value, done } = await pieces.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
       },
     });
   }
@@ -54,7 +64,7 @@ export function startHeldProvider(marker = ''): HeldProvider {
       if (isHeld && !isStreamed) await beingHeld();
       const response = await fetch(`${target}${pathname}${search}`, { method, headers, body });
       const isHeldMidway = isHeld && isStreamed && response.body !== null;
-      return new Response(isHeldMidway ? heldAfterWord(response.body) : response.body, {
+      return new Response(isHeldMidway ? streamOf(heldAfterWord(response.body)) : response.body, {
         status: response.status,
         headers: response.headers,
       });
@@ -75,5 +85,14 @@ export function startHeldProvider(marker = ''): HeldProvider {
       held.clear();
     },
     stop: () => server.stop(true),
+  };
+}
+
+/** The lines of the catalogue for a provider and a model `held`. */
+export function heldModel(held: HeldProvider, sandboxUrl: string): { providers: string; models: string } {
+  return {
+    providers: `  held: { name: Held, adapter: openai, base_url: ${held.behind(sandboxUrl)}/v1, api_key_env: MAIN_KEY }`,
+    models:
+      '  held: { workload: chat, capabilities: [text_input, text_output, streaming], pricing: { billing_type: token, input: "1", output: "2" }, providers: [held] }',
   };
 }
