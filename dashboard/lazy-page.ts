@@ -1,7 +1,6 @@
 /** Pages whose code is fetched when it is needed, or before, when the browser has nothing else to do. */
 import { type AnyRouter, lazyRouteComponent } from '@tanstack/react-router';
-import { ApiProblem } from './api/problem.ts';
-import { reportReachable } from './api/reachability.ts';
+import { ApiProblem, reportReachable } from './api/client.ts';
 
 /** Of code that did not arrive, or that a newer version of the gateway no longer has. */
 export const codeOfMissingPage = 'page_not_loaded';

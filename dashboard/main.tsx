@@ -1,12 +1,11 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
-import { whenSessionIsLost } from './api/client.ts';
-import { queryClient } from './api/query-client.ts';
+import { goToSignIn } from './address.ts';
+import { queryClient, whenSessionIsLost } from './api/client.ts';
 import { ToastRegion } from './kit/toast.tsx';
 import { fetchPagesWhenIdle } from './lazy-page.ts';
 import { router } from './router.tsx';
-import { goToSignIn } from './sign-in-address.ts';
 
 whenSessionIsLost(() => goToSignIn(router));
 fetchPagesWhenIdle(router);

@@ -1,10 +1,7 @@
 /** The page of decisions refuses what the server refuses, and lets through what it lets through. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { bodyText } from '../dashboard/pages/decisions/body-text.ts';
-import { exampleIn, sameForm } from '../dashboard/pages/decisions/example-in.ts';
-import { examples } from '../dashboard/pages/decisions/examples.ts';
-import { adviceForFailure, secondsLeft } from '../dashboard/pages/decisions/failure-words.ts';
+import { exampleIn, examples, sameForm } from '../dashboard/pages/decisions/examples.ts';
 import {
   draftsOf,
   emptyQuestion,
@@ -12,14 +9,16 @@ import {
   type QuestionDraft,
   questionsOf,
 } from '../dashboard/pages/decisions/question-form.ts';
-import { repeatedName } from '../dashboard/pages/decisions/repeated-name.ts';
+import { adviceForFailure, secondsLeft } from '../dashboard/pages/decisions/run-decision.ts';
 import {
+  bodyText,
   formProblems,
   mostBodyBytes,
   problemAt,
   questionProblems,
   readQuestions,
   readState,
+  repeatedName,
   sizeProblem,
 } from '../dashboard/pages/decisions/validate.ts';
 import { decisionErrorTable } from '../src/decisions/errors.ts';

@@ -1,7 +1,7 @@
 /** What the form of a key sends, and what it says before anything is sent. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { nearLimitPercent, shareOfLimit, toneOfShare } from '../dashboard/kit/limit-share.ts';
+import { nearLimitPercent, shareOfLimit, toneOfShare } from '../dashboard/kit/amounts.ts';
 import {
   changesOf,
   draftOf,

@@ -1,17 +1,16 @@
 /** What the operator's pages work out by themselves. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { amountProblem } from '../dashboard/pages/operator/amount.ts';
-import { type CatalogModel, filterModels } from '../dashboard/pages/operator/catalog/filter-models.ts';
-import { describeReported } from '../dashboard/pages/operator/generations/describe-reported.ts';
-import { newUuid, uuidFrom } from '../dashboard/pages/operator/new-uuid.ts';
-import { heartbeatAge } from '../dashboard/pages/operator/nodes/heartbeat-age.ts';
+import { amountProblem, newUuid, uuidFrom } from '../dashboard/pages/operator/accounts/account-dialogs.tsx';
+import { type CatalogModel, filterModels } from '../dashboard/pages/operator/catalog/catalog-page.tsx';
+import { describeReported } from '../dashboard/pages/operator/generations/generation-page.tsx';
+import { heartbeatAge } from '../dashboard/pages/operator/nodes/nodes-page.tsx';
 import {
   describeCircuit,
   describeProvider,
   explainSetback,
   failedShare,
-} from '../dashboard/pages/operator/providers/describe-provider.ts';
+} from '../dashboard/pages/operator/providers/provider-card.tsx';
 import type { Circuit } from '../src/console/operator-contract.ts';
 import { isUuid } from '../src/console/params.ts';
 import { parseMoney } from '../src/lib/money.ts';

@@ -1,22 +1,23 @@
 /** The playground sends what it shows, and reads what it is sent, however it is cut into pieces. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { ApiProblem } from '../dashboard/api/problem.ts';
+import { ApiProblem } from '../dashboard/api/client.ts';
 import {
   splitEvents,
   whenConnectionEnds,
   withEvent,
   withWhole,
 } from '../dashboard/pages/playground/answer-stream.ts';
-import { chatRequestOf, withShortImages } from '../dashboard/pages/playground/chat-request.ts';
 import {
   type AssistantTurn,
+  chatRequestOf,
   isUnanswered,
   messagesOf,
   openCalls,
   type Turn,
   turnsAsCode,
   unwritten,
+  withShortImages,
 } from '../dashboard/pages/playground/conversation.ts';
 import {
   adviceFor,
@@ -24,8 +25,12 @@ import {
   wasAdmitted,
   wordsForFinish,
 } from '../dashboard/pages/playground/ending-words.ts';
-import { emptyParameters, parseParameters } from '../dashboard/pages/playground/parameters.ts';
-import { exampleTools, parseTools } from '../dashboard/pages/playground/tool-definitions.ts';
+import {
+  emptyParameters,
+  exampleTools,
+  parseParameters,
+  parseTools,
+} from '../dashboard/pages/playground/settings.ts';
 import { parseChat } from '../src/chat/parse.ts';
 import { ApiError } from '../src/errors.ts';
 

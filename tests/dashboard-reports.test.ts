@@ -1,21 +1,19 @@
 /** What the pages about spending and requests make of the answers of the gateway, without a browser. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { compareMoneyDown, signOfMoney, subtractMoney, sumMoney } from '../dashboard/kit/amounts.ts';
 import { formatCountMarks, formatMoneyMarks, marksOf, namedDays } from '../dashboard/kit/chart-scale.ts';
-import { compareMoneyDown, signOfMoney, subtractMoney, sumMoney } from '../dashboard/kit/sum-money.ts';
-import { digitsOf, missingZeros } from '../dashboard/pages/billing/statement-digits.ts';
-import { describeMoney } from '../dashboard/pages/generations/describe-money.ts';
-import { explainError } from '../dashboard/pages/generations/explain-error.ts';
-import { filterIn } from '../dashboard/pages/generations/filter.ts';
-import { holdRows } from '../dashboard/pages/generations/hold-rows.ts';
-import { requestIdIn } from '../dashboard/pages/generations/request-id.ts';
-import { timelineOf } from '../dashboard/pages/generations/timeline.ts';
+import { digitsOf, missingZeros } from '../dashboard/pages/billing/statement.tsx';
+import { timelineOf } from '../dashboard/pages/generations/attempts.tsx';
+import { describeMoney, explainError } from '../dashboard/pages/generations/explain.ts';
+import { filterIn } from '../dashboard/pages/generations/filters.tsx';
+import { requestIdIn } from '../dashboard/pages/generations/find-request.tsx';
+import { holdRows } from '../dashboard/pages/generations/held-rows.ts';
 import { describeAttention } from '../dashboard/pages/overview/describe-attention.ts';
-import { firstRequest } from '../dashboard/pages/overview/first-request.ts';
-import { titleOfRecent } from '../dashboard/pages/overview/title-of-recent.ts';
-import { groupUsage } from '../dashboard/pages/usage/group-usage.ts';
-import { addDays, daysBetween, rangeIn, rangeProblem } from '../dashboard/pages/usage/range.ts';
-import { mostSeries, stackUsage } from '../dashboard/pages/usage/stack-usage.ts';
+import { titleOfRecent } from '../dashboard/pages/overview/figures.tsx';
+import { firstRequest } from '../dashboard/pages/overview/first-steps.tsx';
+import { groupUsage, mostSeries, stackUsage } from '../dashboard/pages/usage/group-usage.ts';
+import { addDays, daysBetween, rangeIn, rangeProblem } from '../dashboard/pages/usage/range-picker.tsx';
 import { formatMoney as formatLedgerMoney } from '../src/lib/money.ts';
 
 const units = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });

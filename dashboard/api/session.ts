@@ -3,8 +3,7 @@ import { queryOptions, type UseQueryOptions, useQuery, useSuspenseQuery } from '
 import type { Me, SignInOptions } from '../../src/console/contract.ts';
 import type { AuthBodies, ListedSession } from '../../src/sign-in/contract.ts';
 import { useStoredText } from '../kit/use-stored-text.ts';
-import { get, post } from './client.ts';
-import { queryClient } from './query-client.ts';
+import { get, post, queryClient } from './client.ts';
 import { forgetSignedIn, rememberSignedIn } from './signed-in-before.ts';
 
 const accountPlace = 'tollgate.account';

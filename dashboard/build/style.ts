@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { compile } from 'tailwindcss';
-import { candidatesIn } from './candidates.ts';
 
 export async function compileStyle(
   folder: string,
@@ -33,4 +32,14 @@ function candidatesOf(folder: string): string[] {
     (name) => /\.tsx?$/.test(name) && !/^(build|dist)\b/.test(name),
   );
   return [...new Set(sources.flatMap((name) => candidatesIn(readFileSync(join(folder, name), 'utf8'))))];
+}
+
+/**
+ * Every word of a source that may be a class. Tailwind leaves out what it does not know, so too many do no harm; only
+ * what stands in brackets is taken for a property whatever it says, and code has many of those.
+ */
+export function candidatesIn(source: string): string[] {
+  return [...new Set(source.match(/[^\s"'`]+/g) ?? [])].filter(
+    (word) => /^[a-z@*!\-[]/.test(word) && (!word.startsWith('[') || word.startsWith('[&')),
+  );
 }

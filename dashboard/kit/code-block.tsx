@@ -1,7 +1,7 @@
 /** Code to read and copy, in one language or in several behind tabs. */
 import { useId, useState } from 'react';
+import { Segmented } from './choice.tsx';
 import { CopyButton } from './copy-button.tsx';
-import { Segmented } from './segmented.tsx';
 
 type Sample = Readonly<{
   label: string;

@@ -1,7 +1,6 @@
 import { Check, Copy } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import { Button, type ButtonVariant } from './button.tsx';
-import { IconButton } from './icon-button.tsx';
+import { Button, type ButtonVariant, IconButton } from './button.tsx';
 import { showToast } from './toast.tsx';
 
 const shownMs = 1_600;
@@ -51,5 +50,17 @@ export function CopyButton({ text, label, isWide = false, variant }: CopyButtonP
         {isShown ? 'Copied' : ''}
       </span>
     </>
+  );
+}
+
+/** An ID that is long to read: its beginning and end, all of it on hover and in the clipboard. */
+export function ShortId({ id, label }: Readonly<{ id: string; label: string }>) {
+  return (
+    <span className="inline-flex items-center gap-0.5 whitespace-nowrap">
+      <code title={id} className="font-mono text-xs text-ink-faint">
+        {id.slice(0, 8)}…{id.slice(-4)}
+      </code>
+      <CopyButton text={id} label={label} />
+    </span>
   );
 }

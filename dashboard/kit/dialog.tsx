@@ -1,8 +1,10 @@
 /** A modal window on the browser's own `<dialog>`, which keeps the focus inside and the rest of the page out of reach. */
 import { X } from 'lucide-react';
-import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef } from 'react';
+import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
+import { type ApiProblem, problemOf } from '../api/client.ts';
+import { Button, IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
-import { IconButton } from './icon-button.tsx';
+import { FormProblem, ProblemNote } from './states.tsx';
 
 type DialogProps = Readonly<{
   title: ReactNode;
@@ -109,4 +111,106 @@ function startsOf(dialog: HTMLDialogElement | null): HTMLElement[] {
     ...find('[data-part="body"] :is(input, textarea, select):not(:disabled)'),
     ...find('[data-part="footer"] :is(button, a):not(:disabled)'),
   ];
+}
+
+type FormDialogProps = Readonly<{
+  title: string;
+  description?: string;
+  /** What the button does, such as "Create the key". */
+  submitLabel: string;
+  isDangerous?: boolean;
+  width?: 'narrow' | 'normal';
+  /** False as long as it must not be sent. */
+  isReady?: boolean;
+  isBusy: boolean;
+  /** What the last try failed with. */
+  error: unknown;
+  /** The names of the fields that show their own problems. */
+  ownFields?: readonly string[];
+  onSubmit: () => void;
+  onClose: () => void;
+  children: ReactNode;
+}>;
+
+/** A form in a window of its own: its fields, what it was refused for, and the two ways out of it. */
+export function FormDialog(props: FormDialogProps) {
+  const { title, description, submitLabel, isDangerous = false, isReady = true, isBusy } = props;
+  const { width = 'normal', error, ownFields = [], onSubmit, onClose, children } = props;
+  return (
+    <Dialog
+      title={title}
+      {...(description === undefined ? {} : { description })}
+      width={width}
+      onClose={onClose}
+      onSubmit={onSubmit}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            type="submit"
+            variant={isDangerous ? 'danger' : 'primary'}
+            disabled={!isReady}
+            isBusy={isBusy}
+          >
+            {submitLabel}
+          </Button>
+        </>
+      }
+    >
+      {children}
+      <FormProblem error={error} fields={ownFields} />
+    </Dialog>
+  );
+}
+
+type ConfirmDialogProps = Readonly<{
+  title: string;
+  children: ReactNode;
+  /** What the button does, such as "Revoke key". */
+  confirmLabel: string;
+  isDangerous?: boolean;
+  onConfirm: () => Promise<unknown>;
+  onClose: () => void;
+}>;
+
+/** Asks before something that cannot be taken back. Stays open, and says why, when it fails. */
+export function ConfirmDialog({
+  title,
+  children,
+  confirmLabel,
+  isDangerous = false,
+  onConfirm,
+  onClose,
+}: ConfirmDialogProps) {
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<ApiProblem | null>(null);
+  const confirm = async () => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      await onConfirm();
+      onClose();
+    } catch (error) {
+      setProblem(problemOf(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      title={title}
+      width="narrow"
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button variant={isDangerous ? 'danger' : 'primary'} isBusy={isBusy} onClick={confirm}>
+            {confirmLabel}
+          </Button>
+        </>
+      }
+    >
+      <div className="text-ink-soft">{children}</div>
+      {problem !== null && <ProblemNote problem={problem} />}
+    </Dialog>
+  );
 }

@@ -1,5 +1,7 @@
 /** A control with its label, what to know about it, and what is wrong with it. The control inside finds its names here. */
-import { createContext, type ReactNode, useContext, useId } from 'react';
+import { ChevronDown, Eye, EyeOff } from 'lucide-react';
+import { type ComponentProps, createContext, type ReactNode, useContext, useId, useState } from 'react';
+import { IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
 
 type ControlNames = Readonly<{
@@ -75,4 +77,96 @@ export function Field(props: FieldProps) {
 /** For controls: the names that the field around them has for them. */
 export function useControlNames(): ControlNames {
   return useContext(FieldContext);
+}
+
+/** Controls to write and choose with. Inside of a `Field` they need no names of their own; elsewhere an `aria-label`. */
+export const controlClass = classNames(
+  'w-full min-w-0 rounded-md border border-edge/60 bg-surface text-sm text-ink shadow-card',
+  'transition-colors duration-100 hover:border-edge aria-invalid:border-bad',
+  'focus-visible:border-accent-text focus-visible:outline-1 focus-visible:outline-offset-0',
+  'disabled:cursor-not-allowed disabled:bg-sunken disabled:text-ink-faint disabled:hover:border-edge/60',
+);
+
+export function Input({ className, ...rest }: ComponentProps<'input'>) {
+  return (
+    <input {...useControlNames()} className={classNames(controlClass, 'h-9 px-3', className)} {...rest} />
+  );
+}
+
+type TextAreaProps = ComponentProps<'textarea'> & Readonly<{ isCode?: boolean }>;
+
+export function TextArea({ className, isCode = false, ...rest }: TextAreaProps) {
+  return (
+    <textarea
+      rows={4}
+      spellCheck={isCode ? false : undefined}
+      {...useControlNames()}
+      className={classNames(
+        controlClass,
+        'block px-3 py-2',
+        isCode && 'font-mono text-[0.8125rem]/5',
+        className,
+      )}
+      {...rest}
+    />
+  );
+}
+
+export function Select({ className, children, ...rest }: ComponentProps<'select'>) {
+  return (
+    <span className={classNames('relative block min-w-0', className)}>
+      <select
+        {...useControlNames()}
+        className={classNames(controlClass, 'h-9 appearance-none truncate py-0 pr-8 pl-3')}
+        {...rest}
+      >
+        {children}
+      </select>
+      <ChevronDown
+        aria-hidden
+        className="pointer-events-none absolute top-1/2 right-2.5 size-4 -translate-y-1/2 text-ink-faint"
+      />
+    </span>
+  );
+}
+
+const shortestPassword = 8;
+const longestPassword = 128;
+
+type NewPasswordFieldProps = Readonly<{
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  error?: string | null;
+  hasFocus?: boolean;
+}>;
+
+/** A password that is chosen now. It can be looked at, which spares writing it twice. */
+export function NewPasswordField({ label, value, onChange, error, hasFocus = false }: NewPasswordFieldProps) {
+  const [isShown, setShown] = useState(false);
+  return (
+    <Field label={label} hint={`At least ${shortestPassword} characters.`} error={error}>
+      <div className="relative">
+        <Input
+          type={isShown ? 'text' : 'password'}
+          name="new-password"
+          autoComplete="new-password"
+          autoFocus={hasFocus}
+          required
+          minLength={shortestPassword}
+          maxLength={longestPassword}
+          spellCheck={false}
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+          className="pr-10"
+        />
+        <IconButton
+          icon={isShown ? EyeOff : Eye}
+          label={isShown ? 'Hide the password' : 'Show the password'}
+          onClick={() => setShown(!isShown)}
+          className="absolute top-0.5 right-0.5"
+        />
+      </div>
+    </Field>
+  );
 }

@@ -1,4 +1,5 @@
 /** Older and newer by cursor: the API knows the way on, and the address remembers the way back. */
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { ChevronLeft, ChevronRight } from 'lucide-react';
 import { Button } from './button.tsx';
 
@@ -47,4 +48,44 @@ export function Pager({ cursors, nextCursor, isBusy = false, label }: PagerProps
       </span>
     </nav>
   );
+}
+
+/** From a page's cursor to that of the page before it; null is the first page. */
+const pageBefore = new Map<string, string | null>();
+
+/**
+ * The pages of a list in the address: a reload stays on the page, and so does the way back from one of its rows. The way
+ * to newer pages is known only as far as it was gone before; from a page that was opened by a link it leads to the start.
+ */
+export function useAddressCursors(): Cursors & Readonly<{ goToStart: () => void }> {
+  const search: Readonly<Record<string, unknown>> = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const cursor = typeof search.cursor === 'string' ? search.cursor : null;
+  const pageNumber = cursor === null ? 1 : pageNumberOf(search.page);
+  const go = (nextCursor: string | null, nextNumber: number) => {
+    navigate({
+      to: '.',
+      search: (before: Record<string, unknown>) => ({
+        ...before,
+        cursor: nextCursor ?? undefined,
+        page: nextCursor === null ? undefined : `${nextNumber}`,
+      }),
+    }).catch(() => {});
+  };
+  return {
+    cursor,
+    pageNumber,
+    goOn: (nextCursor) => {
+      pageBefore.set(nextCursor, cursor);
+      go(nextCursor, pageNumber + 1);
+    },
+    goBack: () => go(cursor === null ? null : (pageBefore.get(cursor) ?? null), pageNumber - 1),
+    goToStart: () => go(null, 1),
+  };
+}
+
+/** A cursor is never the first page, whatever else the address says. */
+function pageNumberOf(text: unknown): number {
+  const number = typeof text === 'string' && /^\d{1,6}$/.test(text) ? Number(text) : 2;
+  return Math.max(2, number);
 }

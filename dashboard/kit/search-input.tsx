@@ -1,7 +1,7 @@
 import { Search, X } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useState } from 'react';
 import { classNames } from './class-names.ts';
-import { controlClass } from './input.tsx';
+import { controlClass } from './field.tsx';
 
 const pauseMs = 200;
 

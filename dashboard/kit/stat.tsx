@@ -1,7 +1,7 @@
 /** One figure with its name. Several stand in a `StatGroup`. */
 import { Children, type ReactNode } from 'react';
 import { classNames } from './class-names.ts';
-import { Skeleton } from './skeleton.tsx';
+import { Skeleton } from './states.tsx';
 
 type StatProps = Readonly<{
   label: ReactNode;

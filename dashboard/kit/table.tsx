@@ -5,7 +5,7 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import type { MouseEvent as ReactMouseEvent, ReactNode } from 'react';
 import { classNames } from './class-names.ts';
-import { Skeleton } from './skeleton.tsx';
+import { Skeleton } from './states.tsx';
 
 /** Said aloud, because some browsers forget that a table is one where it is not laid out as one. */
 const roles = {

@@ -1,7 +1,7 @@
 /** Short news of what was just done. `showToast` may be called from anywhere; one region shows and reads them. */
 import { CircleAlert, CircleCheck, X } from 'lucide-react';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
-import { IconButton } from './icon-button.tsx';
+import { IconButton } from './button.tsx';
 
 type Toast = Readonly<{ id: number; tone: 'good' | 'bad'; text: string }>;
 

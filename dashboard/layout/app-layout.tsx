@@ -1,11 +1,14 @@
 /** The frame around every page behind the sign-in: a sidebar, or a bar with a drawer where there is no room for it. */
-import { Link, Outlet, useLocation } from '@tanstack/react-router';
-import { Menu as MenuIcon, X } from 'lucide-react';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, Navigate, Outlet, useLocation } from '@tanstack/react-router';
+import { Menu as MenuIcon, WifiOff, X } from 'lucide-react';
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
-import { useChosenAccount } from '../api/session.ts';
-import { IconButton } from '../kit/icon-button.tsx';
+import { get, useIsReachable } from '../api/client.ts';
+import { useChosenAccount, useMe } from '../api/session.ts';
+import { IconButton } from '../kit/button.tsx';
+import { SkeletonLines } from '../kit/states.tsx';
+import { NoAccountPage } from './fallback-pages.tsx';
 import { Sidebar } from './sidebar.tsx';
-import { UnreachableNote } from './unreachable-note.tsx';
 import { Wordmark } from './wordmark.tsx';
 
 export function AppLayout() {
@@ -83,4 +86,54 @@ function Drawer({ onClose }: Readonly<{ onClose: () => void }>) {
       <Sidebar />
     </dialog>
   );
+}
+
+const lookAgainMs = 5_000;
+
+/** While the gateway is gone, what is on the screen may be old. It is asked for again once the gateway is back. */
+export function UnreachableNote() {
+  const isReachable = useIsReachable();
+  const queryClient = useQueryClient();
+  useEffect(() => {
+    if (isReachable) return undefined;
+    const timer = setInterval(() => {
+      get('/api/console/sign-in-options').catch(() => {});
+    }, lookAgainMs);
+    return () => {
+      clearInterval(timer);
+      queryClient.invalidateQueries().catch(() => {});
+    };
+  }, [isReachable, queryClient]);
+  return (
+    <div role="status">
+      {!isReachable && (
+        <p className="mb-6 flex items-center gap-2.5 rounded-lg border border-line bg-sunken px-3.5 py-2.5 text-ink-soft">
+          <WifiOff aria-hidden className="size-4 shrink-0" />
+          The gateway cannot be reached. What you see may be out of date.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Pages about an account need one. Another account begins each page anew, so nothing of the last one stays behind. */
+export function AccountGate() {
+  const { user } = useMe();
+  const [account] = useChosenAccount();
+  if (account !== null) return <Outlet key={account.id} />;
+  return user.is_operator ? <Navigate to="/operator/accounts" replace /> : <NoAccountPage />;
+}
+
+/** While something takes longer than a moment: the frame of the whole app, or one page within it. */
+export function PendingApp() {
+  return (
+    <div role="status" className="grid min-h-dvh animate-breathe place-items-center">
+      <Wordmark />
+      <span className="sr-only">Loading …</span>
+    </div>
+  );
+}
+
+export function PendingPage() {
+  return <SkeletonLines count={8} />;
 }

@@ -1,12 +1,33 @@
-import { Link } from '@tanstack/react-router';
+import { Link, type LinkProps } from '@tanstack/react-router';
+import {
+  BookMarked,
+  Boxes,
+  Building2,
+  ChartColumn,
+  CreditCard,
+  KeyRound,
+  LayoutDashboard,
+  ListTree,
+  type LucideIcon,
+  MessageSquareText,
+  Monitor,
+  Moon,
+  Plug,
+  Scale,
+  Server,
+  Split,
+  Sun,
+  Users,
+  UsersRound,
+} from 'lucide-react';
+import { useState } from 'react';
 import { useChosenAccount, useMe } from '../api/session.ts';
 import { Badge } from '../kit/badge.tsx';
+import { Segmented } from '../kit/choice.tsx';
 import { formatCount } from '../kit/format-figures.ts';
 import { useDeadLetters } from '../pages/operator/ledger/queries.ts';
-import { AccountSwitcher } from './account-switcher.tsx';
-import { accountDestinations, type Destination, operatorDestinations } from './navigation.ts';
-import { PersonMenu } from './person-menu.tsx';
-import { ThemeSwitch } from './theme-switch.tsx';
+import { chooseTheme, storedTheme } from '../theme.ts';
+import { AccountSwitcher, PersonMenu } from './sidebar-menus.tsx';
 
 /** The same on a wide screen and in the drawer of a narrow one. */
 export function Sidebar() {
@@ -74,5 +95,51 @@ function AttentionMark({ count, what }: Attention) {
         <span className="sr-only"> {what}</span>
       </Badge>
     </span>
+  );
+}
+
+/** What stands in the sidebar. */
+export type Destination = Readonly<{ to: NonNullable<LinkProps['to']>; label: string; icon: LucideIcon }>;
+
+export const accountDestinations: readonly Destination[] = [
+  { to: '/', label: 'Overview', icon: LayoutDashboard },
+  { to: '/keys', label: 'Keys', icon: KeyRound },
+  { to: '/models', label: 'Models', icon: Boxes },
+  { to: '/generations', label: 'Generations', icon: ListTree },
+  { to: '/usage', label: 'Usage', icon: ChartColumn },
+  { to: '/billing', label: 'Billing', icon: CreditCard },
+  { to: '/team', label: 'Team', icon: UsersRound },
+  { to: '/playground', label: 'Playground', icon: MessageSquareText },
+  { to: '/decisions', label: 'Decisions', icon: Split },
+];
+
+export const operatorDestinations: readonly Destination[] = [
+  { to: '/operator/accounts', label: 'Accounts', icon: Building2 },
+  { to: '/operator/users', label: 'Users', icon: Users },
+  { to: '/operator/providers', label: 'Providers', icon: Plug },
+  { to: '/operator/catalog', label: 'Catalogue', icon: BookMarked },
+  { to: '/operator/nodes', label: 'Nodes', icon: Server },
+  { to: '/operator/ledger', label: 'Ledger', icon: Scale },
+];
+
+const options = [
+  { value: 'system', name: 'As the system', label: <Monitor aria-hidden className="size-4" /> },
+  { value: 'light', name: 'Light', label: <Sun aria-hidden className="size-4" /> },
+  { value: 'dark', name: 'Dark', label: <Moon aria-hidden className="size-4" /> },
+] as const;
+
+export function ThemeSwitch() {
+  const [theme, setTheme] = useState(storedTheme);
+  return (
+    <Segmented
+      label="Colours"
+      value={theme}
+      options={options}
+      onChange={(next) => {
+        chooseTheme(next);
+        setTheme(next);
+      }}
+      className="flex w-full"
+    />
   );
 }

@@ -1,18 +1,17 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ListedSession } from '../../../src/sign-in/contract.ts';
-import { problemOf } from '../../api/problem.ts';
+import { problemOf } from '../../api/client.ts';
 import { endOtherSessions, endSession, sessionsQuery } from '../../api/session.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
-import { ConfirmDialog } from '../../kit/confirm-dialog.tsx';
-import { ErrorState } from '../../kit/error-state.tsx';
+import { ConfirmDialog } from '../../kit/dialog.tsx';
+import { Time } from '../../kit/figures.tsx';
 import { formatTime } from '../../kit/format-figures.ts';
+import { ErrorState } from '../../kit/states.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
-import { Time } from '../../kit/time.tsx';
 import { showToast } from '../../kit/toast.tsx';
-import { describeBrowser } from './describe-browser.ts';
 
 export function Sessions() {
   const [isAsking, setAsking] = useState(false);
@@ -101,4 +100,30 @@ function columnsOf(end: (id: string) => void, endingId: string | null): Column<L
         ),
     },
   ];
+}
+
+/** The browser and the system that a user agent names, as far as it can be told. Browsers name their ancestors too. */
+const browsers: readonly [pattern: RegExp, name: string][] = [
+  [/Edg(?:e|A|iOS)?\//, 'Edge'],
+  [/OPR\//, 'Opera'],
+  [/Firefox\/|FxiOS\//, 'Firefox'],
+  [/Chrome\/|CriOS\/|HeadlessChrome/, 'Chrome'],
+  [/Safari\//, 'Safari'],
+  [/curl\//, 'curl'],
+];
+
+const systems: readonly [pattern: RegExp, name: string][] = [
+  [/iPhone|iPad/, 'iOS'],
+  [/Android/, 'Android'],
+  [/Windows/, 'Windows'],
+  [/Mac OS X|Macintosh/, 'macOS'],
+  [/Linux|X11/, 'Linux'],
+];
+
+export function describeBrowser(userAgent: string | null): string {
+  const named = (list: readonly [RegExp, string][]) =>
+    list.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1];
+  const browser = named(browsers) ?? 'Unknown browser';
+  const system = named(systems);
+  return system === undefined ? browser : `${browser} on ${system}`;
 }

@@ -1,19 +1,19 @@
+import { keepPreviousData } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { CreditCard } from 'lucide-react';
 import type { Statement } from '../../../src/console/contract.ts';
+import { useAccountQuery, useMe } from '../../api/session.ts';
+import { signOfMoney, subtractMoney } from '../../kit/amounts.ts';
+import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { FailedList } from '../../kit/failed-list.tsx';
-import { Money } from '../../kit/money.tsx';
+import { textLinkClass } from '../../kit/class-names.ts';
+import { Money } from '../../kit/figures.tsx';
 import { Page } from '../../kit/page.tsx';
-import { Pager } from '../../kit/pager.tsx';
+import { Pager, useAddressCursors } from '../../kit/pager.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
-import { signOfMoney, subtractMoney } from '../../kit/sum-money.ts';
+import { EmptyState, FailedList } from '../../kit/states.tsx';
 import { Table } from '../../kit/table.tsx';
-import { useAddressCursors } from '../../kit/use-address-cursors.ts';
-import { AboutMoney } from './about-money.tsx';
-import { entryColumnsFor } from './entry-columns.tsx';
-import { useStatement } from './queries.ts';
-import { digitsOf } from './statement-digits.ts';
+import { digitsOf, entryColumnsFor } from './statement.tsx';
 
 export function BillingPage() {
   const cursors = useAddressCursors();
@@ -71,4 +71,41 @@ function NothingYet() {
       Credit from the operator and the cost of each request appear here.
     </EmptyState>
   );
+}
+
+/** The two things that people ask about. */
+export function AboutMoney() {
+  const { user } = useMe();
+  return (
+    <div className="grid gap-3 lg:grid-cols-2">
+      <Callout title="How to add money">
+        {user.is_operator ? (
+          <>
+            There is no card payment here. As an operator you add credit under{' '}
+            <Link to="/operator/accounts" className={textLinkClass}>
+              Operator → Accounts
+            </Link>
+            , and it appears below at once.
+          </>
+        ) : (
+          'Ask the operator of this gateway for credit. There is no card payment here: the operator adds the credit, and it appears below at once.'
+        )}
+      </Callout>
+      <Callout title="What “held” means">
+        While a request runs, the most that it can cost is set aside. When it ends, only its real cost is
+        taken, and the rest is free again.
+      </Callout>
+    </div>
+  );
+}
+
+const pageSize = 50;
+const newestEveryMs = 15_000;
+
+export function useStatement(cursor: string | null) {
+  return useAccountQuery<Statement>('ledger', {
+    query: { limit: pageSize, cursor },
+    placeholderData: keepPreviousData,
+    ...(cursor === null ? { refetchInterval: newestEveryMs } : {}),
+  });
 }

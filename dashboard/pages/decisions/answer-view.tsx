@@ -3,8 +3,8 @@ import { Check } from 'lucide-react';
 import type { DecisionAnswer } from '../../../src/console/contract.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { classNames } from '../../kit/class-names.ts';
+import { Meter } from '../../kit/figures.tsx';
 import { formatShare } from '../../kit/format-figures.ts';
-import { Meter } from '../../kit/meter.tsx';
 
 export function AnswerView({ name, answer }: Readonly<{ name: string; answer: DecisionAnswer }>) {
   return (

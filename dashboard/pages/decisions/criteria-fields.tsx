@@ -1,9 +1,7 @@
 /** What a question is answered by: the options of a choice, or the levels of a score from 0 on. */
 import { ArrowDown, ArrowUp, Plus, X } from 'lucide-react';
-import { Button } from '../../kit/button.tsx';
-import { Field } from '../../kit/field.tsx';
-import { IconButton } from '../../kit/icon-button.tsx';
-import { Input } from '../../kit/input.tsx';
+import { Button, IconButton } from '../../kit/button.tsx';
+import { Field, Input } from '../../kit/field.tsx';
 import { moved, type QuestionDraft, replaced, without } from './question-form.ts';
 import { type Path, type Problem, problemAt } from './validate.ts';
 

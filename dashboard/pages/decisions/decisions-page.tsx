@@ -1,20 +1,18 @@
 /** Questions about a state, answered with probabilities. */
 import { Play, Scale, Square } from 'lucide-react';
+import { useState } from 'react';
 import { useMe } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { Field } from '../../kit/field.tsx';
-import { TextArea } from '../../kit/input.tsx';
+import { ConfirmDialog } from '../../kit/dialog.tsx';
+import { Field, Select, TextArea } from '../../kit/field.tsx';
 import { Page } from '../../kit/page.tsx';
-import { SkeletonLines } from '../../kit/skeleton.tsx';
-import { ExampleChooser } from './example-chooser.tsx';
-import { sameForm } from './example-in.ts';
-import { adviceForFailure } from './failure-words.ts';
+import { EmptyState, SkeletonLines } from '../../kit/states.tsx';
+import { type Example, examples, sameForm } from './examples.ts';
 import { DecisionFailureView, DecisionResult, useSecondsLeft } from './outcome-view.tsx';
 import { QuestionsForm, QuestionsJson, QuestionsViewSwitch } from './questions-editor.tsx';
-import { type DecisionRun, useDecision } from './use-decision.ts';
+import { adviceForFailure, type DecisionRun, useDecision } from './run-decision.ts';
 import { type DecisionDraft, useDraft } from './use-draft.ts';
 
 const shortcut = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘ + Enter' : 'Ctrl + Enter';
@@ -154,5 +152,43 @@ function ResultCard({ draft, decision, start }: ResultCardProps) {
         )}
       </div>
     </Card>
+  );
+}
+
+/** Decisions to start from. What a person wrote is not thrown away without asking. */
+export function ExampleChooser({ draft }: Readonly<{ draft: DecisionDraft }>) {
+  const [wanted, setWanted] = useState<Example | null>(null);
+  const choose = (id: string) => {
+    const example = examples.find((candidate) => candidate.id === id);
+    if (example === undefined) return;
+    if (draft.example === null) setWanted(example);
+    else draft.load(example);
+  };
+  return (
+    <>
+      <Select
+        aria-label="Start from an example"
+        className="w-72 max-w-full"
+        value={draft.example?.id ?? ''}
+        onChange={({ target }) => choose(target.value)}
+      >
+        {draft.example === null && <option value="">Your own</option>}
+        {examples.map(({ id, label }) => (
+          <option key={id} value={id}>
+            {`Example: ${label}`}
+          </option>
+        ))}
+      </Select>
+      {wanted !== null && (
+        <ConfirmDialog
+          title="Replace what you have written?"
+          confirmLabel="Replace it"
+          onConfirm={async () => draft.load(wanted)}
+          onClose={() => setWanted(null)}
+        >
+          The example “{wanted.label}” takes the place of your state and your questions.
+        </ConfirmDialog>
+      )}
+    </>
   );
 }

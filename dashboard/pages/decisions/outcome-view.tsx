@@ -2,15 +2,14 @@
 import { useEffect, useState } from 'react';
 import type { DecisionBody } from '../../../src/console/contract.ts';
 import { Callout } from '../../kit/callout.tsx';
+import { Fact, Facts } from '../../kit/card.tsx';
 import { CodeBlock } from '../../kit/code-block.tsx';
 import { CopyButton } from '../../kit/copy-button.tsx';
-import { Fact, Facts } from '../../kit/facts.tsx';
+import { Duration } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { Tabs } from '../../kit/tabs.tsx';
-import { Duration } from '../../kit/time.tsx';
 import { AnswerView } from './answer-view.tsx';
-import { adviceForFailure, secondsLeft } from './failure-words.ts';
-import type { DecisionFailure } from './run-decision.ts';
+import { adviceForFailure, type DecisionFailure, secondsLeft } from './run-decision.ts';
 
 export function DecisionResult({ body }: Readonly<{ body: DecisionBody }>) {
   return (

@@ -1,12 +1,10 @@
 /** What is being written: the state, the questions in either view, and what keeps them from being sent. */
 import { useEffect, useState } from 'react';
 import { useMe } from '../../api/session.ts';
-import { bodyText } from './body-text.ts';
-import { exampleIn } from './example-in.ts';
-import { type Example, examples } from './examples.ts';
+import { type Example, exampleIn, examples } from './examples.ts';
 import { draftsOf, emptyQuestion, type QuestionDraft, questionsOf } from './question-form.ts';
 import { inWords, type QuestionsView } from './questions-editor.tsx';
-import { formProblems, type Problem, readQuestions, readState, sizeProblem } from './validate.ts';
+import { bodyText, formProblems, type Problem, readQuestions, readState, sizeProblem } from './validate.ts';
 
 export type DecisionDraft = Readonly<{
   stateText: string;

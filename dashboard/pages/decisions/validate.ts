@@ -1,7 +1,5 @@
 /** What the server would refuse, by the same rules and said while one writes. */
-
 import { type QuestionDraft, questionsOf } from './question-form.ts';
-import { repeatedName } from './repeated-name.ts';
 
 export type Path = readonly (string | number)[];
 export type Problem = Readonly<{ path: Path; message: string }>;
@@ -143,4 +141,32 @@ export function sizeProblem(body: string): string | null {
 
 function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The first name that stands twice in one object of a JSON text, or null. Of two fields with one name a parser keeps the
+ * last without a word, so the text itself is looked at. It must be one that can be parsed.
+ */
+export function repeatedName(json: string): string | null {
+  const objects: Set<string>[] = [];
+  let lastText = '';
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[{}:]/g)) {
+    if (token === '{') objects.push(new Set());
+    else if (token === '}') objects.pop();
+    // Only a name is followed by a colon.
+    else if (token === ':') {
+      const name = String(JSON.parse(lastText));
+      if (objects.at(-1)?.has(name)) return name;
+      objects.at(-1)?.add(name);
+    } else lastText = token;
+  }
+  return null;
+}
+
+/**
+ * The body of a decision, out of JSON as it was written. Read and written anew, numbers would lose the digits that
+ * JavaScript has no room for, and a decision would be made about another state than the one in sight.
+ */
+export function bodyText(model: string, stateJson: string, questionsJson: string): string {
+  return `{"model":${JSON.stringify(model)},"state":${stateJson},"questions":${questionsJson}}`;
 }

@@ -1,13 +1,12 @@
 /** The attempts as bars on one axis. To a screen reader they are an ordered list of sentences. */
-
 import type { GenerationDetail } from '../../../src/console/contract.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { Card } from '../../kit/card.tsx';
+import { marksOf } from '../../kit/chart-scale.ts';
 import { classNames } from '../../kit/class-names.ts';
+import { Duration } from '../../kit/figures.tsx';
 import { formatDuration } from '../../kit/format-figures.ts';
-import { Duration } from '../../kit/time.tsx';
-import { explainAttempt } from './explain-error.ts';
-import { type Bar, timelineOf } from './timeline.ts';
+import { explainAttempt } from './explain.ts';
 
 const colours: Readonly<Record<string, string>> = {
   in_progress: 'bg-accent animate-breathe',
@@ -97,4 +96,46 @@ function Axis({ marksMs }: Readonly<{ marksMs: readonly number[] }>) {
 function formatMark(ms: number): string {
   if (ms < 1_000) return `${ms} ms`;
   return ms < 60_000 ? `${ms / 1_000} s` : formatDuration(ms);
+}
+
+type Attempt = GenerationDetail['attempts'][number];
+
+/** The attempts of a request on one axis of time, which begins when the request arrived. */
+export type Bar = Readonly<{
+  attempt: Attempt;
+  startedAfterMs: number;
+  /** So far, for one that is under way. */
+  durationMs: number;
+  /** Of the axis, from 0 to 1. */
+  start: number;
+  length: number;
+}>;
+
+type Timeline = Readonly<{ bars: readonly Bar[]; marksMs: readonly number[] }>;
+
+export function timelineOf({
+  created_at: createdAt,
+  latency_ms: latencyMs,
+  attempts,
+}: Pick<GenerationDetail, 'created_at' | 'latency_ms' | 'attempts'>): Timeline {
+  const beginMs = Date.parse(createdAt);
+  const spans = attempts.map((attempt) => {
+    // The clocks of two machines may differ a little; nothing begins before the request did.
+    const startedAfterMs = Math.max(0, Date.parse(attempt.started_at) - beginMs);
+    const durationMs = Math.max(0, attempt.latency_ms ?? latencyMs - startedAfterMs);
+    return { attempt, startedAfterMs, durationMs };
+  });
+  const marksMs = marksOf(
+    Math.max(1, latencyMs, ...spans.map((span) => span.startedAfterMs + span.durationMs)),
+    true,
+  );
+  const axisMs = marksMs.at(-1) ?? 1;
+  return {
+    marksMs,
+    bars: spans.map((span) => ({
+      ...span,
+      start: span.startedAfterMs / axisMs,
+      length: span.durationMs / axisMs,
+    })),
+  };
 }

@@ -2,24 +2,18 @@ import { useParams } from '@tanstack/react-router';
 import { ChevronRight, SearchX } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { GenerationDetail } from '../../../src/console/contract.ts';
-import { ApiProblem } from '../../api/problem.ts';
+import { ApiProblem } from '../../api/client.ts';
 import { LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { CodeBlock } from '../../kit/code-block.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { ErrorState } from '../../kit/error-state.tsx';
+import { Duration, Money } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
-import { Money } from '../../kit/money.tsx';
 import { Page } from '../../kit/page.tsx';
-import { SkeletonLines } from '../../kit/skeleton.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
-import { Duration } from '../../kit/time.tsx';
+import { EmptyState, ErrorState, SkeletonLines } from '../../kit/states.tsx';
 import { Attempts } from './attempts.tsx';
-import { MoneyCard } from './money-card.tsx';
-import { Outcome } from './outcome.tsx';
 import { useGeneration } from './queries.ts';
-import { RequestCard } from './request-card.tsx';
-import { RequestHeading, RequestIdLine } from './request-heading.tsx';
+import { MoneyCard, Outcome, RequestCard, RequestHeading, RequestIdLine } from './request-cards.tsx';
 
 export function GenerationPage() {
   const { id = '' } = useParams({ strict: false });

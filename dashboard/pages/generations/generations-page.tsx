@@ -1,21 +1,21 @@
 import { useSearch } from '@tanstack/react-router';
-import { ArrowUp, ListTree } from 'lucide-react';
+import { ArrowUp, CornerDownRight, ListTree } from 'lucide-react';
+import type { GenerationRow } from '../../../src/console/contract.ts';
 import { useAccount } from '../../api/session.ts';
+import { StatusBadge } from '../../kit/badge.tsx';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { FailedList } from '../../kit/failed-list.tsx';
+import { Duration, Money, Time } from '../../kit/figures.tsx';
+import { formatCount } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
-import { Pager } from '../../kit/pager.tsx';
-import { Table } from '../../kit/table.tsx';
-import { useAddressCursors } from '../../kit/use-address-cursors.ts';
+import { Pager, useAddressCursors } from '../../kit/pager.tsx';
+import { EmptyState, FailedList } from '../../kit/states.tsx';
+import { type Column, Table } from '../../kit/table.tsx';
 import { useHasKey } from '../overview/queries.ts';
-import { columns } from './columns.tsx';
-import { filterIn, isFiltered } from './filter.ts';
-import { Filters } from './filters.tsx';
-import { FindById } from './find-by-id.tsx';
+import { Filters, filterIn, isFiltered } from './filters.tsx';
+import { FindById } from './find-request.tsx';
+import { useHeldRows } from './held-rows.ts';
 import { useGenerations } from './queries.ts';
-import { useHeldRows } from './use-held-rows.ts';
 
 export function GenerationsPage() {
   const filter = filterIn(useSearch({ strict: false }));
@@ -114,5 +114,73 @@ function NothingFits() {
     <EmptyState icon={ListTree} title="No request fits these filters">
       Choose other filters, or clear them to see every request.
     </EmptyState>
+  );
+}
+
+export const columns: readonly Column<GenerationRow>[] = [
+  {
+    key: 'time',
+    header: 'Time',
+    isBare: true,
+    cell: ({ created_at: createdAt }) => <Time at={createdAt} style="brief" />,
+  },
+  { key: 'model', header: 'Model', cell: ({ model }) => model },
+  { key: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  {
+    key: 'key',
+    header: 'Key',
+    cell: ({ key }) => (
+      <span title={key.name} className="block truncate text-ink-soft md:max-w-36">
+        {key.name}
+      </span>
+    ),
+  },
+  {
+    key: 'provider',
+    header: 'Provider',
+    isOptional: true,
+    cell: ({ provider, fallback }) => (
+      <span className="inline-flex items-center gap-1">
+        {fallback && (
+          <span title="Another provider was asked first">
+            <CornerDownRight aria-hidden className="size-3.5 text-warn" />
+            <span className="sr-only">Fell back to </span>
+          </span>
+        )}
+        {provider}
+      </span>
+    ),
+  },
+  {
+    key: 'tokens',
+    header: 'Tokens',
+    align: 'right',
+    cell: ({ usage }) => <Usage usage={usage} />,
+  },
+  {
+    key: 'cost',
+    header: 'Cost',
+    align: 'right',
+    cell: ({ cost }) => <Money amount={cost?.total ?? null} />,
+  },
+  {
+    key: 'latency',
+    header: 'Latency',
+    align: 'right',
+    cell: ({ latency_ms: latencyMs }) => <Duration ms={latencyMs} />,
+  },
+];
+
+function Usage({ usage }: Pick<GenerationRow, 'usage'>) {
+  if (usage === null) return <span className="text-ink-faint">–</span>;
+  if (usage.unit === 'images')
+    return `${formatCount(Number(usage.units))} ${usage.units === '1' ? 'image' : 'images'}`;
+  return (
+    <span
+      title={`${formatCount(usage.input_tokens)} input, ${formatCount(usage.output_tokens)} output`}
+      className="whitespace-nowrap"
+    >
+      {formatCount(usage.total_tokens)}
+    </span>
   );
 }

@@ -1,7 +1,7 @@
 import { keepPreviousData } from '@tanstack/react-query';
 import type { GenerationDetail, GenerationRow, Key, Model, Page } from '../../../src/console/contract.ts';
 import { useAccountQuery } from '../../api/session.ts';
-import type { GenerationFilter } from './filter.ts';
+import type { GenerationFilter } from './filters.tsx';
 
 const pageSize = 50;
 const liveEveryMs = 2_000;

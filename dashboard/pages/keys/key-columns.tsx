@@ -1,18 +1,14 @@
 /** What the table says of each key. */
 import { Ellipsis, Pencil, RefreshCw, Trash2 } from 'lucide-react';
 import type { Key } from '../../../src/console/contract.ts';
+import { formatMoney, shareOfLimit, signOfMoney, sumMoney, toneOfShare } from '../../kit/amounts.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
+import { IconButton } from '../../kit/button.tsx';
 import { classNames } from '../../kit/class-names.ts';
+import { Meter, Money, Time } from '../../kit/figures.tsx';
 import { formatCount, formatShare } from '../../kit/format-figures.ts';
-import { formatMoney } from '../../kit/format-money.ts';
-import { IconButton } from '../../kit/icon-button.tsx';
-import { shareOfLimit, toneOfShare } from '../../kit/limit-share.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
-import { Meter } from '../../kit/meter.tsx';
-import { Money } from '../../kit/money.tsx';
-import { signOfMoney, sumMoney } from '../../kit/sum-money.ts';
 import type { Column } from '../../kit/table.tsx';
-import { Time } from '../../kit/time.tsx';
 import { refusalNearLimit } from './key-fields.tsx';
 
 export type KeyAction = 'edit' | 'replace' | 'revoke';

@@ -2,22 +2,18 @@
 import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { Key, NewKey } from '../../../src/console/contract.ts';
+import { useSearchValue } from '../../address.ts';
 import { useAccount } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Switch } from '../../kit/choice.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { ErrorState } from '../../kit/error-state.tsx';
 import { Page } from '../../kit/page.tsx';
+import { EmptyState, ErrorState } from '../../kit/states.tsx';
 import { Table } from '../../kit/table.tsx';
-import { useSearchValue } from '../../kit/use-search-value.ts';
-import { CreateKeyDialog } from './create-key-dialog.tsx';
-import { EditKeyDialog } from './edit-key-dialog.tsx';
 import { type KeyAction, keyColumns } from './key-columns.tsx';
+import { CreateKeyDialog, EditKeyDialog, ReplaceKeyDialog, RevokeKeyDialog } from './key-dialogs.tsx';
 import { useKeys, useMembers } from './queries.ts';
-import { ReplaceKeyDialog } from './replace-key-dialog.tsx';
-import { RevokeKeyDialog } from './revoke-key-dialog.tsx';
 import { SecretDialog } from './secret-dialog.tsx';
 
 type OpenDialog =

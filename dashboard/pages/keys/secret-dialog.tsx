@@ -7,8 +7,7 @@ import { CodeBlock } from '../../kit/code-block.tsx';
 import { curlOf } from '../../kit/code-samples.ts';
 import { CopyButton } from '../../kit/copy-button.tsx';
 import { Dialog } from '../../kit/dialog.tsx';
-import type { ListedModel } from '../models/listed-model.ts';
-import { useModels } from '../models/queries.ts';
+import { type ListedModel, useModels } from '../models/models.ts';
 
 type SecretDialogProps = Readonly<{ newKey: NewKey; onClose: () => void }>;
 

@@ -1,14 +1,13 @@
 /** What a use of a model would cost, to the last digit. */
 import { useState } from 'react';
 import { Button } from '../../kit/button.tsx';
+import { Fact, Facts } from '../../kit/card.tsx';
 import { Dialog } from '../../kit/dialog.tsx';
-import { Fact, Facts } from '../../kit/facts.tsx';
-import { Field } from '../../kit/field.tsx';
-import { Input, Select } from '../../kit/input.tsx';
-import { Money } from '../../kit/money.tsx';
-import { amountOf, type Band, bandAt, costOfTokens, costOfUnits } from './calculate-cost.ts';
-import type { ListedModel, Pricing } from './listed-model.ts';
-import { PriceView } from './price-view.tsx';
+import { Field, Input, Select } from '../../kit/field.tsx';
+import { Money } from '../../kit/figures.tsx';
+import { PriceView } from './model-card.tsx';
+import type { ListedModel, Pricing } from './models.ts';
+import { amountOf, type Band, bandAt, costOfTokens, costOfUnits } from './pricing.ts';
 
 type CostCalculatorProps = Readonly<{ model: ListedModel; onClose: () => void }>;
 

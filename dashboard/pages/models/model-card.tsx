@@ -2,10 +2,10 @@ import { Calculator, MessageSquareText } from 'lucide-react';
 import { Badge } from '../../kit/badge.tsx';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { CopyButton } from '../../kit/copy-button.tsx';
+import { Money } from '../../kit/figures.tsx';
 import { formatCount, formatCountShort } from '../../kit/format-figures.ts';
-import { capabilities, capabilityLabels } from './find-models.ts';
-import type { ListedModel } from './listed-model.ts';
-import { PriceView } from './price-view.tsx';
+import { capabilities, capabilityLabels, type ListedModel, type Pricing } from './models.ts';
+import { priceTableOf } from './pricing.ts';
 
 type ModelCardProps = Readonly<{ model: ListedModel; onCalculate: () => void }>;
 
@@ -73,4 +73,55 @@ function Figure({ name, children }: Readonly<{ name: string; children: React.Rea
 
 function tokensOf(count: number) {
   return <span title={`${formatCount(count)} tokens`}>{formatCountShort(count)}</span>;
+}
+
+const viewerZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** What a model costs, with all of its tiers or hours, and every digit of it: a rate is not for rounding. */
+export function PriceView({ name, pricing }: Readonly<{ name: string; pricing: Pricing }>) {
+  const { unit, lines } = priceTableOf(pricing, viewerZone, new Date());
+  const hasTwo = lines.some(({ output }) => output !== null);
+  return (
+    <div>
+      <table className="w-full text-left text-[0.8125rem]">
+        <caption className="sr-only">{`Prices of ${name}`}</caption>
+        <thead>
+          <tr className="text-xs text-ink-faint">
+            <th scope="col" className="py-1 pr-3 font-normal">
+              {`USD ${unit}`}
+            </th>
+            <th scope="col" className="py-1 text-right font-normal">
+              {hasTwo ? 'Input' : 'Price'}
+            </th>
+            {hasTwo && (
+              <th scope="col" className="py-1 pl-4 text-right font-normal">
+                Output
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map(({ label, hint, input, output }) => (
+            <tr key={label} className="border-t border-line align-baseline">
+              <th scope="row" className="py-1.5 pr-3 font-normal">
+                {label}
+                {hint !== undefined && <span className="block text-xs text-ink-faint">{hint}</span>}
+              </th>
+              <td className="py-1.5 text-right">
+                <Money amount={input} isExact className="font-medium" />
+              </td>
+              {hasTwo && (
+                <td className="py-1.5 pl-4 text-right">
+                  <Money amount={output} isExact className="font-medium" />
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="mt-1.5 text-xs text-ink-faint">
+        {[`Price list ${pricing.price_version}`, pricing.region, pricing.note].filter(Boolean).join(' · ')}
+      </p>
+    </div>
+  );
 }

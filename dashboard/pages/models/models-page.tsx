@@ -1,29 +1,27 @@
 /** The models that the account can call: what they can do and what they cost. */
 import { SearchX } from 'lucide-react';
 import { useState } from 'react';
+import { useSearchValue } from '../../address.ts';
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
+import { Segmented } from '../../kit/choice.tsx';
 import { classNames } from '../../kit/class-names.ts';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { Loaded } from '../../kit/loaded.tsx';
 import { Page } from '../../kit/page.tsx';
 import { SearchInput } from '../../kit/search-input.tsx';
-import { Segmented } from '../../kit/segmented.tsx';
-import { Skeleton } from '../../kit/skeleton.tsx';
-import { useSearchValue } from '../../kit/use-search-value.ts';
+import { EmptyState, Loaded, Skeleton } from '../../kit/states.tsx';
 import { CostCalculator } from './cost-calculator.tsx';
+import { ModelCard } from './model-card.tsx';
 import {
   type Capability,
   capabilities,
   capabilitiesIn,
   capabilityLabels,
   findModels,
+  type ListedModel,
+  useModels,
   workloadIn,
   workloads,
-} from './find-models.ts';
-import type { ListedModel } from './listed-model.ts';
-import { ModelCard } from './model-card.tsx';
-import { useModels } from './queries.ts';
+} from './models.ts';
 
 const workloadLabels = { all: 'All', chat: 'Chat', image: 'Image', video: 'Video' } as const;
 const listClass = 'grid gap-4 md:grid-cols-2';

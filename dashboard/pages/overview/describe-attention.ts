@@ -1,7 +1,7 @@
 /** What needs attention, in plain words, with the place where it can be mended. */
 import type { Attention } from '../../../src/console/contract.ts';
+import { formatBalance, formatMoney } from '../../kit/amounts.ts';
 import { formatTime } from '../../kit/format-figures.ts';
-import { formatBalance, formatMoney } from '../../kit/format-money.ts';
 
 type Notice = Readonly<{
   key: string;

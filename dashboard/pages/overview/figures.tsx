@@ -1,11 +1,9 @@
 /** The figures at the top: what there is and what was spent, and below how the requests of the last day went. */
 import type { Overview } from '../../../src/console/contract.ts';
+import { signOfMoney, subtractMoney, sumMoney } from '../../kit/amounts.ts';
+import { Duration, Money } from '../../kit/figures.tsx';
 import { formatCount, formatShare } from '../../kit/format-figures.ts';
-import { Money } from '../../kit/money.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
-import { signOfMoney, subtractMoney, sumMoney } from '../../kit/sum-money.ts';
-import { Duration } from '../../kit/time.tsx';
-import { titleOfRecent } from './title-of-recent.ts';
 
 /** Undefined while it is being fetched. */
 export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undefined }>) {
@@ -95,4 +93,12 @@ function outcomes({ requests, failed, cancelled }: Overview['recent']): string {
   if (failed > 0) parts.push(`${formatCount(failed)} failed`);
   if (cancelled > 0) parts.push(`${formatCount(cancelled)} cancelled`);
   return parts.join(', ');
+}
+
+/** The gateway counts the newest of the requests only: at so many there may be more that it did not count. */
+const mostRecent = 10_000;
+
+export function titleOfRecent(requests: number): string {
+  const period = 'The last 24 hours';
+  return requests < mostRecent ? period : `${period}: the newest ${formatCount(mostRecent)} requests`;
 }

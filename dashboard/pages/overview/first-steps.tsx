@@ -9,9 +9,9 @@ import { LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import { CodeBlock } from '../../kit/code-block.tsx';
-import { Money } from '../../kit/money.tsx';
-import { Skeleton } from '../../kit/skeleton.tsx';
-import { firstRequest } from './first-request.ts';
+import { curlOf } from '../../kit/code-samples.ts';
+import { Money } from '../../kit/figures.tsx';
+import { Skeleton } from '../../kit/states.tsx';
 import { useFirstChatModel, useHasKey } from './queries.ts';
 
 export function FirstSteps({ first }: Readonly<{ first: GenerationRow | undefined }>) {
@@ -117,4 +117,9 @@ function Step({ number, title, isDone, children }: StepProps) {
       </div>
     </li>
   );
+}
+
+/** The command of the first steps: complete but for the key, which was told only once. */
+export function firstRequest(apiOrigin: string, model: string): string {
+  return curlOf(apiOrigin, { model, messages: [{ role: 'user', content: 'Say hello.' }] }, 'YOUR_KEY');
 }

@@ -1,5 +1,5 @@
 /** Reads an answer as it arrives: events become words, pieces of tool calls, an end, or a failure in the middle. */
-import { ApiProblem } from '../../api/problem.ts';
+import { ApiProblem } from '../../api/client.ts';
 import type { AssistantTurn, ToolCall } from './conversation.ts';
 
 /** The whole events in a text, and what is left of the one that has not ended. */

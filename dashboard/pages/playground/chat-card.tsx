@@ -1,17 +1,25 @@
 /** The conversation and the code behind two tabs: what is said in one is written in the other. */
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Key } from '../../../src/console/contract.ts';
-import { Segmented } from '../../kit/segmented.tsx';
-import type { ListedModel } from '../models/listed-model.ts';
-import { chatRequestOf } from './chat-request.ts';
+import { useMe } from '../../api/session.ts';
+import { Segmented } from '../../kit/choice.tsx';
+import { CodeBlock } from '../../kit/code-block.tsx';
+import { type ChatRequestBody, curlOf, keyVariable, pythonOf, typescriptOf } from '../../kit/code-samples.ts';
+import { EmptyState } from '../../kit/states.tsx';
+import type { ListedModel } from '../models/models.ts';
 import { mayCall } from './choosers.tsx';
-import { CodeTab } from './code-tab.tsx';
-import { Composer } from './composer.tsx';
-import { openCalls, type Turn, turnsAsCode, type UserTurn } from './conversation.ts';
-import { parseParameters } from './parameters.ts';
+import { Composer, ToolResults } from './composer.tsx';
+import {
+  chatRequestOf,
+  openCalls,
+  type Turn,
+  turnsAsCode,
+  type UserTurn,
+  withShortImages,
+} from './conversation.ts';
+import { parseParameters, parseTools } from './settings.ts';
 import type { Settings } from './settings-panel.tsx';
-import { parseTools } from './tool-definitions.ts';
-import { ToolResults } from './tool-results.tsx';
 import { TurnList } from './turn-list.tsx';
 import type { Chat } from './use-chat.ts';
 
@@ -83,5 +91,39 @@ export function ChatCard({ chat, apiKey, model, settings }: ChatCardProps) {
         </>
       )}
     </section>
+  );
+}
+
+/** The same request as code, to copy into a program. The key stays where programs keep it. */
+/** Null as long as nothing was written. */
+export function CodeTab({ request }: Readonly<{ request: ChatRequestBody | null }>) {
+  const { api_origin: apiOrigin } = useMe();
+  if (request === null)
+    return (
+      <EmptyState title="Nothing to show yet">
+        Write a message, and its request appears here as code.
+      </EmptyState>
+    );
+  const samples = [
+    { label: 'curl', code: curlOf(apiOrigin, request) },
+    { label: 'Python', code: pythonOf(apiOrigin, request) },
+    { label: 'TypeScript', code: typescriptOf(apiOrigin, request) },
+  ];
+  return (
+    <div className="space-y-3 p-4 sm:p-5">
+      <p className="text-ink-soft">
+        The code reads the key from the environment variable <code className="font-mono">{keyVariable}</code>.
+        Make a key for your program on the page{' '}
+        <Link to="/keys" className="rounded text-accent-text underline underline-offset-2">
+          Keys
+        </Link>
+        .
+      </p>
+      <CodeBlock
+        label="the request as code"
+        samples={samples.map((sample) => ({ ...sample, shown: withShortImages(sample.code) }))}
+        height="h-[30rem]"
+      />
+    </div>
   );
 }

@@ -1,8 +1,7 @@
 /** With which model, and by which key. */
 import type { Key } from '../../../src/console/contract.ts';
-import { Field } from '../../kit/field.tsx';
-import { Select } from '../../kit/input.tsx';
-import type { ListedModel } from '../models/listed-model.ts';
+import { Field, Select } from '../../kit/field.tsx';
+import type { ListedModel } from '../models/models.ts';
 
 type ChoosersProps = Readonly<{
   models: readonly ListedModel[];

@@ -1,12 +1,9 @@
 /** Where the next message is written, with pictures for models that see. */
 import { ImagePlus, Send, Square, X } from 'lucide-react';
 import { type KeyboardEvent, useRef, useState } from 'react';
-import { Button } from '../../kit/button.tsx';
-import { Field } from '../../kit/field.tsx';
-import { IconButton } from '../../kit/icon-button.tsx';
-import { TextArea } from '../../kit/input.tsx';
-import type { ImageInput, UserTurn } from './conversation.ts';
-import { imageProblem, imageTypes, readImage } from './image-files.ts';
+import { Button, IconButton } from '../../kit/button.tsx';
+import { Field, TextArea } from '../../kit/field.tsx';
+import type { ImageInput, ToolCall, ToolTurn, UserTurn } from './conversation.ts';
 
 type ComposerProps = Readonly<{
   draft: UserTurn;
@@ -121,5 +118,75 @@ function ChosenImages({ images, onChange }: ChosenImagesProps) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Pictures from this computer, as texts that fit into a request. */
+export const imageTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'] as const;
+const mostBytes = 5_000_000;
+const mostImages = 3;
+
+/** Null for one that can be sent. Together they stay below what the gateway takes as one request. */
+export function imageProblem(
+  file: Readonly<{ name: string; type: string; size: number }>,
+  alreadyChosen: number,
+): string | null {
+  if (!imageTypes.some((type) => type === file.type))
+    return `${file.name} is not a PNG, JPEG, WebP or GIF picture.`;
+  if (file.size > mostBytes) return `${file.name} is larger than 5 MB.`;
+  return alreadyChosen >= mostImages ? `A message takes at most ${mostImages} pictures here.` : null;
+}
+
+export async function readImage(file: File): Promise<ImageInput> {
+  return await new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve({ name: file.name, url: `${reader.result}` });
+    reader.onerror = () => reject(new Error('The picture could not be read.'));
+    reader.readAsDataURL(file);
+  });
+}
+
+type ToolResultsProps = Readonly<{
+  calls: readonly ToolCall[];
+  /** Why nothing can be sent at the moment. */
+  obstacle: string | null;
+  onSend: (results: readonly ToolTurn[]) => void;
+}>;
+
+/** The model waits for what its tools said: one field for each call, sent together. */
+export function ToolResults({ calls, obstacle, onSend }: ToolResultsProps) {
+  const [results, setResults] = useState<readonly string[]>(() => calls.map(() => ''));
+  const change = (at: number, text: string) =>
+    setResults(results.map((result, other) => (other === at ? text : result)));
+  const sendAll = () =>
+    onSend(calls.map(({ id, name }, at) => ({ kind: 'tool', callId: id, name, result: results[at] ?? '' })));
+  return (
+    <div className="space-y-3 border-t border-line p-4 sm:px-5">
+      <p className="text-ink-soft">
+        The model does not run tools itself. Write what {calls.length === 1 ? 'the tool' : 'each tool'}{' '}
+        answers.
+      </p>
+      {calls.map(({ id, name }, at) => (
+        <Field key={id} label={`Result of ${name}`}>
+          <TextArea
+            isCode
+            rows={3}
+            placeholder='{"temperature": 21}'
+            value={results[at] ?? ''}
+            onChange={(event) => change(at, event.target.value)}
+          />
+        </Field>
+      ))}
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <span className="text-xs text-ink-faint">{obstacle}</span>
+        <Button
+          variant="primary"
+          disabled={obstacle !== null || results.some((text) => text.trim() === '')}
+          onClick={sendAll}
+        >
+          {calls.length === 1 ? 'Send the result' : 'Send the results'}
+        </Button>
+      </div>
+    </div>
   );
 }

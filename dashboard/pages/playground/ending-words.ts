@@ -1,5 +1,5 @@
 /** What a refusal or an early end means for the reader, and what to do about it. */
-import type { ApiProblem } from '../../api/problem.ts';
+import type { ApiProblem } from '../../api/client.ts';
 
 const advice: ReadonlyMap<string, string> = new Map([
   [

@@ -2,20 +2,17 @@
 import { KeyRound, RotateCcw } from 'lucide-react';
 import { useState } from 'react';
 import type { Key } from '../../../src/console/contract.ts';
+import { useSearchValue } from '../../address.ts';
 import { useAccount } from '../../api/session.ts';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { Loaded } from '../../kit/loaded.tsx';
 import { Page } from '../../kit/page.tsx';
-import { Skeleton } from '../../kit/skeleton.tsx';
-import { useSearchValue } from '../../kit/use-search-value.ts';
+import { EmptyState, Loaded, Skeleton } from '../../kit/states.tsx';
 import { useKeys } from '../keys/queries.ts';
-import type { ListedModel } from '../models/listed-model.ts';
-import { useModels } from '../models/queries.ts';
+import { type ListedModel, useModels } from '../models/models.ts';
 import { ChatCard } from './chat-card.tsx';
 import { Choosers, inForce, mayCall } from './choosers.tsx';
-import { emptyParameters } from './parameters.ts';
+import { emptyParameters } from './settings.ts';
 import { type Settings, SettingsPanel } from './settings-panel.tsx';
 import { useChat } from './use-chat.ts';
 

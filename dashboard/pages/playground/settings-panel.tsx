@@ -1,11 +1,16 @@
 /** Everything that goes with the conversation into a request. */
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
-import { Field } from '../../kit/field.tsx';
-import { Input, Select, TextArea } from '../../kit/input.tsx';
-import type { ListedModel } from '../models/listed-model.ts';
-import { type ParameterForm, parseParameters, type ResponseFormat, responseFormats } from './parameters.ts';
-import { exampleTools, parseTools } from './tool-definitions.ts';
+import { Field, Input, Select, TextArea } from '../../kit/field.tsx';
+import type { ListedModel } from '../models/models.ts';
+import {
+  exampleTools,
+  type ParameterForm,
+  parseParameters,
+  parseTools,
+  type ResponseFormat,
+  responseFormats,
+} from './settings.ts';
 
 export type Settings = Readonly<{ system: string; parameters: ParameterForm; tools: string }>;
 

@@ -1,7 +1,7 @@
 /** The conversation so far, the newest at the end and in sight. */
 import { Bot, MessageSquareText, User, Wrench } from 'lucide-react';
 import { type ReactNode, useCallback, useEffect, useRef } from 'react';
-import { EmptyState } from '../../kit/empty-state.tsx';
+import { EmptyState } from '../../kit/states.tsx';
 import { AssistantTurnView } from './assistant-turn-view.tsx';
 import { type ImageInput, isUnanswered, type Turn } from './conversation.ts';
 

@@ -2,9 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { PlaygroundRequest } from '../../../src/console/contract.ts';
-import { send } from '../../api/client.ts';
-import { problemOf } from '../../api/problem.ts';
-import { reportReachable } from '../../api/reachability.ts';
+import { problemOf, reportReachable, send } from '../../api/client.ts';
 import { accountKey, accountPath, useAccount } from '../../api/session.ts';
 import type { ChatRequestBody } from '../../kit/code-samples.ts';
 import { splitEvents, whenConnectionEnds, withEvent, withWhole } from './answer-stream.ts';

@@ -2,7 +2,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import type { Member } from '../../../src/console/contract.ts';
 import { useAccount, useMe } from '../../api/session.ts';
-import { ConfirmDialog } from '../../kit/confirm-dialog.tsx';
+import { ConfirmDialog } from '../../kit/dialog.tsx';
 import { showToast } from '../../kit/toast.tsx';
 import { useChangeRole, useRemoveMember } from './queries.ts';
 

@@ -1,24 +1,23 @@
 /** Every account of the gateway: its money, and whether it may use it. */
-import { Building2, Plus, SearchX } from 'lucide-react';
+import { Ban, Building2, CirclePlay, Ellipsis, Plus, SearchX, UserPlus, Wallet } from 'lucide-react';
 import { useState } from 'react';
 import type { NewUser, OperatorAccount } from '../../../../src/console/operator-contract.ts';
-import { Button } from '../../../kit/button.tsx';
+import { useListSearch } from '../../../address.ts';
+import { StatusBadge } from '../../../kit/badge.tsx';
+import { Button, IconButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { EmptyState } from '../../../kit/empty-state.tsx';
-import { FailedList } from '../../../kit/failed-list.tsx';
+import { ShortId } from '../../../kit/copy-button.tsx';
+import { Money } from '../../../kit/figures.tsx';
+import { formatCount } from '../../../kit/format-figures.ts';
+import { Menu, MenuItem, MenuSeparator } from '../../../kit/menu.tsx';
 import { Page } from '../../../kit/page.tsx';
-import { Pager } from '../../../kit/pager.tsx';
+import { Pager, useAddressCursors } from '../../../kit/pager.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
-import { Table } from '../../../kit/table.tsx';
-import { useAddressCursors } from '../../../kit/use-address-cursors.ts';
-import { useListSearch } from '../use-list-search.ts';
-import { CreateUserDialog } from '../users/create-user-dialog.tsx';
-import { LinkDialog } from '../users/link-dialog.tsx';
-import { type AccountAction, accountColumns } from './account-columns.tsx';
-import { CreateAccountDialog } from './create-account-dialog.tsx';
-import { CreditDialog } from './credit-dialog.tsx';
+import { EmptyState, FailedList } from '../../../kit/states.tsx';
+import { type Column, Table } from '../../../kit/table.tsx';
+import { CreateUserDialog, LinkDialog } from '../users/user-dialogs.tsx';
+import { CreateAccountDialog, CreditDialog, SuspensionDialog } from './account-dialogs.tsx';
 import { useAccounts } from './queries.ts';
-import { SuspensionDialog } from './suspension-dialog.tsx';
 
 type OpenDialog =
   | Readonly<{ kind: 'create' }>
@@ -136,4 +135,83 @@ function AccountDialog({ dialog, onChange }: AccountDialogProps) {
     case 'link':
       return <LinkDialog email={dialog.newUser.user.email} link={dialog.newUser} isNew onClose={close} />;
   }
+}
+
+/** What the table says of each account. */
+export type AccountAction = 'credit' | 'add user' | 'suspend' | 'resume';
+
+export function accountColumns(
+  onAct: (action: AccountAction, account: OperatorAccount) => void,
+): readonly Column<OperatorAccount>[] {
+  return [
+    {
+      key: 'name',
+      header: 'Account',
+      isBare: true,
+      cell: ({ id, name }) => (
+        <span className="block">
+          <span className="block font-medium">{name}</span>
+          <ShortId id={id} label={`Copy the ID of ${name}`} />
+        </span>
+      ),
+    },
+    {
+      key: 'state',
+      header: 'State',
+      cell: ({ is_suspended: isSuspended }) => <StatusBadge status={isSuspended ? 'suspended' : 'active'} />,
+    },
+    {
+      key: 'balance',
+      header: 'Balance',
+      align: 'right',
+      cell: ({ balance }) => <Money amount={balance} isBalance className="font-medium" />,
+    },
+    { key: 'held', header: 'Held', align: 'right', cell: ({ held }) => <Money amount={held} /> },
+    {
+      key: 'spent',
+      header: 'Spent this month',
+      align: 'right',
+      cell: ({ month_spent: spent }) => <Money amount={spent} />,
+    },
+    {
+      key: 'keys',
+      header: 'Keys',
+      align: 'right',
+      cell: ({ keys_in_force: count }) => <span title="Keys in force">{formatCount(count)}</span>,
+    },
+    { key: 'members', header: 'Members', align: 'right', cell: ({ members }) => formatCount(members) },
+    {
+      key: 'actions',
+      header: <span className="sr-only">Actions</span>,
+      align: 'right',
+      isCorner: true,
+      width: 'w-14',
+      cell: (account) => <AccountMenu account={account} onAct={(action) => onAct(action, account)} />,
+    },
+  ];
+}
+
+type AccountMenuProps = Readonly<{ account: OperatorAccount; onAct: (action: AccountAction) => void }>;
+
+function AccountMenu({ account, onAct }: AccountMenuProps) {
+  return (
+    <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${account.name}`} />}>
+      <MenuItem icon={Wallet} onSelect={() => onAct('credit')}>
+        Add credit
+      </MenuItem>
+      <MenuItem icon={UserPlus} onSelect={() => onAct('add user')}>
+        Add a user
+      </MenuItem>
+      <MenuSeparator />
+      {account.is_suspended ? (
+        <MenuItem icon={CirclePlay} onSelect={() => onAct('resume')}>
+          Resume
+        </MenuItem>
+      ) : (
+        <MenuItem icon={Ban} isDangerous onSelect={() => onAct('suspend')}>
+          Suspend
+        </MenuItem>
+      )}
+    </Menu>
+  );
 }

@@ -1,24 +1,20 @@
 /** The catalogue as this node has it in force, and what keeps the file or a model from working. */
 import { BookMarked } from 'lucide-react';
 import type { CatalogStatus } from '../../../../src/console/operator-contract.ts';
+import { useSearchValue } from '../../../address.ts';
+import { Badge } from '../../../kit/badge.tsx';
 import { Callout } from '../../../kit/callout.tsx';
-import { Card } from '../../../kit/card.tsx';
+import { Card, Fact, Facts } from '../../../kit/card.tsx';
+import { Segmented } from '../../../kit/choice.tsx';
 import { CodeBlock } from '../../../kit/code-block.tsx';
 import { CopyButton } from '../../../kit/copy-button.tsx';
-import { EmptyState } from '../../../kit/empty-state.tsx';
-import { Fact, Facts } from '../../../kit/facts.tsx';
+import { Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
-import { Loaded } from '../../../kit/loaded.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
-import { Segmented } from '../../../kit/segmented.tsx';
-import { SkeletonLines } from '../../../kit/skeleton.tsx';
-import { Table } from '../../../kit/table.tsx';
-import { Time } from '../../../kit/time.tsx';
-import { useSearchValue } from '../../../kit/use-search-value.ts';
-import { filterModels, shownModels } from './filter-models.ts';
-import { modelColumns } from './model-columns.tsx';
-import { useCatalog } from './queries.ts';
+import { EmptyState, Loaded, SkeletonLines } from '../../../kit/states.tsx';
+import { type Column, Table } from '../../../kit/table.tsx';
+import { useOperatorQuery } from '../operator-query.ts';
 
 export function OperatorCatalogPage() {
   const catalog = useCatalog();
@@ -123,4 +119,77 @@ function Models({ models }: Readonly<{ models: CatalogStatus['models'] | undefin
       />
     </Card>
   );
+}
+
+export type CatalogModel = CatalogStatus['models'][number];
+
+export const shownModels = ['all', 'callable', 'not-callable'] as const;
+type ShownModels = (typeof shownModels)[number];
+
+/** By a part of the ID, the name or a provider. */
+export function filterModels(
+  models: readonly CatalogModel[],
+  words: string,
+  shown: ShownModels,
+): readonly CatalogModel[] {
+  const wanted = words.trim().toLowerCase();
+  return models.filter(
+    ({ id, name, providers, is_callable: isCallable }) =>
+      (shown === 'all' || isCallable === (shown === 'callable')) &&
+      [id, name, ...providers.map((provider) => provider.id)].some((text) =>
+        text.toLowerCase().includes(wanted),
+      ),
+  );
+}
+
+export const modelColumns: readonly Column<CatalogModel>[] = [
+  {
+    key: 'model',
+    header: 'Model',
+    isBare: true,
+    cell: ({ id, name }) => (
+      <span className="block">
+        <code className="block font-mono text-[0.8125rem] font-medium">{id}</code>
+        {name !== id && <span className="block text-xs text-ink-faint">{name}</span>}
+      </span>
+    ),
+  },
+  { key: 'workload', header: 'Workload', cell: ({ workload }) => workload },
+  {
+    key: 'state',
+    header: 'State',
+    cell: ({ is_callable: isCallable, is_enabled: isEnabled }) => (
+      <Badge tone={isCallable ? 'good' : isEnabled ? 'warn' : 'plain'} hasDot>
+        {isCallable ? 'Callable' : 'Not callable'}
+      </Badge>
+    ),
+  },
+  {
+    key: 'reason',
+    header: 'Why not',
+    cell: ({ reason }) => reason ?? <span className="text-ink-faint">–</span>,
+  },
+  {
+    key: 'providers',
+    header: 'Providers',
+    cell: ({ providers }) =>
+      providers.length === 0 ? (
+        <span className="text-ink-faint">None</span>
+      ) : (
+        <span className="flex flex-wrap gap-1">
+          {providers.map(({ id, is_configured: isConfigured }) => (
+            <Badge key={id} tone={isConfigured ? 'plain' : 'warn'}>
+              {isConfigured ? id : `${id}: no key`}
+            </Badge>
+          ))}
+        </span>
+      ),
+  },
+];
+
+const liveEveryMs = 5_000;
+
+/** The file is read again whenever it changes, and whoever changes it looks here. */
+export function useCatalog() {
+  return useOperatorQuery<CatalogStatus>(['catalog'], { refetchInterval: liveEveryMs });
 }

@@ -4,14 +4,11 @@ import type { Audit } from '../../../../src/console/operator-contract.ts';
 import { Badge } from '../../../kit/badge.tsx';
 import { Button } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
-import { Card } from '../../../kit/card.tsx';
-import { EmptyState } from '../../../kit/empty-state.tsx';
-import { Fact, Facts } from '../../../kit/facts.tsx';
-import { FormProblem } from '../../../kit/form-problem.tsx';
+import { Card, Fact, Facts } from '../../../kit/card.tsx';
+import { Money, Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
-import { Money } from '../../../kit/money.tsx';
+import { EmptyState, FormProblem } from '../../../kit/states.tsx';
 import { type Column, Table } from '../../../kit/table.tsx';
-import { Time } from '../../../kit/time.tsx';
 import { useAudit } from './queries.ts';
 
 type Finding = Audit['findings'][number];

@@ -1,11 +1,13 @@
 /** Settlements that the database refused for good. There should be none, so without any nothing is shown. */
-import type { DeadLetters } from '../../../../src/console/operator-contract.ts';
+import { Link } from '@tanstack/react-router';
+import type { DeadLetter, DeadLetters } from '../../../../src/console/operator-contract.ts';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
 import { CodeBlock } from '../../../kit/code-block.tsx';
+import { Money, Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
-import { Table } from '../../../kit/table.tsx';
-import { deadLetterColumns } from './dead-letter-columns.tsx';
+import { type Column, Table } from '../../../kit/table.tsx';
 
 export function DeadLettersCard({ letters: { data, total } }: Readonly<{ letters: DeadLetters }>) {
   if (total === 0) return null;
@@ -42,3 +44,50 @@ export function DeadLettersCard({ letters: { data, total } }: Readonly<{ letters
     </Card>
   );
 }
+
+export const deadLetterColumns: readonly Column<DeadLetter>[] = [
+  {
+    key: 'time',
+    header: 'Set aside',
+    isBare: true,
+    cell: ({ at }) => <Time at={at} style="exact" />,
+  },
+  {
+    key: 'request',
+    header: 'Request',
+    cell: ({ request_id: id }) => (
+      <Link
+        to="/operator/generations/$id"
+        params={{ id }}
+        title={id}
+        className={`${textLinkClass} font-mono text-xs`}
+      >
+        {id.slice(0, 12)}…{id.slice(-4)}
+      </Link>
+    ),
+  },
+  {
+    key: 'account',
+    header: 'Account',
+    cell: ({ account }) => (
+      <Link to="/operator/accounts" search={{ search: account.id }} className={textLinkClass}>
+        {account.name}
+      </Link>
+    ),
+  },
+  {
+    key: 'amount',
+    header: 'To be charged',
+    align: 'right',
+    cell: ({ amount }) => <Money amount={amount} isExact />,
+  },
+  {
+    key: 'refusal',
+    header: 'Refused because of',
+    cell: ({ refusal: { code, about } }) => (
+      <span className="font-mono text-xs">
+        {code} <span className="text-ink-faint">{about}</span>
+      </span>
+    ),
+  },
+];

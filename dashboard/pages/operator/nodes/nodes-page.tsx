@@ -1,15 +1,17 @@
 /** The gateways on this database, and what each of them has open. */
 import { Server } from 'lucide-react';
-import type { Node } from '../../../../src/console/operator-contract.ts';
+import type { Node, Nodes } from '../../../../src/console/operator-contract.ts';
+import { Badge, StatusBadge } from '../../../kit/badge.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { CodeBlock } from '../../../kit/code-block.tsx';
-import { EmptyState } from '../../../kit/empty-state.tsx';
-import { ErrorState } from '../../../kit/error-state.tsx';
+import { ShortId } from '../../../kit/copy-button.tsx';
+import { Money, Time } from '../../../kit/figures.tsx';
+import { formatCount, formatDistance, formatTime, formatUtc } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
-import { Table } from '../../../kit/table.tsx';
-import { nodeColumns } from './node-columns.tsx';
-import { useNodes } from './queries.ts';
+import { EmptyState, ErrorState } from '../../../kit/states.tsx';
+import { type Column, Table } from '../../../kit/table.tsx';
+import { useOperatorQuery } from '../operator-query.ts';
 
 export function OperatorNodesPage() {
   const nodes = useNodes();
@@ -58,4 +60,79 @@ function CatalogErrors({ nodes }: Readonly<{ nodes: readonly Node[] }>) {
         <CodeBlock label={`the error of ${name}`} samples={[{ label: name, code: error ?? '' }]} />
       </section>
     ));
+}
+
+/** `askedAt` is when the gateway said so. */
+export function nodeColumns(askedAt: Date): readonly Column<Node>[] {
+  return [
+    {
+      key: 'name',
+      header: 'Node',
+      isBare: true,
+      cell: ({ id, name, is_this: isThis }) => (
+        <span className="block">
+          <span className="flex flex-wrap items-center gap-x-2 gap-y-1 font-medium">
+            {name}
+            {isThis && <Badge tone="accent">This one</Badge>}
+          </span>
+          <ShortId id={id} label={`Copy the ID of ${name}`} />
+        </span>
+      ),
+    },
+    { key: 'state', header: 'State', cell: ({ state }) => <StatusBadge status={state} /> },
+    {
+      key: 'heartbeat',
+      header: 'Heartbeat',
+      cell: ({ heartbeat_at: at }) => <Heartbeat at={at} askedAt={askedAt} />,
+    },
+    {
+      key: 'started',
+      header: 'Started',
+      cell: ({ started_at: at }) => <Time at={at} style="distance" />,
+    },
+    {
+      key: 'open',
+      header: 'Open requests',
+      align: 'right',
+      cell: ({ open_generations: count }) => formatCount(count),
+    },
+    { key: 'held', header: 'Held', align: 'right', cell: ({ held }) => <Money amount={held} /> },
+    {
+      key: 'prices',
+      header: 'Prices',
+      cell: ({ price_version: version, catalog_error: error }) => (
+        <span className="inline-flex flex-wrap items-center gap-1.5">
+          {version ?? <span className="text-ink-faint">–</span>}
+          {error !== null && <Badge tone="bad">Catalogue not loaded</Badge>}
+        </span>
+      ),
+    },
+  ];
+}
+
+function Heartbeat({ at, askedAt }: Readonly<{ at: string; askedAt: Date }>) {
+  const instant = new Date(at);
+  return (
+    <time
+      dateTime={at}
+      title={`${formatTime(instant, 'exact')} · ${formatUtc(instant)}`}
+      className="whitespace-nowrap"
+    >
+      {heartbeatAge(instant, askedAt)}
+    </time>
+  );
+}
+
+/** In seconds as long as they count: a node lives from one heartbeat to the next. */
+export function heartbeatAge(heartbeatAt: Date, now: Date): string {
+  // The clock of the database may be a little ahead of the viewer's.
+  const ageSeconds = Math.max(0, Math.round((now.getTime() - heartbeatAt.getTime()) / 1000));
+  if (ageSeconds < 60) return `${ageSeconds} s ago`;
+  return formatDistance(heartbeatAt, now) ?? formatTime(heartbeatAt, 'date');
+}
+
+const liveEveryMs = 3_000;
+
+export function useNodes() {
+  return useOperatorQuery<Nodes>(['nodes'], { refetchInterval: liveEveryMs });
 }

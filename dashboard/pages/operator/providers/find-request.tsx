@@ -3,9 +3,8 @@ import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { Button } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { Field } from '../../../kit/field.tsx';
-import { Input } from '../../../kit/input.tsx';
-import { requestIdIn } from '../../generations/request-id.ts';
+import { Field, Input } from '../../../kit/field.tsx';
+import { requestIdIn } from '../../generations/find-request.tsx';
 
 export function FindRequest() {
   const [text, setText] = useState('');

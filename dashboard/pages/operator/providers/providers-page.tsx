@@ -1,18 +1,18 @@
 /** How the providers do on every node, what failed lately, and any request that somebody asks about. */
+import { Link } from '@tanstack/react-router';
 import { CircleCheck, Plug } from 'lucide-react';
 import type { Providers } from '../../../../src/console/operator-contract.ts';
+import { Badge } from '../../../kit/badge.tsx';
+import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { EmptyState } from '../../../kit/empty-state.tsx';
-import { ErrorState } from '../../../kit/error-state.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
+import { Time } from '../../../kit/figures.tsx';
 import { Page } from '../../../kit/page.tsx';
-import { SkeletonLines } from '../../../kit/skeleton.tsx';
-import { Table } from '../../../kit/table.tsx';
-import { Time } from '../../../kit/time.tsx';
-import { failureColumns } from './failure-columns.tsx';
+import { EmptyState, ErrorState, SkeletonLines } from '../../../kit/states.tsx';
+import { type Column, Table } from '../../../kit/table.tsx';
+import { useOperatorQuery } from '../operator-query.ts';
 import { FindRequest } from './find-request.tsx';
 import { ProviderCard } from './provider-card.tsx';
-import { useProviders } from './queries.ts';
-import { Unconfigured } from './unconfigured.tsx';
 
 export function OperatorProvidersPage() {
   const providers = useProviders();
@@ -90,4 +90,79 @@ function Failures({ failures }: Readonly<{ failures: Providers['failures'] | und
       />
     </Card>
   );
+}
+
+type UnconfiguredProps = Readonly<{
+  providers: Providers['data'];
+  /** Whether there is no other provider at all. */
+  isAlone: boolean;
+}>;
+
+/** The providers that the catalogue names and nobody has given a key for: often most of them, and little to say of each. */
+export function Unconfigured({ providers, isAlone }: UnconfiguredProps) {
+  if (providers.length === 0) return null;
+  return (
+    <Card
+      title="Not configured"
+      description="Their keys are not set on this node. To use one, set its key in the environment of the gateway and start it again."
+    >
+      {isAlone && (
+        <div className="mb-4">
+          <Callout tone="warn" title="No provider has its key">
+            Until one has, every request to a model is refused.
+          </Callout>
+        </div>
+      )}
+      <ul className="flex flex-wrap gap-2">
+        {providers.map(({ id, name }) => (
+          <li key={id} title={id}>
+            <Badge>{name}</Badge>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+type Failure = Providers['failures'][number];
+
+/** The first column leads to the request. */
+export const failureColumns: readonly Column<Failure>[] = [
+  { key: 'at', header: 'Time', isBare: true, cell: ({ at }) => <Time at={at} style="exact" /> },
+  {
+    key: 'provider',
+    header: 'Provider',
+    cell: ({ provider, attempt }) => <span title={`Attempt ${attempt} of the request`}>{provider}</span>,
+  },
+  {
+    key: 'model',
+    header: 'Model',
+    cell: ({ model }) => <code className="font-mono text-[0.8125rem]">{model}</code>,
+  },
+  {
+    key: 'error',
+    header: 'Error',
+    cell: ({ error }) => <code className="font-mono text-[0.8125rem] text-bad">{error}</code>,
+  },
+  {
+    key: 'status',
+    header: 'Status',
+    align: 'right',
+    cell: ({ upstream_status: status }) => status ?? <span className="text-ink-faint">–</span>,
+  },
+  {
+    key: 'account',
+    header: 'Account',
+    cell: ({ account }) => (
+      <Link to="/operator/accounts" search={{ search: account.id }} className={textLinkClass}>
+        {account.name}
+      </Link>
+    ),
+  },
+];
+
+const liveEveryMs = 5_000;
+
+export function useProviders() {
+  return useOperatorQuery<Providers>(['providers'], { refetchInterval: liveEveryMs });
 }

@@ -1,8 +1,7 @@
 /** One account of possibly very many: a search, and radio buttons for the first that fit. */
 import { useId, useState } from 'react';
-import { Loaded } from '../../../kit/loaded.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
-import { SkeletonLines } from '../../../kit/skeleton.tsx';
+import { Loaded, SkeletonLines } from '../../../kit/states.tsx';
 import { useAccountChoices } from '../accounts/queries.ts';
 
 export type AccountChoice = Readonly<{ id: string; name: string }>;

@@ -1,11 +1,11 @@
 /** What is asked before something is done to a user. Each says what happens. */
 import { useRef } from 'react';
 import type { OperatorUser, ResetLink } from '../../../../src/console/operator-contract.ts';
-import { ConfirmDialog } from '../../../kit/confirm-dialog.tsx';
+import { ConfirmDialog } from '../../../kit/dialog.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { showToast } from '../../../kit/toast.tsx';
 import { useChangeUser, useMakeResetLink, useSignUserOut } from './queries.ts';
-import { UnverifiedNote } from './unverified-note.tsx';
+import { UnverifiedNote } from './user-dialogs.tsx';
 
 type ConfirmationProps = Readonly<{ user: OperatorUser; onClose: () => void }>;
 
