@@ -1,4 +1,4 @@
-/** Every page of the app on one screen. Each is loaded when it is first needed. */
+/** All pages of the app on one screen. Each is loaded when it is first needed. */
 import {
   createRootRoute,
   createRoute,
@@ -21,7 +21,7 @@ const open = createRoute({
   getParentRoute: () => root,
   id: 'signed-out',
   component: SignedOutLayout,
-  // The pages ask for it too, and say so if it fails.
+  // The pages fetch it too, and show the error if it fails.
   loader: () => queryClient.prefetchQuery(signInOptionsQuery),
 });
 
@@ -52,7 +52,7 @@ const ofOperator = createRoute({
   },
 });
 
-// biome-ignore format: one line a page is what makes this table readable.
+// biome-ignore format: one line per page makes this table readable.
 const tree = root.addChildren([
   open.addChildren([
     createRoute({ getParentRoute: () => open, path: 'sign-in', component: lazy(() => import('./pages/signed-out/sign-in-page.tsx'), 'SignInPage') }),
@@ -92,7 +92,7 @@ export const router = createRouter({
   parseSearch,
   stringifySearch,
   defaultPreload: 'intent',
-  // What is shown comes from the query cache, which knows by itself when it is old.
+  // The data comes from the query cache, which decides itself when it is stale.
   defaultPreloadStaleTime: 0,
   defaultPendingMs: 500,
   defaultPendingComponent: PendingPage,

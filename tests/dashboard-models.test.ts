@@ -1,6 +1,7 @@
 /** The calculator of the model page charges what the gateway charges, to the last digit. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { amountOf } from '../dashboard/kit/amounts.ts';
 import {
   capabilitiesIn,
   findModels,
@@ -9,7 +10,6 @@ import {
   workloadIn,
 } from '../dashboard/pages/models/models.ts';
 import {
-  amountOf,
   bandAt,
   costOfTokens,
   costOfUnits,
@@ -202,13 +202,13 @@ describe('hours', () => {
       lines: [
         {
           label: 'Standard',
-          hint: '00:30–16:30 UTC, which is 01:30–17:30 for you',
+          hint: '00:30–16:30 UTC (01:30–17:30 your time)',
           input: '2.000000000000',
           output: '4.000000000000',
         },
         {
           label: 'Off-peak',
-          hint: '16:30–00:30 UTC, which is 17:30–01:30 for you',
+          hint: '16:30–00:30 UTC (17:30–01:30 your time)',
           input: '1.000000000000',
           output: '2.000000000000',
         },

@@ -1,15 +1,15 @@
-/** Amounts as the API says them, as whole numbers of 1e-12 USD: exact, and back to text without losing a digit. */
+/** Amounts of money. The API sends decimal strings; they are computed as bigints in units of 1e-12 USD, so nothing is rounded. */
 export const scaleDigits = 12;
 
 export function unitsOf(amount: string): bigint {
   const match = /^(-?)(\d+)(?:\.(\d{1,12}))?$/.exec(amount);
-  if (match === null) throw new TypeError('This is not an amount of money.');
+  if (match === null) throw new TypeError('Not an amount of money.');
   const [, sign, whole = '0', fraction = ''] = match;
   const units = BigInt(`${whole}${fraction.padEnd(scaleDigits, '0')}`);
   return sign === '-' ? -units : units;
 }
 
-/** With all of its digits, as the API would say it. */
+/** With all 12 decimals, as in the API. */
 export function amountOf(units: bigint): string {
   const digits = sizeOf(units)
     .toString()
@@ -22,7 +22,6 @@ export function sizeOf(units: bigint): bigint {
   return units < 0n ? -units : units;
 }
 
-/** Amounts as the API says them, added up without losing a digit. */
 export function sumMoney(amounts: Iterable<string>): string {
   let sum = 0n;
   for (const amount of amounts) sum += unitsOf(amount);
@@ -33,46 +32,44 @@ export function subtractMoney(amount: string, less: string): string {
   return amountOf(unitsOf(amount) - unitsOf(less));
 }
 
-/** Below, at or above nothing, as a number below, at or above 0. */
 export function signOfMoney(amount: string): -1 | 0 | 1 {
   const units = unitsOf(amount);
   return units < 0n ? -1 : units > 0n ? 1 : 0;
 }
 
-/** The greater amount first. */
+/** For sorting the highest amount first. */
 export function compareMoneyDown(left: string, right: string): number {
   return signOfMoney(subtractMoney(right, left));
 }
 
-/** Amounts as people read them. They arrive as decimal texts and stay exact: no number with a rounding error is made. */
 const significantDigits = 4;
-const leastDecimals = 2;
+const minDecimals = 2;
 
-/** Short: cents from a dollar on, four digits that count below it. `$12.35`, `$0.50`, `$0.00001235`. */
+/** Cents from a dollar up, four significant digits below: `$12.35`, `$0.50`, `$0.00001235`. */
 export function formatMoney(amount: string): string {
   const units = unitsOf(amount);
   const size = sizeOf(units);
   return withSign(units, roundHalfUp(size, shortScale(size)));
 }
 
-/** As short, for what there is to spend: never more than that, so that nobody counts on what is not there. */
+/** Rounded down, so that a balance never looks higher than it is. */
 export function formatBalance(amount: string): string {
   const units = unitsOf(amount);
   const size = sizeOf(units);
   return withSign(units, (units < 0n ? roundUp : roundDown)(size, shortScale(size)));
 }
 
-/** Everything there is, with at least two digits after the point. */
+/** All digits, with at least two decimals. */
 export function formatMoneyExactly(amount: string): string {
   const units = unitsOf(amount);
   return withSign(units, sizeOf(units));
 }
 
-/** How many digits after the point are worth showing. */
+/** How many decimals to show. */
 function shortScale(size: bigint): number {
   const digits = size.toString().length;
-  if (size === 0n || digits > scaleDigits) return leastDecimals;
-  return Math.min(scaleDigits, Math.max(leastDecimals, scaleDigits - digits + significantDigits));
+  if (size === 0n || digits > scaleDigits) return minDecimals;
+  return Math.min(scaleDigits, Math.max(minDecimals, scaleDigits - digits + significantDigits));
 }
 
 function roundHalfUp(size: bigint, scale: number): bigint {
@@ -95,25 +92,21 @@ function stepOf(scale: number): bigint {
 function withSign(units: bigint, shownSize: bigint): string {
   const [whole = '', fraction = ''] = amountOf(shownSize).split('.');
   const dollars = whole.replace(/\B(?=(\d{3})+$)/g, ',');
-  return `${units < 0n ? '−' : ''}$${dollars}.${fraction.replace(/0+$/, '').padEnd(leastDecimals, '0')}`;
+  return `${units < 0n ? '−' : ''}$${dollars}.${fraction.replace(/0+$/, '').padEnd(minDecimals, '0')}`;
 }
 
-/**
- * How much of a monthly limit is used up, by what was spent and what is held for requests under way together: both count
- * when a request is refused. The amounts are exact texts; only the share, which is drawn, is a number.
- */
-/** From here on a limit is near, as the overview of the gateway has it too. */
+/** The gateway uses the same threshold in its overview. */
 export const nearLimitPercent = 80;
 
 const steps = 1_000_000n;
 
-/** From 0 on; 1 and more is all of it. A limit of nothing is used up from the start. */
+/** The used share of a limit, for drawing: 1 or more if it is used up, as a limit of 0 always is. */
 export function shareOfLimit(used: string, limit: string): number {
-  const most = unitsOf(limit);
-  return most === 0n ? 1 : Number((unitsOf(used) * steps) / most) / Number(steps);
+  const max = unitsOf(limit);
+  return max === 0n ? 1 : Number((unitsOf(used) * steps) / max) / Number(steps);
 }
 
-/** Green says that all is well, which a bar that fills up should not: it is plain until it matters. */
+/** Neutral until the limit is near: green would suggest that more use is good. */
 export function toneOfShare(share: number): 'accent' | 'warn' | 'bad' {
   if (share >= 1) return 'bad';
   return share * 100 >= nearLimitPercent ? 'warn' : 'accent';

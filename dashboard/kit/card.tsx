@@ -6,7 +6,7 @@ type CardProps = Readonly<{
   description?: ReactNode;
   actions?: ReactNode;
   footer?: ReactNode;
-  /** For content that brings its own space, such as a table. */
+  /** For content with its own padding, such as a table. */
   isFlush?: boolean;
   className?: string;
   children: ReactNode;
@@ -47,7 +47,7 @@ export function Card({
   );
 }
 
-/** Names and values under each other, for the details of one thing. */
+/** A list of names and values. */
 export function Facts({ children }: Readonly<{ children: ReactNode }>) {
   return <dl className="divide-y divide-line">{children}</dl>;
 }

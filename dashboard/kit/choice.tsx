@@ -1,4 +1,4 @@
-/** Yes or no: `Checkbox` is part of a form, `Switch` takes effect at once. Both are real checkboxes underneath. */
+/** `Checkbox` is part of a form, `Switch` takes effect immediately, and `Segmented` selects one of a few. */
 import { type ReactNode, useId } from 'react';
 import { classNames } from './class-names.ts';
 
@@ -81,14 +81,14 @@ type SegmentedProps<Value extends string> = Readonly<{
   options: readonly Readonly<{
     value: Value;
     label: ReactNode;
-    /** The accessible name, where the label is an icon. */
+    /** The accessible name if the label is an icon. */
     name?: string;
   }>[];
   onChange: (value: Value) => void;
   className?: string;
 }>;
 
-/** One of a few, all of them in sight. Underneath are radio buttons, so the arrow keys work as everywhere. */
+/** One of a few options, all visible. These are radio buttons, so the arrow keys work as usual. */
 export function Segmented<Value extends string>({
   label,
   value,

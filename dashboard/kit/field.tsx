@@ -1,4 +1,4 @@
-/** A control with its label, what to know about it, and what is wrong with it. The control inside finds its names here. */
+/** Form controls. Inside a `Field` they are labelled by it; elsewhere they need an `aria-label`. */
 import { ChevronDown, Eye, EyeOff } from 'lucide-react';
 import { type ComponentProps, createContext, type ReactNode, useContext, useId, useState } from 'react';
 import { IconButton } from './button.tsx';
@@ -19,9 +19,9 @@ type FieldProps = Readonly<{
   error?: string | null | undefined;
   isRequired?: boolean;
   isOptional?: boolean;
-  /** Read by screen readers only, where the place says it already. */
+  /** For screen readers only, where the context makes the label obvious. */
   isLabelHidden?: boolean;
-  /** Stands opposite to the label. */
+  /** Opposite the label. */
   aside?: ReactNode;
   className?: string;
   children: ReactNode;
@@ -54,7 +54,7 @@ export function Field(props: FieldProps) {
       >
         {children}
       </FieldContext>
-      {/* After the control, because that is the order in which the keyboard comes to them. */}
+      {/* After the control, so that the Tab key reaches the control first. */}
       {aside !== undefined && (
         <span className="absolute top-0 right-0 flex h-5 items-center text-[0.8125rem] text-ink-faint">
           {aside}
@@ -74,12 +74,11 @@ export function Field(props: FieldProps) {
   );
 }
 
-/** For controls: the names that the field around them has for them. */
+/** The label and description of the surrounding field. */
 export function useControlNames(): ControlNames {
   return useContext(FieldContext);
 }
 
-/** Controls to write and choose with. Inside of a `Field` they need no names of their own; elsewhere an `aria-label`. */
 export const controlClass = classNames(
   'w-full min-w-0 rounded-md border border-edge/60 bg-surface text-sm text-ink shadow-card',
   'transition-colors duration-100 hover:border-edge aria-invalid:border-bad',
@@ -112,15 +111,31 @@ export function TextArea({ className, isCode = false, ...rest }: TextAreaProps) 
   );
 }
 
-export function Select({ className, children, ...rest }: ComponentProps<'select'>) {
+type SelectProps<Value extends string> = Omit<ComponentProps<'select'>, 'value' | 'onChange' | 'children'> &
+  Readonly<{
+    value: Value;
+    options: readonly Readonly<{ value: Value; label: string; isDisabled?: boolean }>[];
+    onChange: (value: Value) => void;
+  }>;
+
+export function Select<Value extends string>(props: SelectProps<Value>) {
+  const { className, options, onChange, ...rest } = props;
   return (
     <span className={classNames('relative block min-w-0', className)}>
       <select
         {...useControlNames()}
         className={classNames(controlClass, 'h-9 appearance-none truncate py-0 pr-8 pl-3')}
+        onChange={({ target }) => {
+          const option = options.find(({ value }) => value === target.value);
+          if (option !== undefined) onChange(option.value);
+        }}
         {...rest}
       >
-        {children}
+        {options.map(({ value, label, isDisabled = false }) => (
+          <option key={value} value={value} disabled={isDisabled}>
+            {label}
+          </option>
+        ))}
       </select>
       <ChevronDown
         aria-hidden
@@ -130,8 +145,8 @@ export function Select({ className, children, ...rest }: ComponentProps<'select'
   );
 }
 
-const shortestPassword = 8;
-const longestPassword = 128;
+const minPasswordLength = 8;
+const maxPasswordLength = 128;
 
 type NewPasswordFieldProps = Readonly<{
   label: string;
@@ -141,11 +156,11 @@ type NewPasswordFieldProps = Readonly<{
   hasFocus?: boolean;
 }>;
 
-/** A password that is chosen now. It can be looked at, which spares writing it twice. */
+/** A new password, which can be shown instead of being typed twice. */
 export function NewPasswordField({ label, value, onChange, error, hasFocus = false }: NewPasswordFieldProps) {
   const [isShown, setShown] = useState(false);
   return (
-    <Field label={label} hint={`At least ${shortestPassword} characters.`} error={error}>
+    <Field label={label} hint={`At least ${minPasswordLength} characters.`} error={error}>
       <div className="relative">
         <Input
           type={isShown ? 'text' : 'password'}
@@ -153,8 +168,8 @@ export function NewPasswordField({ label, value, onChange, error, hasFocus = fal
           autoComplete="new-password"
           autoFocus={hasFocus}
           required
-          minLength={shortestPassword}
-          maxLength={longestPassword}
+          minLength={minPasswordLength}
+          maxLength={maxPasswordLength}
           spellCheck={false}
           value={value}
           onChange={(event) => onChange(event.target.value)}
@@ -162,7 +177,7 @@ export function NewPasswordField({ label, value, onChange, error, hasFocus = fal
         />
         <IconButton
           icon={isShown ? EyeOff : Eye}
-          label={isShown ? 'Hide the password' : 'Show the password'}
+          label={isShown ? 'Hide password' : 'Show password'}
           onClick={() => setShown(!isShown)}
           className="absolute top-0.5 right-0.5"
         />

@@ -1,21 +1,27 @@
+/** Values with their details on hover: money, times, durations, and shares as bars. */
 import { useEffect, useState } from 'react';
 import { formatBalance, formatMoney, formatMoneyExactly } from './amounts.ts';
 import { classNames } from './class-names.ts';
 import { formatDistance, formatDuration, formatTime, formatUtc, type TimeStyle } from './format-figures.ts';
 
+/** In place of a value that does not exist. */
+export function Dash() {
+  return <span className="text-ink-faint">–</span>;
+}
+
 type MoneyProps = Readonly<{
-  /** As the API says it: a decimal text with up to 12 digits after the point. Null shows a dash. */
+  /** A decimal string with up to 12 decimals, as in the API. Null shows a dash. */
   amount: string | null;
-  /** Every digit in sight, for a statement or a single charge. */
+  /** Shows every digit, for a statement or a single charge. */
   isExact?: boolean;
-  /** Of what there is to spend, which is never shown as more than it is. */
+  /** Rounds down, so that a balance never looks higher than it is. */
   isBalance?: boolean;
   className?: string;
 }>;
 
-/** Short by default; all digits stand in the title. */
+/** Short by default, with all digits in the title. */
 export function Money({ amount, isExact = false, isBalance = false, className }: MoneyProps) {
-  if (amount === null) return <span className="text-ink-faint">–</span>;
+  if (amount === null) return <Dash />;
   const exact = formatMoneyExactly(amount);
   const short = isBalance ? formatBalance(amount) : formatMoney(amount);
   return (
@@ -28,13 +34,13 @@ export function Money({ amount, isExact = false, isBalance = false, className }:
 const tickMs = 30_000;
 
 type TimeProps = Readonly<{
-  /** ISO 8601 as the API says it. Null shows `otherwise`. */
+  /** ISO 8601, as in the API. Null shows `otherwise`. */
   at: string | null;
   style?: TimeStyle | 'distance';
   otherwise?: string;
 }>;
 
-/** Points in time in the viewer's zone, with UTC on hover, and lengths of time. */
+/** In the viewer's time zone, with UTC on hover. */
 export function Time({ at, style = 'moment', otherwise = '–' }: TimeProps) {
   if (at === null) return <span className="text-ink-faint">{otherwise}</span>;
   const instant = new Date(at);
@@ -60,7 +66,7 @@ function Distance({ instant }: Readonly<{ instant: Date }>) {
 }
 
 export function Duration({ ms }: Readonly<{ ms: number | null }>) {
-  if (ms === null) return <span className="text-ink-faint">–</span>;
+  if (ms === null) return <Dash />;
   return (
     <span title={`${ms} ms`} className="figures whitespace-nowrap">
       {formatDuration(ms)}
@@ -70,9 +76,9 @@ export function Duration({ ms }: Readonly<{ ms: number | null }>) {
 
 type MeterProps = Readonly<{
   label: string;
-  /** From 0 to 1; what is above is shown as full. */
+  /** From 0 to 1; anything above is shown as full. */
   share: number;
-  /** How much of it is there for good, if not all; the rest is drawn lighter. */
+  /** The part that is final; the rest is drawn lighter. */
   certainShare?: number;
   tone?: 'accent' | 'good' | 'warn' | 'bad' | 'plain';
   className?: string;
@@ -86,12 +92,12 @@ const tones = {
   plain: 'bg-edge',
 } as const;
 
-/** How much of something is used up, as a bar. What it says must stand beside it as text too. */
+/** A share as a bar. The same must be stated as text next to it. */
 export function Meter({ label, share, certainShare = share, tone = 'accent', className }: MeterProps) {
   const percent = percentOf(share);
   const certainPercent = percentOf(Math.min(certainShare, share));
   return (
-    // biome-ignore lint/a11y/useSemanticElements: browsers draw the element themselves, each in another way.
+    // biome-ignore lint/a11y/useSemanticElements: browsers render the element in different ways.
     <span
       role="meter"
       aria-label={label}

@@ -1,43 +1,31 @@
-/** What is fetched, in each of its states: the space it will take, what went wrong, or the thing itself. */
+/** What stands in for content: while it loads, when there is none, and when something failed. */
 import type { UseQueryResult } from '@tanstack/react-query';
-import { CircleAlert, type LucideIcon, RotateCw, SearchX } from 'lucide-react';
+import { CircleAlert, type LucideIcon, RotateCw } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { ApiProblem, problemOf } from '../api/client.ts';
+import { problemOf } from '../api/client.ts';
 import { Button } from './button.tsx';
 import { Callout } from './callout.tsx';
 import { classNames } from './class-names.ts';
-import { CopyButton } from './copy-button.tsx';
+import { RequestId } from './copy-button.tsx';
 
 type LoadedProps<Data> = Readonly<{
   query: UseQueryResult<Data>;
-  /** As high as the content will be. */
+  /** As tall as the content will be. */
   skeleton?: ReactNode;
   errorTitle?: string;
   children: (data: Data) => ReactNode;
 }>;
 
+/** Shows what a query fetched. Data stays on the screen even if fetching it again fails. */
 export function Loaded<Data>({ query, skeleton, errorTitle, children }: LoadedProps<Data>) {
-  // Data that is there stays, even when fetching it again fails.
   if (query.data !== undefined) return children(query.data);
-  if (query.isError)
-    return (
-      <ErrorState
-        error={query.error}
-        onRetry={query.refetch}
-        {...(errorTitle === undefined ? {} : { title: errorTitle })}
-      />
-    );
+  if (query.isError) return <ErrorState error={query.error} title={errorTitle} onRetry={query.refetch} />;
   return skeleton ?? <SkeletonLines />;
 }
 
-/** Stands where something will be, in its size, so that nothing moves when it arrives. */
-export function Skeleton({ className }: Readonly<{ className?: string }>) {
-  return (
-    <span
-      aria-hidden
-      className={classNames('block animate-breathe rounded bg-hover', className ?? 'h-4 w-full')}
-    />
-  );
+/** Takes the space of what is being loaded, so that nothing moves when it arrives. */
+export function Skeleton({ className = 'h-4 w-full' }: Readonly<{ className?: string }>) {
+  return <span aria-hidden className={classNames('block animate-breathe rounded bg-hover', className)} />;
 }
 
 const lineWidths = ['w-11/12', 'w-4/5', 'w-full', 'w-2/3', 'w-10/12'];
@@ -47,7 +35,7 @@ export function SkeletonLines({ count = 3 }: Readonly<{ count?: number }>) {
     <div role="status" className="space-y-3">
       <span className="sr-only">Loading …</span>
       {Array.from({ length: count }, (_, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same and never move.
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are identical and never move.
         <Skeleton key={at} className={`h-4 ${lineWidths[at % lineWidths.length]}`} />
       ))}
     </div>
@@ -61,7 +49,7 @@ type EmptyStateProps = Readonly<{
   action?: ReactNode;
 }>;
 
-/** In place of a list that has nothing yet: what would be here, and what to do next. */
+/** In place of an empty list: what would be here, and what to do next. */
 export function EmptyState({ icon: Icon, title, children, action }: EmptyStateProps) {
   return (
     <div className="flex flex-col items-center px-4 py-12 text-center">
@@ -77,10 +65,9 @@ export function EmptyState({ icon: Icon, title, children, action }: EmptyStatePr
   );
 }
 
-/** What happened, the ID to name when asking about it, and a way to try again. */
-type ErrorStateProps = Readonly<{ error: unknown; title?: string; onRetry?: () => unknown }>;
+type ErrorStateProps = Readonly<{ error: unknown; title?: string | undefined; onRetry?: () => unknown }>;
 
-/** In place of something that could not be loaded. */
+/** In place of content that could not be loaded. */
 export function ErrorState({ error, title = 'This could not be loaded', onRetry }: ErrorStateProps) {
   const problem = problemOf(error);
   return (
@@ -88,7 +75,7 @@ export function ErrorState({ error, title = 'This could not be loaded', onRetry 
       <CircleAlert aria-hidden className="size-6 text-bad" />
       <p className="mt-3 font-medium">{title}</p>
       <p className="mt-1 max-w-md text-ink-soft wrap-anywhere">{problem.message}</p>
-      <RequestId id={problem.requestId} />
+      <RequestIdLine id={problem.requestId} />
       {onRetry !== undefined && (
         <div className="mt-4">
           <Button icon={RotateCw} onClick={() => onRetry()}>
@@ -100,27 +87,16 @@ export function ErrorState({ error, title = 'This could not be loaded', onRetry 
   );
 }
 
-/** Beside a form or a button that failed. */
-export function ProblemNote({ problem }: Readonly<{ problem: ApiProblem }>) {
-  return (
-    <Callout tone="bad" isUrgent>
-      <p className="text-ink">{problem.message}</p>
-      <RequestId id={problem.status >= 500 ? problem.requestId : null} />
-    </Callout>
-  );
-}
-
-function RequestId({ id }: Readonly<{ id: string | null }>) {
+function RequestIdLine({ id }: Readonly<{ id: string | null }>) {
   if (id === null) return null;
   return (
     <p className="mt-2 inline-flex max-w-full flex-wrap items-center gap-x-1 text-xs text-ink-faint">
-      Request ID <code className="font-mono wrap-anywhere">{id}</code>
-      <CopyButton text={id} label="Copy the request ID" />
+      Request ID <RequestId id={id} />
     </p>
   );
 }
 
-/** The message for a field, by its name on the wire. */
+/** The error of a field, by its name on the wire. */
 export function fieldProblem(error: unknown, param: string): string | null {
   if (error === null || error === undefined) return null;
   const problem = problemOf(error);
@@ -129,31 +105,19 @@ export function fieldProblem(error: unknown, param: string): string | null {
 
 type FormProblemProps = Readonly<{
   error: unknown;
-  /** The names of the fields that show their own. */
-  fields?: readonly string[];
+  /** The names of the fields that show their own errors. */
+  fields?: readonly string[] | undefined;
 }>;
 
-/** What a form was refused for: beside the field that is to blame, and otherwise above the button. */
+/** The error of a form, above its button, unless the field to blame shows it. */
 export function FormProblem({ error, fields = [] }: FormProblemProps) {
   if (error === null || error === undefined) return null;
-  const problem = problemOf(error);
-  if (problem.param !== null && fields.includes(problem.param)) return null;
-  return <ProblemNote problem={problem} />;
-}
-
-type FailedListProps = Readonly<{ error: unknown; onRetry: () => unknown; goToStart: () => void }>;
-
-/** In place of a list that could not be loaded, or of a page of it that a link named and that is not there. */
-export function FailedList({ error, onRetry, goToStart }: FailedListProps) {
-  if (!(error instanceof ApiProblem && error.code === 'invalid_cursor'))
-    return <ErrorState error={error} onRetry={onRetry} />;
+  const { message, param, status, requestId } = problemOf(error);
+  if (param !== null && fields.includes(param)) return null;
   return (
-    <EmptyState
-      icon={SearchX}
-      title="This page of the list is no longer there"
-      action={<Button onClick={goToStart}>To the newest</Button>}
-    >
-      The link to it is too old, or was made for another list.
-    </EmptyState>
+    <Callout tone="bad" isUrgent>
+      <p className="text-ink">{message}</p>
+      <RequestIdLine id={status >= 500 ? requestId : null} />
+    </Callout>
   );
 }

@@ -8,26 +8,26 @@ import { Card } from '../kit/card.tsx';
 import { CopyButton } from '../kit/copy-button.tsx';
 import { Page } from '../kit/page.tsx';
 import { EmptyState, ErrorState } from '../kit/states.tsx';
-import { codeOfMissingPage, startAgain } from '../lazy-page.ts';
+import { codeOfMissingPage, reloadApp } from '../lazy-page.ts';
 import { Wordmark } from './wordmark.tsx';
 
-/** Within the frame that a page is missing in. */
+/** Within the frame of the app. */
 export function NotFoundPage() {
   return (
     <div className="pt-[8vh] text-center">
       <Compass aria-hidden className="mx-auto mb-4 size-8 text-ink-faint" />
       <Page
-        title="Nothing is at this address"
-        description="The link may be old or mistyped, or you may not see what is there."
+        title="Page not found"
+        description="The link may be outdated or mistyped, or you may not have access to this page."
         isCentered
       >
-        <LinkButton to="/">To the overview</LinkButton>
+        <LinkButton to="/">Go to overview</LinkButton>
       </Page>
     </div>
   );
 }
 
-/** For an address of no frame at all. */
+/** Outside the frame of the app. */
 export function UnknownAddressPage() {
   return (
     <div className="flex flex-col items-center px-4 pt-[10vh]">
@@ -39,26 +39,26 @@ export function UnknownAddressPage() {
   );
 }
 
-/** In place of a page that could not be made: the frame around it stays. */
+/** In place of a page that failed to render. The frame around it stays. */
 export function BrokenPage({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
   const isMissing = error instanceof ApiProblem && error.code === codeOfMissingPage;
   useEffect(() => console.error(error), [error]);
   const retry = async () => {
-    if (isMissing) return await startAgain();
+    if (isMissing) return await reloadApp();
     reset();
     await router.invalidate();
   };
   return (
     <div className="mx-auto max-w-lg px-4 pt-[8vh]">
       <Page title="Something went wrong" heading={<span className="sr-only">Something went wrong</span>}>
-        <ErrorState error={error} title="This page could not be shown" onRetry={retry} />
+        <ErrorState error={error} title="This page could not be displayed" onRetry={retry} />
       </Page>
     </div>
   );
 }
 
-/** For a person who is signed in and belongs to no account yet. */
+/** For a signed-in person without an account. */
 export function NoAccountPage() {
   const { user } = useMe();
   return (
@@ -66,12 +66,12 @@ export function NoAccountPage() {
       <Card>
         <EmptyState
           icon={UserRound}
-          title="You belong to no account yet"
+          title="You do not have an account yet"
           action={<CopyButton text={user.email} label="Copy your e-mail" isWide />}
         >
-          Keys, usage and balance belong to an account. Ask the operator of this gateway, or the owner of an
-          account, to add <strong className="font-medium text-ink wrap-anywhere">{user.email}</strong>. Then
-          load this page again.
+          Keys, usage and balance belong to an account. Ask the operator of this gateway to add{' '}
+          <strong className="font-medium text-ink wrap-anywhere">{user.email}</strong> to one. Then reload
+          this page.
         </EmptyState>
       </Card>
     </Page>

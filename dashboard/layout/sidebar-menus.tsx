@@ -1,15 +1,15 @@
 import { useNavigate } from '@tanstack/react-router';
 import { BookOpen, ChevronsUpDown, CircleUser, LogOut } from 'lucide-react';
 import { problemOf } from '../api/client.ts';
-import { signOut, useChosenAccount, useMe } from '../api/session.ts';
+import { signOut, useMe, useSelectedAccount } from '../api/session.ts';
 import { Badge } from '../kit/badge.tsx';
 import { Menu, MenuAnchor, MenuChoice, MenuItem, MenuLabel, MenuLink, MenuSeparator } from '../kit/menu.tsx';
 import { showToast } from '../kit/toast.tsx';
 
-/** The name of the account, and a choice for those who have several. */
+/** The name of the account, and a menu for people with several. */
 export function AccountSwitcher() {
   const { accounts } = useMe();
-  const [account, choose] = useChosenAccount();
+  const [account, choose] = useSelectedAccount();
   if (account === null) return <div className="h-2" />;
   const face = (
     <>
@@ -89,7 +89,7 @@ export function PersonMenu() {
     >
       <MenuLabel>{user.email}</MenuLabel>
       <MenuLink to="/account" icon={CircleUser}>
-        Your sign-in
+        Profile
       </MenuLink>
       <MenuAnchor href="/docs" icon={BookOpen}>
         API reference

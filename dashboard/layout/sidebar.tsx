@@ -21,18 +21,17 @@ import {
   UsersRound,
 } from 'lucide-react';
 import { useState } from 'react';
-import { useChosenAccount, useMe } from '../api/session.ts';
+import { useMe, useSelectedAccount } from '../api/session.ts';
 import { Badge } from '../kit/badge.tsx';
 import { Segmented } from '../kit/choice.tsx';
 import { formatCount } from '../kit/format-figures.ts';
-import { useDeadLetters } from '../pages/operator/ledger/queries.ts';
+import { useDeadLetters } from '../pages/operator/operator-query.ts';
 import { chooseTheme, storedTheme } from '../theme.ts';
 import { AccountSwitcher, PersonMenu } from './sidebar-menus.tsx';
 
-/** The same on a wide screen and in the drawer of a narrow one. */
 export function Sidebar() {
   const { user } = useMe();
-  const [account] = useChosenAccount();
+  const [account] = useSelectedAccount();
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <AccountSwitcher />
@@ -55,10 +54,10 @@ export function Sidebar() {
   );
 }
 
-/** What the ledger could not settle is told on every page: nobody runs an audit without a reason. */
+/** Failed settlements are shown on every page, because nobody runs an audit without a reason. */
 function OperatorDestinations() {
   const count = useDeadLetters().data?.total ?? 0;
-  const attention = { count, what: count === 1 ? 'refused settlement' : 'refused settlements' };
+  const attention = { count, what: count === 1 ? 'failed settlement' : 'failed settlements' };
   const list = operatorDestinations.map((destination) =>
     destination.to === '/operator/ledger' && count > 0 ? { ...destination, attention } : destination,
   );
@@ -98,10 +97,9 @@ function AttentionMark({ count, what }: Attention) {
   );
 }
 
-/** What stands in the sidebar. */
-export type Destination = Readonly<{ to: NonNullable<LinkProps['to']>; label: string; icon: LucideIcon }>;
+type Destination = Readonly<{ to: NonNullable<LinkProps['to']>; label: string; icon: LucideIcon }>;
 
-export const accountDestinations: readonly Destination[] = [
+const accountDestinations: readonly Destination[] = [
   { to: '/', label: 'Overview', icon: LayoutDashboard },
   { to: '/keys', label: 'Keys', icon: KeyRound },
   { to: '/models', label: 'Models', icon: Boxes },
@@ -113,7 +111,7 @@ export const accountDestinations: readonly Destination[] = [
   { to: '/decisions', label: 'Decisions', icon: Split },
 ];
 
-export const operatorDestinations: readonly Destination[] = [
+const operatorDestinations: readonly Destination[] = [
   { to: '/operator/accounts', label: 'Accounts', icon: Building2 },
   { to: '/operator/users', label: 'Users', icon: Users },
   { to: '/operator/providers', label: 'Providers', icon: Plug },
@@ -123,16 +121,16 @@ export const operatorDestinations: readonly Destination[] = [
 ];
 
 const options = [
-  { value: 'system', name: 'As the system', label: <Monitor aria-hidden className="size-4" /> },
+  { value: 'system', name: 'System', label: <Monitor aria-hidden className="size-4" /> },
   { value: 'light', name: 'Light', label: <Sun aria-hidden className="size-4" /> },
   { value: 'dark', name: 'Dark', label: <Moon aria-hidden className="size-4" /> },
 ] as const;
 
-export function ThemeSwitch() {
+function ThemeSwitch() {
   const [theme, setTheme] = useState(storedTheme);
   return (
     <Segmented
-      label="Colours"
+      label="Theme"
       value={theme}
       options={options}
       onChange={(next) => {

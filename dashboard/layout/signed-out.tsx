@@ -1,5 +1,6 @@
 import { Outlet } from '@tanstack/react-router';
 import type { FormEvent, ReactNode } from 'react';
+import { LinkButton } from '../kit/button.tsx';
 import { Card } from '../kit/card.tsx';
 import { Page } from '../kit/page.tsx';
 import { Wordmark } from './wordmark.tsx';
@@ -28,14 +29,14 @@ type SignedOutCardProps = Readonly<{
   children: ReactNode;
 }>;
 
-/** One form in the middle of the page, for those who are not signed in. */
+/** A form in the middle of the page, for people who are not signed in. */
 export function SignedOutCard({ title, description, onSubmit, footer, children }: SignedOutCardProps) {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     onSubmit?.();
   };
   return (
-    <Page title={title} isCentered {...(description === undefined ? {} : { description })}>
+    <Page title={title} isCentered description={description}>
       <Card>
         {onSubmit === undefined ? (
           children
@@ -47,5 +48,18 @@ export function SignedOutCard({ title, description, onSubmit, footer, children }
       </Card>
       {footer !== undefined && <p className="text-center text-ink-soft">{footer}</p>}
     </Page>
+  );
+}
+
+type SignedOutMessageProps = Readonly<{ title: string; action?: ReactNode; children: ReactNode }>;
+
+export function SignedOutMessage({ title, action, children }: SignedOutMessageProps) {
+  return (
+    <SignedOutCard title={title}>
+      <div className="space-y-4 text-center">
+        <p className="text-ink-soft">{children}</p>
+        {action ?? <LinkButton to="/sign-in">Back to sign-in</LinkButton>}
+      </div>
+    </SignedOutCard>
   );
 }

@@ -1,4 +1,4 @@
-/** What belongs to the person who is signed in: their password and where they are signed in. */
+/** The user's own profile, password and sessions. */
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { changePassword, sessionsQuery, useMe } from '../../api/session.ts';
@@ -13,7 +13,7 @@ import { Sessions } from './sessions.tsx';
 export function AccountPage() {
   const { user, accounts } = useMe();
   return (
-    <Page title="Your sign-in" description="Who you are here, your password, and where you are signed in.">
+    <Page title="Profile" description="Your details, password and sessions.">
       <div className="grid items-start gap-6 lg:grid-cols-2">
         <Card title="You">
           <Facts>
@@ -46,7 +46,7 @@ export function ChangePassword() {
     onSuccess: async () => {
       setCurrentPassword('');
       setNewPassword('');
-      showToast('good', 'Your password is changed. Your other sessions have ended.');
+      showToast('good', 'Your password was changed. Your other sessions have ended.');
       await queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey });
     },
   });
@@ -57,7 +57,7 @@ export function ChangePassword() {
   return (
     <Card title="Password">
       <form onSubmit={submit} className="space-y-4">
-        {/* Tells password managers whose password this is. */}
+        {/* Tells password managers which user this is. */}
         <input type="text" name="username" autoComplete="username" value={user.email} readOnly hidden />
         <Field label="Current password" error={fieldProblem(changing.error, 'currentPassword')}>
           <Input
@@ -78,9 +78,9 @@ export function ChangePassword() {
         <FormProblem error={changing.error} fields={ownFields} />
         <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
           <Button type="submit" variant="primary" isBusy={changing.isPending}>
-            Change the password
+            Change password
           </Button>
-          <span className="text-xs text-ink-faint">Ends your other sessions.</span>
+          <span className="text-xs text-ink-faint">This ends your other sessions.</span>
         </div>
       </form>
     </Card>

@@ -9,8 +9,8 @@ import { Card } from '../../kit/card.tsx';
 import { ConfirmDialog } from '../../kit/dialog.tsx';
 import { Time } from '../../kit/figures.tsx';
 import { formatTime } from '../../kit/format-figures.ts';
-import { ErrorState } from '../../kit/states.tsx';
-import { type Column, Table } from '../../kit/table.tsx';
+import { QueryTable } from '../../kit/query-table.tsx';
+import type { Column } from '../../kit/table.tsx';
 import { showToast } from '../../kit/toast.tsx';
 
 export function Sessions() {
@@ -33,34 +33,31 @@ export function Sessions() {
   return (
     <Card
       title="Sessions"
-      description="End those that you do not know, and change your password."
+      description="If you do not recognise a session, end it and change your password."
       isFlush
       actions={
         <Button size="small" disabled={!hasOthers} onClick={() => setAsking(true)}>
-          End all others
+          End other sessions
         </Button>
       }
     >
-      {sessions.data === undefined && sessions.isError ? (
-        <ErrorState error={sessions.error} onRetry={sessions.refetch} />
-      ) : (
-        <Table
-          caption="Your sessions"
-          columns={columnsOf((id) => ending.mutate(id), ending.isPending ? ending.variables : null)}
-          rows={sessions.data}
-          rowKey={({ id }) => id}
-          expectedRows={2}
-        />
-      )}
+      <QueryTable
+        query={sessions}
+        caption="Your sessions"
+        columns={columnsOf((id) => ending.mutate(id), ending.isPending ? ending.variables : null)}
+        rows={sessions.data}
+        rowKey={({ id }) => id}
+        expectedRows={2}
+      />
       {isAsking && (
         <ConfirmDialog
           title="End all other sessions?"
-          confirmLabel="End them"
+          confirmLabel="End sessions"
           isDangerous
           onConfirm={endOthers}
           onClose={() => setAsking(false)}
         >
-          Every browser but this one has to sign in again.
+          You will have to sign in again in every browser except this one.
         </ConfirmDialog>
       )}
     </Card>
@@ -76,11 +73,11 @@ function columnsOf(end: (id: string) => void, endingId: string | null): Column<L
       cell: ({ userAgent, isCurrent }) => (
         <span className="inline-flex flex-wrap items-center gap-2 font-medium" title={userAgent ?? undefined}>
           {describeBrowser(userAgent)}
-          {isCurrent && <Badge tone="good">This one</Badge>}
+          {isCurrent && <Badge tone="good">Current</Badge>}
         </span>
       ),
     },
-    { key: 'address', header: 'Address', cell: ({ ipAddress }) => ipAddress || '–' },
+    { key: 'address', header: 'IP address', cell: ({ ipAddress }) => ipAddress || '–' },
     { key: 'since', header: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       key: 'end',
@@ -92,7 +89,7 @@ function columnsOf(end: (id: string) => void, endingId: string | null): Column<L
           <Button
             size="small"
             isBusy={endingId === id}
-            aria-label={`End the session in ${describeBrowser(userAgent)}, begun ${formatTime(new Date(createdAt), 'exact')}`}
+            aria-label={`End the session in ${describeBrowser(userAgent)}, started ${formatTime(new Date(createdAt), 'exact')}`}
             onClick={() => end(id)}
           >
             End
@@ -102,7 +99,7 @@ function columnsOf(end: (id: string) => void, endingId: string | null): Column<L
   ];
 }
 
-/** The browser and the system that a user agent names, as far as it can be told. Browsers name their ancestors too. */
+/** In this order, because user agents also name the browsers that they descend from. */
 const browsers: readonly [pattern: RegExp, name: string][] = [
   [/Edg(?:e|A|iOS)?\//, 'Edge'],
   [/OPR\//, 'Opera'],

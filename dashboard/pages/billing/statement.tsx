@@ -3,7 +3,7 @@ import type { LedgerEntry } from '../../../src/console/contract.ts';
 import { formatMoneyExactly, signOfMoney } from '../../kit/amounts.ts';
 import { Badge, type BadgeTone, EstimatedMark } from '../../kit/badge.tsx';
 import { classNames, textLinkClass } from '../../kit/class-names.ts';
-import { Time } from '../../kit/figures.tsx';
+import { Dash, Time } from '../../kit/figures.tsx';
 import type { Column } from '../../kit/table.tsx';
 
 const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone: BadgeTone }>>> = {
@@ -13,8 +13,8 @@ const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone
   correction: { label: 'Correction', tone: 'warn' },
 };
 
-/** `digits` are those after the point that the amounts of this page need. */
-export function entryColumnsFor(digits: number): Column<LedgerEntry>[] {
+/** `digits` is the number of decimals that the amounts on this page need. */
+export function entryColumns(digits: number): Column<LedgerEntry>[] {
   return [
     {
       key: 'time',
@@ -25,7 +25,7 @@ export function entryColumnsFor(digits: number): Column<LedgerEntry>[] {
     },
     {
       key: 'kind',
-      header: 'What',
+      header: 'Type',
       width: 'w-36',
       cell: ({ kind }) => <Badge tone={kinds[kind].tone}>{kinds[kind].label}</Badge>,
     },
@@ -34,7 +34,7 @@ export function entryColumnsFor(digits: number): Column<LedgerEntry>[] {
       key: 'amount',
       header: 'Amount',
       align: 'right',
-      cell: ({ amount }) => <StatementAmount amount={amount} digits={digits} isMovement />,
+      cell: ({ amount }) => <StatementAmount amount={amount} digits={digits} hasSign />,
     },
     {
       key: 'balance',
@@ -57,7 +57,7 @@ function Details({ entry }: Readonly<{ entry: LedgerEntry }>) {
             title={generation.id}
             className={textLinkClass}
           >
-            {generation.model ?? 'See the request'}
+            {generation.model ?? 'View request'}
           </Link>
           {isEstimated && <EstimatedMark />}
         </span>
@@ -67,20 +67,20 @@ function Details({ entry }: Readonly<{ entry: LedgerEntry }>) {
       </>
     );
   }
-  return memo === null || memo === '' ? <span className="text-ink-faint">–</span> : memo;
+  return memo || <Dash />;
 }
 
 type StatementAmountProps = Readonly<{
   amount: string;
-  /** After the point. Zeros that only fill up are pale. */
+  /** The number of decimals. Zeros that only pad the amount are faint. */
   digits: number;
-  /** With its sign, whichever it is; money that came in stands out. */
-  isMovement?: boolean;
+  /** Whether a positive amount gets its sign and stands out, as credit does. */
+  hasSign?: boolean;
 }>;
 
-export function StatementAmount({ amount, digits, isMovement = false }: StatementAmountProps) {
+export function StatementAmount({ amount, digits, hasSign = false }: StatementAmountProps) {
   const exact = formatMoneyExactly(amount);
-  const isIncome = isMovement && signOfMoney(amount) > 0;
+  const isIncome = hasSign && signOfMoney(amount) > 0;
   return (
     <span
       title={`${isIncome ? '+' : ''}${exact} USD`}
@@ -95,20 +95,19 @@ export function StatementAmount({ amount, digits, isMovement = false }: Statemen
   );
 }
 
-/** How the amounts of a statement are written so that their points stand under each other. */
-const leastDigits = 2;
+const minDigits = 2;
 
-/** As many digits after the point as any amount on the page needs. */
+/** As many decimals as any amount on the page needs, so that the decimal points line up. */
 export function digitsOf(entries: readonly Pick<LedgerEntry, 'amount' | 'balance_after'>[]): number {
   const needed = entries.flatMap(({ amount, balance_after: balance }) => [amount, balance].map(neededDigits));
-  return Math.max(leastDigits, ...needed);
+  return Math.max(minDigits, ...needed);
 }
 
 function neededDigits(amount: string): number {
   return (amount.split('.')[1] ?? '').replace(/0+$/, '').length;
 }
 
-/** The zeros that an amount lacks. `written` is the amount as it is shown, with at least two digits after the point. */
+/** The zeros that an amount lacks. `written` is the amount as shown, with at least two decimals. */
 export function missingZeros(written: string, digits: number): string {
   return '0'.repeat(Math.max(0, digits - (written.split('.')[1] ?? '').length));
 }

@@ -1,4 +1,4 @@
-/** Three decisions to start from, one for each kind of question and one with all of them. */
+/** Decisions to start from. */
 export type Example = Readonly<{
   id: string;
   label: string;
@@ -73,9 +73,8 @@ export const examples: readonly Example[] = [
   },
 ];
 
-/** Which of the examples is being looked at, if what is written is still the same. */
-/** In one form, whatever the spaces in it; null for what is no JSON. */
-export function sameForm(json: string): string | null {
+/** Removes the differences in white space; null for invalid JSON. */
+export function normalizedJson(json: string): string | null {
   try {
     return JSON.stringify(JSON.parse(json));
   } catch {
@@ -83,10 +82,10 @@ export function sameForm(json: string): string | null {
   }
 }
 
-/** Null for what a person wrote or changed. */
+/** The example that the draft still equals; null once it was changed. */
 export function exampleIn(stateJson: string, questionsJson: string): Example | null {
-  const state = sameForm(stateJson);
-  const questions = sameForm(questionsJson);
+  const state = normalizedJson(stateJson);
+  const questions = normalizedJson(questionsJson);
   return (
     examples.find(
       (example) => JSON.stringify(example.state) === state && JSON.stringify(example.questions) === questions,

@@ -1,19 +1,11 @@
-/** The questions, as a form or as JSON: two views of the same thing. */
-import { ArrowDown, ArrowUp, Plus, Trash2 } from 'lucide-react';
-import { Button, IconButton } from '../../kit/button.tsx';
+/** The questions, edited as a form or as JSON. */
+import { Plus } from 'lucide-react';
+import { Button } from '../../kit/button.tsx';
 import { Segmented } from '../../kit/choice.tsx';
 import { Field, Input, Select, TextArea } from '../../kit/field.tsx';
-import { LevelFields, OptionFields } from './criteria-fields.tsx';
-import {
-  emptyQuestion,
-  moved,
-  type QuestionDraft,
-  type QuestionType,
-  questionTypes,
-  replaced,
-  without,
-} from './question-form.ts';
-import { type Problem, problemAt } from './validate.ts';
+import { LevelFields, MoveButtons, OptionFields } from './criteria-fields.tsx';
+import { emptyQuestion, type QuestionDraft, type QuestionType, replaced } from './question-form.ts';
+import { describeProblem, type Problem, problemAt } from './validate.ts';
 
 export type QuestionsView = 'form' | 'json';
 
@@ -25,7 +17,7 @@ type ViewSwitchProps = Readonly<{
 export function QuestionsViewSwitch({ view, onChange }: ViewSwitchProps) {
   return (
     <Segmented
-      label="How to write the questions"
+      label="Edit questions as"
       value={view}
       options={[
         { value: 'form', label: 'Form' },
@@ -47,19 +39,18 @@ export function QuestionsForm({ drafts, onChange, problems }: QuestionsFormProps
     <div className="space-y-4">
       {drafts.map((draft, at) => (
         <QuestionFields
-          // biome-ignore lint/suspicious/noArrayIndexKey: a question has no other name than the one being written.
+          // biome-ignore lint/suspicious/noArrayIndexKey: a question has no ID, and its name is being edited.
           key={at}
-          draft={draft}
+          all={drafts}
           at={at}
-          count={drafts.length}
+          draft={draft}
           problems={problems}
           onChange={(next) => onChange(replaced(drafts, at, next))}
-          onMove={(step) => onChange(moved(drafts, at, step))}
-          onRemove={() => onChange(without(drafts, at))}
+          onMove={onChange}
         />
       ))}
       <Button icon={Plus} onClick={() => onChange([...drafts, emptyQuestion])}>
-        Add a question
+        Add question
       </Button>
     </div>
   );
@@ -73,38 +64,31 @@ type QuestionsJsonProps = Readonly<{
 
 export function QuestionsJson({ text, onChange, problems }: QuestionsJsonProps) {
   return (
-    <Field label="Questions as JSON" isLabelHidden error={problems[0] && inWords(problems[0])}>
+    <Field label="Questions as JSON" isLabelHidden error={problems[0] && describeProblem(problems[0])}>
       <TextArea isCode rows={22} value={text} onChange={(event) => onChange(event.target.value)} />
     </Field>
   );
 }
 
-/** `team › criteria › billing: Describe this option.` */
-export function inWords({ path, message }: Problem): string {
-  const place = path.slice(1).join(' › ');
-  return place === '' ? message : `${place}: ${message}`;
-}
-
-const typeLabels: Readonly<Record<QuestionType, string>> = {
-  choice: 'Choice of options',
-  noul: 'Yes or no',
-  score: 'Score on a scale',
-};
+const typeOptions: readonly Readonly<{ value: QuestionType; label: string }>[] = [
+  { value: 'choice', label: 'Multiple choice' },
+  { value: 'noul', label: 'True or false' },
+  { value: 'score', label: 'Score' },
+];
 
 type QuestionFieldsProps = Readonly<{
-  draft: QuestionDraft;
+  all: readonly QuestionDraft[];
   at: number;
-  count: number;
+  draft: QuestionDraft;
   /** Of all questions. */
   problems: readonly Problem[];
   onChange: (draft: QuestionDraft) => void;
-  onMove: (step: -1 | 1) => void;
-  onRemove: () => void;
+  onMove: (all: readonly QuestionDraft[]) => void;
 }>;
 
-/** One question of the form: its name, its type, what is asked, and by what it is answered. */
+/** One question: its name, type, instructions and criteria. */
 export function QuestionFields(props: QuestionFieldsProps) {
-  const { draft, at, count, problems, onChange, onMove, onRemove } = props;
+  const { all, at, draft, problems, onChange, onMove } = props;
   const change = (part: Partial<QuestionDraft>) => onChange({ ...draft, ...part });
   const place = ['questions', draft.name] as const;
   const title = `Question ${at + 1}`;
@@ -115,21 +99,7 @@ export function QuestionFields(props: QuestionFieldsProps) {
         <span aria-hidden className="text-xs font-medium text-ink-faint">
           {title}
         </span>
-        <span className="flex">
-          <IconButton
-            icon={ArrowUp}
-            label={`Move ${title} up`}
-            disabled={at === 0}
-            onClick={() => onMove(-1)}
-          />
-          <IconButton
-            icon={ArrowDown}
-            label={`Move ${title} down`}
-            disabled={at === count - 1}
-            onClick={() => onMove(1)}
-          />
-          <IconButton icon={Trash2} label={`Remove ${title}`} disabled={count === 1} onClick={onRemove} />
-        </span>
+        <MoveButtons name={title} at={at} items={all} minCount={1} onChange={onMove} />
       </div>
       <div className="space-y-4 p-3">
         <div className="grid gap-3 sm:grid-cols-2">
@@ -142,23 +112,11 @@ export function QuestionFields(props: QuestionFieldsProps) {
             />
           </Field>
           <Field label="Type">
-            <Select
-              value={draft.type}
-              onChange={(event) => {
-                const type = questionTypes.find((candidate) => candidate === event.target.value);
-                if (type !== undefined) change({ type });
-              }}
-            >
-              {questionTypes.map((type) => (
-                <option key={type} value={type}>
-                  {typeLabels[type]}
-                </option>
-              ))}
-            </Select>
+            <Select value={draft.type} options={typeOptions} onChange={(type) => change({ type })} />
           </Field>
         </div>
         <Field
-          label={draft.type === 'noul' ? 'Statement that may be true' : 'Instructions'}
+          label={draft.type === 'noul' ? 'Statement' : 'Instructions'}
           error={problemAt(problems, ...place, 'instructions')}
         >
           <TextArea

@@ -1,9 +1,9 @@
-/** One call of POST /api/decisions/run, which has an error body of its own. */
+/** Runs decisions with POST /api/decisions/run, whose error bodies differ from those of the other endpoints. */
 import { useEffect, useRef, useState } from 'react';
 import type { DecisionBody, DecisionErrorBody } from '../../../src/console/contract.ts';
 import { reportReachable, reportSessionLost } from '../../api/client.ts';
 
-/** As the gateway says it, or as this page does where the gateway said nothing, and so named no request. */
+/** An error of the gateway or, if there was no response, one of this page, which has no request ID. */
 export type DecisionFailure = Omit<DecisionErrorBody['error'], 'request_id'> &
   Readonly<{ request_id?: string }>;
 
@@ -36,7 +36,7 @@ export async function runDecision(body: string, signal: AbortSignal): Promise<De
     error ?? {
       type: 'unknown_error',
       status: response.status,
-      message: `The gateway answered with status ${response.status}.`,
+      message: `The gateway responded with status ${response.status}.`,
     },
   );
 }
@@ -45,10 +45,9 @@ function failed(failure: DecisionFailure): DecisionOutcome {
   return { kind: 'failed', failure, failedAt: Date.now() };
 }
 
-/** One decision at a time: running, cancelled, or done. */
 export type DecisionRun = Readonly<{
   outcome: DecisionOutcome | null;
-  /** What the outcome is about. */
+  /** The body that the outcome belongs to. */
   decidedBody: string | null;
   isRunning: boolean;
   run: (body: string) => void;
@@ -72,7 +71,7 @@ export function useDecision(): DecisionRun {
         setOutcome(next);
         setDecidedBody(body);
       })
-      // Only a cancelled run throws, and who cancelled knows it.
+      // Only a cancelled run throws.
       .catch(() => {})
       .finally(() => {
         if (current.current === controller) setRunning(false);
@@ -81,23 +80,23 @@ export function useDecision(): DecisionRun {
   return { outcome, decidedBody, isRunning, run, cancel: () => current.current?.abort() };
 }
 
-/** What each failure of a decision means for the person who ran it, and what to do about it. */
+/** What to do about each kind of failure. */
 const advice: ReadonlyMap<string, string> = new Map([
-  ['invalid_json', 'Load this page again, and run the decision once more.'],
-  ['validation_error', 'Correct what the message names, and run the decision again.'],
+  ['invalid_json', 'Reload this page and run the decision again.'],
+  ['validation_error', 'Fix what the message names and run the decision again.'],
   ['authentication_error', 'Your session has ended. Sign in again.'],
   [
     'invalid_origin',
-    'Open the dashboard at its own address. If this is it, the operator must set PUBLIC_URL to that address.',
+    'Open the dashboard at its own address. If you already did, the operator has to set PUBLIC_URL to that address.',
   ],
-  ['request_too_large', 'Shorten the state or ask fewer questions: both together may be 256 KB.'],
-  ['rate_limit', 'The provider takes no more requests at the moment.'],
-  ['provider_authentication_error', 'The operator of this gateway must check DECISIONS_API_KEY.'],
-  ['connection_error', 'Try again. If it stays like this, the operator must check DECISIONS_BASE_URL.'],
-  ['invalid_response', 'Try again, or word the questions differently.'],
+  ['request_too_large', 'Shorten the state or ask fewer questions: together they are limited to 256 KB.'],
+  ['rate_limit', 'The provider is limiting requests.'],
+  ['provider_authentication_error', 'The operator of this gateway has to check DECISIONS_API_KEY.'],
+  ['connection_error', 'Try again. If the problem persists, the operator has to check DECISIONS_BASE_URL.'],
+  ['invalid_response', 'Try again, or rephrase the questions.'],
   [
     'not_configured',
-    'The operator must set DECISIONS_BASE_URL, DECISIONS_API_KEY and DECISIONS_MODEL, or else DECISIONS_CHAT_MODEL with the ID of a chat model that has structured output.',
+    'The operator has to set DECISIONS_BASE_URL, DECISIONS_API_KEY and DECISIONS_MODEL, or DECISIONS_CHAT_MODEL to the ID of a chat model with structured output.',
   ],
   ['authentication_unavailable', 'Try again in a moment.'],
   ['timeout', 'Try again, or ask fewer questions at once.'],
@@ -105,15 +104,15 @@ const advice: ReadonlyMap<string, string> = new Map([
   ['network_error', 'Check your connection and try again.'],
 ]);
 
-const inAnyOtherCase =
-  'Try again. If it stays like this, name the request ID to the operator of this gateway.';
+const defaultAdvice =
+  'Try again. If the problem persists, send the request ID to the operator of this gateway.';
 
 export function adviceForFailure(type: string, status: number): string {
-  if (type === 'provider_error' && status === 422) return 'Word the questions or the criteria differently.';
-  return advice.get(type) ?? inAnyOtherCase;
+  if (type === 'provider_error' && status === 422) return 'Rephrase the questions or the criteria.';
+  return advice.get(type) ?? defaultAdvice;
 }
 
-/** How long the provider asked to wait, from now on; 0 when it is over. */
+/** How much of the wait that the provider asked for is left; 0 when it is over. */
 export function secondsLeft(failedAtMs: number, retryAfterSeconds: number, nowMs: number): number {
   return Math.max(0, Math.ceil((failedAtMs + retryAfterSeconds * 1000 - nowMs) / 1000));
 }

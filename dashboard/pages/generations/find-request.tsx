@@ -1,4 +1,4 @@
-/** Takes a request ID, as it stands in a log or in an answer's header, and goes to that request. */
+/** Finds a request by its ID, as it appears in a log or a response header. */
 import { useNavigate } from '@tanstack/react-router';
 import { Search } from 'lucide-react';
 import { type FormEvent, useId, useState } from 'react';
@@ -6,16 +6,16 @@ import { Button } from '../../kit/button.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import { controlClass } from '../../kit/field.tsx';
 
-export function FindById() {
+export function FindRequest({ to }: Readonly<{ to: '/generations/$id' | '/operator/generations/$id' }>) {
   const [text, setText] = useState('');
-  const [isRefused, setRefused] = useState(false);
+  const [isInvalid, setInvalid] = useState(false);
   const navigate = useNavigate();
-  const id = useId();
+  const errorId = useId();
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    const requestId = requestIdIn(text);
-    setRefused(requestId === null);
-    if (requestId !== null) navigate({ to: '/generations/$id', params: { id: requestId } }).catch(() => {});
+    const id = requestIdIn(text);
+    setInvalid(id === null);
+    if (id !== null) navigate({ to, params: { id } }).catch(() => {});
   };
   return (
     <search className="w-full sm:w-96">
@@ -27,30 +27,30 @@ export function FindById() {
         <input
           type="search"
           aria-label="Find a request by its ID"
-          aria-invalid={isRefused || undefined}
-          aria-describedby={isRefused ? id : undefined}
+          aria-invalid={isInvalid || undefined}
+          aria-describedby={isInvalid ? errorId : undefined}
           placeholder="Request ID (req_…)"
           autoComplete="off"
           spellCheck={false}
           value={text}
           onChange={(event) => {
             setText(event.target.value);
-            setRefused(false);
+            setInvalid(false);
           }}
           className={classNames(controlClass, 'h-9 pr-3 pl-8.5')}
         />
         <Button type="submit">Find</Button>
       </form>
-      {isRefused && (
-        <p id={id} role="alert" className="mt-1.5 text-xs font-medium text-bad">
-          A request ID is “req_” and 32 digits or letters from a to f.
+      {isInvalid && (
+        <p id={errorId} role="alert" className="mt-1.5 text-xs font-medium text-bad">
+          A request ID is “req_” followed by 32 characters, 0–9 or a–f.
         </p>
       )}
     </search>
   );
 }
 
-/** The request ID in whatever was pasted: alone, in a header line, or in an address. Null when there is none. */
+/** The request ID in whatever was pasted: alone, in a header line or in an address. Null if there is none. */
 export function requestIdIn(text: string): string | null {
   return /\breq_[0-9a-f]{32}\b/i.exec(text)?.[0].toLowerCase() ?? null;
 }

@@ -1,4 +1,4 @@
-/** New rows appear by themselves at the top of the page. Whoever has scrolled down is told of them instead. */
+/** New rows appear at the top of the list, unless the reader has scrolled down: then they are only counted. */
 import { useState, useSyncExternalStore } from 'react';
 
 const scrolledPixels = 120;
@@ -8,13 +8,10 @@ function subscribe(listener: () => void): () => void {
   return () => window.removeEventListener('scroll', listener);
 }
 
-type Held<Row> = Readonly<{ rows: readonly Row[] | undefined; newCount: number }>;
+type Identified = Readonly<{ id: string }>;
 
-/** `list` names what is listed: rows of another list are shown at once. */
-export function useHeldRows<Row extends Readonly<{ id: string }>>(
-  fetched: readonly Row[] | undefined,
-  list: string,
-): Held<Row> {
+/** `list` names the list: the rows of another list are shown immediately. */
+export function useHeldRows<Row extends Identified>(fetched: readonly Row[] | undefined, list: string) {
   const isScrolled = useSyncExternalStore(subscribe, () => window.scrollY > scrolledPixels);
   const [shown, setShown] = useState({ list, rows: fetched });
   const isHeld = isScrolled && shown.list === list;
@@ -24,21 +21,19 @@ export function useHeldRows<Row extends Readonly<{ id: string }>>(
 }
 
 /**
- * What a reader sees while the list behind it grows: the same rows in the same places, each as it is now, and how many
- * have been added above since. Rows that have left the fetched page stay as they were last.
+ * Keeps the shown rows in place, each with its newest content, and counts the rows that were added above them. Rows that
+ * are no longer on the fetched page keep their last content.
  */
-type HeldRow = Readonly<{ id: string }>;
-
-export function holdRows<Of extends HeldRow>(
-  shown: readonly Of[],
-  fetched: readonly Of[],
-): { rows: Of[]; newCount: number } {
+export function holdRows<Row extends Identified>(
+  shown: readonly Row[],
+  fetched: readonly Row[],
+): { rows: Row[]; newCount: number } {
   const byId = new Map(fetched.map((row) => [row.id, row]));
   const known = new Set(shown.map(({ id }) => id));
   const newest = shown[0];
   return {
     rows: shown.map((row) => byId.get(row.id) ?? row),
-    // IDs sort by time. With a filter on its status a row leaves the list when it changes, and older ones move up from the next page.
+    // IDs sort by time. With a status filter, rows leave the list and older ones move up: those are not new.
     newCount: fetched.filter((row) => !known.has(row.id) && (newest === undefined || row.id > newest.id))
       .length,
   };

@@ -27,9 +27,9 @@ export function CreateKeyDialog({ onCreated, onClose }: CreateKeyDialogProps) {
   const create = () => creating.mutate(draftOf(form, new Date()), { onSuccess: onCreated });
   return (
     <FormDialog
-      title="Create a key"
-      description="A program calls the API with it, and its requests are charged to your account."
-      submitLabel="Create the key"
+      title="Create key"
+      description="Programs use a key to call the API. Their requests are charged to this account."
+      submitLabel="Create key"
       isBusy={creating.isPending}
       error={otherError}
       onClose={onClose}
@@ -43,20 +43,20 @@ export function CreateKeyDialog({ onCreated, onClose }: CreateKeyDialogProps) {
 type EditKeyDialogProps = Readonly<{ subject: Key; onClose: () => void }>;
 
 export function EditKeyDialog({ subject, onClose }: EditKeyDialogProps) {
-  // As it was when the dialog opened, whatever is fetched meanwhile.
+  // The key as it was when the dialog opened, whatever is fetched in the meantime.
   const [before] = useState(() => formOfKey(subject));
   const changing = useChangeKey(subject.id);
   const { form, setForm, shownProblems, otherError, submit } = useKeyForm(before, changing.error);
   const save = () =>
     changing.mutate(changesOf(before, form, new Date()), {
       onSuccess: ({ name }) => {
-        showToast('good', `The key “${name}” is changed.`);
+        showToast('good', `The key “${name}” was changed.`);
         onClose();
       },
     });
   return (
     <FormDialog
-      title={`Change ${subject.name}`}
+      title={`Edit ${subject.name}`}
       description="Changes take effect within seconds. The secret stays the same."
       submitLabel="Save"
       isBusy={changing.isPending}
@@ -78,30 +78,29 @@ const fields: readonly KeyFormField[] = [
   'expires_at',
 ];
 
-/** The field that a refusal is about, such as `allowed_models` for `allowed_models[2]`. */
-function blamedField(error: unknown): KeyFormField | null {
+/** The field that an error is about, such as `allowed_models` for `allowed_models[2]`. */
+function invalidField(error: unknown): KeyFormField | null {
   if (error === null || error === undefined) return null;
   const [name] = (problemOf(error).param ?? '').split('[');
   return fields.find((field) => field === name) ?? null;
 }
 
-/** A form of a key: what is written, what is wrong with it, and who said so. */
 export function useKeyForm(start: KeyFormState, serverError: unknown) {
   const [form, setForm] = useState(start);
   const [isTried, setTried] = useState(false);
-  const blamed = blamedField(serverError);
+  const invalid = invalidField(serverError);
   const ownProblems = problemsOf(start, form, new Date());
   const shownProblems: KeyFormProblems = {
-    ...(blamed === null ? {} : { [blamed]: problemOf(serverError).message }),
-    // Nobody is told of mistakes in what they have not finished writing.
+    ...(invalid === null ? {} : { [invalid]: problemOf(serverError).message }),
+    // Mistakes are not shown before the first attempt to submit.
     ...(isTried ? ownProblems : {}),
   };
   return {
     form,
     setForm,
     shownProblems,
-    /** What the fields do not show by themselves. */
-    otherError: blamed === null ? serverError : null,
+    /** The error of the server, unless a field shows it. */
+    otherError: invalid === null ? serverError : null,
     submit: (send: () => void) => {
       setTried(true);
       if (Object.keys(ownProblems).length === 0) send();
@@ -111,10 +110,10 @@ export function useKeyForm(start: KeyFormState, serverError: unknown) {
 
 const hourMs = 3_600_000;
 const endings = [
-  { value: 'now', label: 'Now', aheadMs: null },
-  { value: 'hour', label: 'In an hour', aheadMs: hourMs },
-  { value: 'day', label: 'In a day', aheadMs: 24 * hourMs },
-  { value: 'time', label: 'At a time of your choice', aheadMs: null },
+  { value: 'now', label: 'Immediately', aheadMs: null },
+  { value: 'hour', label: 'In 1 hour', aheadMs: hourMs },
+  { value: 'day', label: 'In 1 day', aheadMs: 24 * hourMs },
+  { value: 'time', label: 'At a specific time', aheadMs: null },
 ] as const;
 type Ending = (typeof endings)[number]['value'];
 
@@ -124,14 +123,14 @@ type ReplaceKeyDialogProps = Readonly<{
   onClose: () => void;
 }>;
 
-/** A new key with the settings of the old one, which ends when its programs have moved on. */
+/** Creates a key with the settings of the old one, which keeps working until the programs have switched. */
 export function ReplaceKeyDialog({ subject, onReplaced, onClose }: ReplaceKeyDialogProps) {
   const [ending, setEnding] = useState<Ending>('hour');
   const [localTime, setLocalTime] = useState('');
   const [isTried, setTried] = useState(false);
   const replacing = useReplaceKey(subject.id);
   const chosenTime = timeOf(localTime);
-  const timeProblem = ending === 'time' && chosenTime === null ? 'Choose a day and a time.' : null;
+  const timeProblem = ending === 'time' && chosenTime === null ? 'Choose a date and time.' : null;
   const replace = () => {
     setTried(true);
     if (timeProblem !== null) return;
@@ -140,11 +139,11 @@ export function ReplaceKeyDialog({ subject, onReplaced, onClose }: ReplaceKeyDia
       ending === 'time' ? chosenTime : aheadMs === null ? null : new Date(Date.now() + aheadMs);
     replacing.mutate({ revoke_at: revokeAt?.toISOString() ?? null }, { onSuccess: onReplaced });
   };
-  const refusal = fieldProblem(replacing.error, 'revoke_at');
+  const serverProblem = fieldProblem(replacing.error, 'revoke_at');
   return (
     <FormDialog
       title={`Replace ${subject.name}`}
-      submitLabel="Replace the key"
+      submitLabel="Replace key"
       isBusy={replacing.isPending}
       error={replacing.error}
       ownFields={['revoke_at']}
@@ -152,29 +151,17 @@ export function ReplaceKeyDialog({ subject, onReplaced, onClose }: ReplaceKeyDia
       onSubmit={replace}
     >
       <p className="text-ink-soft">
-        A new key is made with the same name, limits, models and expiry. Give it to your programs before the
-        old key ends: from then on the old one is refused.
+        A new key with the same name, limits, models and expiry is created. Switch your programs to it before
+        the old key expires.
       </p>
-      <Field label="The old key ends" error={ending === 'time' ? undefined : refusal}>
-        <Select
-          value={ending}
-          onChange={(event) => {
-            const chosen = endings.find(({ value }) => value === event.target.value);
-            if (chosen !== undefined) setEnding(chosen.value);
-          }}
-        >
-          {endings.map(({ value, label }) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </Select>
+      <Field label="Old key expires" error={ending === 'time' ? undefined : serverProblem}>
+        <Select value={ending} options={endings} onChange={setEnding} />
       </Field>
       {ending === 'time' && (
         <Field
           label="Time"
-          hint="In your own time zone, at most 30 days ahead."
-          error={(isTried ? timeProblem : null) ?? refusal}
+          hint="In your time zone, at most 30 days from now."
+          error={(isTried ? timeProblem : null) ?? serverProblem}
         >
           <Input
             type="datetime-local"
@@ -189,18 +176,18 @@ export function ReplaceKeyDialog({ subject, onReplaced, onClose }: ReplaceKeyDia
 
 type RevokeKeyDialogProps = Readonly<{ subject: Key; onClose: () => void }>;
 
-/** Ends a key at once. Its name has to be written, because a wrong key would stop a program that works. */
+/** Revokes a key immediately. Its name has to be typed, because revoking the wrong key breaks a working program. */
 export function RevokeKeyDialog({ subject, onClose }: RevokeKeyDialogProps) {
-  const [written, setWritten] = useState('');
+  const [typed, setTyped] = useState('');
   const revoking = useRevokeKey(subject.id);
-  const isConfirmed = written.trim() === subject.name;
+  const isConfirmed = typed.trim() === subject.name;
   const revoke = () => {
     if (!isConfirmed) return;
     revoking.mutate(
       {},
       {
         onSuccess: () => {
-          showToast('good', `The key “${subject.name}” is revoked.`);
+          showToast('good', `The key “${subject.name}” was revoked.`);
           onClose();
         },
       },
@@ -209,7 +196,7 @@ export function RevokeKeyDialog({ subject, onClose }: RevokeKeyDialogProps) {
   return (
     <FormDialog
       title={`Revoke ${subject.name}?`}
-      submitLabel="Revoke the key"
+      submitLabel="Revoke key"
       isDangerous
       width="narrow"
       isReady={isConfirmed}
@@ -219,21 +206,21 @@ export function RevokeKeyDialog({ subject, onClose }: RevokeKeyDialogProps) {
       onClose={onClose}
     >
       <p className="text-ink-soft">
-        Programs that use the key <code className="font-mono wrap-anywhere">{subject.hint}</code> are refused
-        from now on. This cannot be undone. To move to a new key without a gap, replace it instead.
+        The key <code className="font-mono wrap-anywhere">{subject.hint}</code> stops working immediately.
+        This cannot be undone. To switch to a new key without interruption, replace it instead.
       </p>
       <Field
         label={
           <>
-            Write <strong className="font-semibold wrap-anywhere">{subject.name}</strong> to confirm
+            Type <strong className="font-semibold wrap-anywhere">{subject.name}</strong> to confirm
           </>
         }
       >
         <Input
-          value={written}
+          value={typed}
           autoFocus
           autoComplete="off"
-          onChange={(event) => setWritten(event.target.value)}
+          onChange={(event) => setTyped(event.target.value)}
         />
       </Field>
     </FormDialog>

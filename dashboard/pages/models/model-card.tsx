@@ -19,7 +19,7 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
           <h2 className="font-semibold wrap-anywhere">{name}</h2>
           <p className="flex min-w-0 items-center gap-1 text-xs text-ink-faint">
             <code className="font-mono wrap-anywhere">{id}</code>
-            <CopyButton text={id} label={`Copy the model ID ${id}`} />
+            <CopyButton text={id} label={`Copy model ID ${id}`} />
           </p>
         </div>
         <Badge tone="accent">{workload}</Badge>
@@ -32,9 +32,9 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
         </p>
       )}
       <dl className="grid grid-cols-3 gap-3 text-[0.8125rem]">
-        <Figure name="From">{owner}</Figure>
+        <Figure name="Owner">{owner}</Figure>
         {context !== null && <Figure name="Context">{tokensOf(context)}</Figure>}
-        {output !== null && <Figure name="Most output">{tokensOf(output)}</Figure>}
+        {output !== null && <Figure name="Max output">{tokensOf(output)}</Figure>}
       </dl>
       <PriceView name={name} pricing={model.pricing} />
       <footer className="mt-auto flex flex-wrap gap-2 pt-1">
@@ -52,9 +52,9 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
             icon={MessageSquareText}
             to="/playground"
             search={{ model: id }}
-            aria-label={`Try it: ${name}`}
+            aria-label={`Try ${name}`}
           >
-            Try it
+            Try
           </LinkButton>
         )}
       </footer>
@@ -77,7 +77,7 @@ function tokensOf(count: number) {
 
 const viewerZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** What a model costs, with all of its tiers or hours, and every digit of it: a rate is not for rounding. */
+/** The prices of a model with all tiers or hours, and with every digit: rates are not rounded. */
 export function PriceView({ name, pricing }: Readonly<{ name: string; pricing: Pricing }>) {
   const { unit, lines } = priceTableOf(pricing, viewerZone, new Date());
   const hasTwo = lines.some(({ output }) => output !== null);

@@ -1,4 +1,3 @@
-/** The models that the account can call: what they can do and what they cost. */
 import { SearchX } from 'lucide-react';
 import { useState } from 'react';
 import { useSearchValue } from '../../address.ts';
@@ -31,7 +30,7 @@ export function ModelsPage() {
   return (
     <Page
       title="Models"
-      description="Every model that your keys can call, with what it can do and what it costs."
+      description="All models that your keys can call, with their capabilities and prices."
     >
       <Filters />
       <Loaded query={models} skeleton={<Skeletons />} errorTitle="The models could not be loaded">
@@ -65,7 +64,7 @@ function Filters() {
     <div className="flex flex-wrap items-center gap-3">
       <SearchInput
         label="Search models"
-        placeholder="Search by name, ID or maker"
+        placeholder="Search by name, ID or owner"
         value={filters.words}
         onSearch={setWords}
         className="w-full sm:w-72"
@@ -113,7 +112,7 @@ function ModelList({ models }: Readonly<{ models: readonly ListedModel[] }>) {
         {isFiltered ? (
           <EmptyState
             icon={SearchX}
-            title="No model fits"
+            title="No matching models"
             action={
               filters.words === '' ? (
                 <Button
@@ -122,14 +121,14 @@ function ModelList({ models }: Readonly<{ models: readonly ListedModel[] }>) {
                   Remove a filter
                 </Button>
               ) : (
-                <Button onClick={() => setWords('')}>Clear the search</Button>
+                <Button onClick={() => setWords('')}>Clear search</Button>
               )
             }
           >
             Search for something else, or remove a filter.
           </EmptyState>
         ) : (
-          <EmptyState title="No model is offered yet">
+          <EmptyState title="No models available yet">
             The operator of this gateway has to configure a provider first.
           </EmptyState>
         )}

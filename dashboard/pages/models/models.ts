@@ -1,32 +1,32 @@
-/** A model as the list says it. The server writes decimals into the JSON as they are; read back, they are numbers. */
+/** The model list, with its search and filters. */
 import type { Model } from '../../../src/console/contract.ts';
 import { useAccountQuery } from '../../api/session.ts';
 
+/** The server writes exact decimals into the JSON; once parsed, they are numbers. */
 type Decimal = NonNullable<Model['pricing']['input']>;
-type ReadBack<Value> = Value extends Decimal
+type Parsed<Value> = Value extends Decimal
   ? number
   : Value extends object
-    ? { [Name in keyof Value]: ReadBack<Value[Name]> }
+    ? { [Name in keyof Value]: Parsed<Value[Name]> }
     : Value;
 
-export type Pricing = ReadBack<Model['pricing']>;
+export type Pricing = Parsed<Model['pricing']>;
 export type ListedModel = Omit<Model, 'pricing'> & Readonly<{ pricing: Pricing }>;
 
-/** As long as the server lets a copy be kept. */
-const keptMs = 300_000;
+/** As long as the server allows the response to be cached. */
+const staleMs = 300_000;
 
 export function useModels() {
-  return useAccountQuery<{ data: ListedModel[] }>('models', { staleTime: keptMs });
+  return useAccountQuery<{ data: ListedModel[] }>('models', { staleTime: staleMs });
 }
 
-/** Search and filters of the model list. What the address says is only taken when it names something that exists. */
 export const workloads = ['all', 'chat', 'image', 'video'] as const;
 type WorkloadFilter = (typeof workloads)[number];
 
 export const capabilityLabels = {
-  image_input: 'Sees images',
-  streaming: 'Streams',
-  function_calling: 'Calls tools',
+  image_input: 'Image input',
+  streaming: 'Streaming',
+  function_calling: 'Tool calls',
   structured_output: 'Structured output',
 } as const;
 export type Capability = keyof typeof capabilityLabels;
@@ -35,10 +35,11 @@ export const capabilities = Object.keys(capabilityLabels) as readonly Capability
 type ModelFilters = Readonly<{
   words: string;
   workload: WorkloadFilter;
-  /** All of them must be there. */
+  /** A model must have all of them. */
   capabilities: readonly Capability[];
 }>;
 
+/** Unknown values in the address are ignored. */
 export function workloadIn(text: string): WorkloadFilter {
   return workloads.find((workload) => workload === text) ?? 'all';
 }

@@ -1,4 +1,5 @@
-/** What a use would cost, by the prices that the model list shows. Exact: amounts are bigints that count 1e-12 USD. */
+/** Prices as the model list shows them, and the exact cost of a use. Amounts are bigints in units of 1e-12 USD. */
+import { amountOf, scaleDigits, unitsOf } from '../../kit/amounts.ts';
 import { formatCountShort } from '../../kit/format-figures.ts';
 import type { Pricing } from './models.ts';
 
@@ -6,18 +7,11 @@ export type Band = 'now' | 'peak' | 'off_peak';
 type TokenCost = Readonly<{ input: bigint; output: bigint; total: bigint }>;
 export type Rates = Readonly<{ input: number; output: number }>;
 
-const scaleDigits = 12;
 const ratedTokens = 1_000_000n;
 
-/** Catalogue prices have at most 12 decimals; with up to 15 digits that count, a number still prints as it was written. */
+/** Catalogue prices have at most 12 decimals. Up to 15 significant digits, a number prints as it was written. */
 export function priceUnitsOf(price: number): bigint {
-  return BigInt(price.toFixed(scaleDigits).replace('.', ''));
-}
-
-/** With 12 digits after the point, as every amount of the API has them. */
-export function amountOf(units: bigint): string {
-  const digits = units.toString().padStart(scaleDigits + 1, '0');
-  return `${digits.slice(0, -scaleDigits)}.${digits.slice(-scaleDigits)}`;
+  return unitsOf(price.toFixed(scaleDigits));
 }
 
 type TokenUse = Readonly<{ inputTokens: number; outputTokens: number; band: Band; now: Date }>;
@@ -29,7 +23,7 @@ export function costOfTokens(pricing: Pricing, use: TokenUse): TokenCost {
   return { input, output, total: input + output };
 }
 
-/** Of images or seconds. Without a tier, or with one that has no rate of its own, it is the plain unit price. */
+/** The cost of images or seconds. A tier without a rate of its own has the plain unit price. */
 export function costOfUnits(pricing: Pricing, count: number, tier: string | null): bigint {
   const own = new Map(Object.entries(pricing.tier_rates ?? {})).get(tier ?? '');
   return BigInt(count) * priceUnitsOf(own ?? pricing.unit_price ?? 0);
@@ -38,8 +32,8 @@ export function costOfUnits(pricing: Pricing, count: number, tier: string | null
 function ratesFor(pricing: Pricing, { inputTokens, band, now }: TokenUse): Rates {
   const { input_token_tiers: tiers, time_bands: bands } = pricing;
   if (tiers !== undefined) {
-    // The last tier also covers what lies above it.
-    const tier = tiers.find(({ max_input_tokens: most }) => inputTokens <= most) ?? tiers.at(-1);
+    // The last tier also covers everything above it.
+    const tier = tiers.find(({ max_input_tokens: max }) => inputTokens <= max) ?? tiers.at(-1);
     if (tier !== undefined) return tier;
   }
   if (bands !== undefined) return bandAt(bands, band, now) === 'peak' ? bands.peak : bands.off_peak;
@@ -57,7 +51,7 @@ export function bandAt(bands: TimeBands, band: Band, now: Date): 'peak' | 'off_p
     hourCycle: 'h23',
   }).format(now);
   const { off_peak_start: start, off_peak_end: end } = bands;
-  // `HH:MM` texts sort like the times they name, and the hours may pass midnight.
+  // `HH:MM` strings sort like the times they name. The off-peak hours may span midnight.
   const isOffPeak = start < end ? start <= time && time < end : start <= time || time < end;
   return isOffPeak ? 'off_peak' : 'peak';
 }
@@ -66,14 +60,13 @@ function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
   return (numerator * 2n + denominator) / (denominator * 2n);
 }
 
-/** Amounts are decimal texts. Without an output the one price is the input. */
+/** Amounts are decimal strings. If there is only one price, it is `input`. */
 type PriceLine = Readonly<{ label: string; hint?: string; input: string; output: string | null }>;
 type PriceTable = Readonly<{ unit: string; lines: readonly PriceLine[] }>;
 
 const textOf = (price: number) => amountOf(priceUnitsOf(price));
 const units = { per_1m_tokens: 'per 1M tokens', per_image: 'per image', per_second: 'per second' } as const;
 
-/** A price as lines that people can read. */
 export function priceTableOf(pricing: Pricing, viewerZone: string, now: Date): PriceTable {
   return { unit: units[pricing.unit], lines: linesOf(pricing, viewerZone, now) };
 }
@@ -93,7 +86,7 @@ function linesOf(pricing: Pricing, viewerZone: string, now: Date): readonly Pric
     const { timezone, off_peak_start: start, off_peak_end: end } = bands;
     const own = (time: string) => timeInZone(time, timezone, viewerZone, now);
     const hours = (from: string, to: string) =>
-      `${from}–${to} ${timezone}, which is ${own(from)}–${own(to)} for you`;
+      `${from}–${to} ${timezone} (${own(from)}–${own(to)} your time)`;
     return [
       { label: bands.peak.name, hint: hours(end, start), ...pair(bands.peak) },
       { label: 'Off-peak', hint: hours(start, end), ...pair(bands.off_peak) },
@@ -106,7 +99,7 @@ function linesOf(pricing: Pricing, viewerZone: string, now: Date): readonly Pric
   return [{ label: 'All sizes', input: textOf(pricing.unit_price ?? 0), output: null }];
 }
 
-/** A time of day of one zone as that of another, as the clocks stand on the given day. */
+/** Converts a time of day from one time zone to another, with the offsets of the given day. */
 export function timeInZone(time: string, from: string, to: string, now: Date): string {
   const [hours = 0, minutes = 0] = time.split(':').map(Number);
   const day = 24 * 60;
@@ -116,7 +109,7 @@ export function timeInZone(time: string, from: string, to: string, now: Date): s
   return `${two(Math.floor(inDay / 60))}:${two(inDay % 60)}`;
 }
 
-/** How far a zone is ahead of UTC. */
+/** How far a time zone is ahead of UTC. */
 function offsetMinutes(zone: string, at: Date): number {
   const parts = new Intl.DateTimeFormat('en-US', {
     timeZone: zone,

@@ -25,7 +25,7 @@ export function OverviewPage() {
   const latest = useLatestGenerations();
   const rows = latest.data?.data;
   const [wasNew, setWasNew] = useState(false);
-  // Whoever comes to an empty account keeps the steps in sight, so that the last of them can be seen to happen.
+  // The steps stay visible after the first request, so that its arrival can be seen.
   if (!wasNew && rows?.length === 0) setWasNew(true);
   if (overview.data === undefined && overview.isError) {
     return (
@@ -38,9 +38,9 @@ export function OverviewPage() {
   }
   const isKnown = overview.data !== undefined && (rows !== undefined || latest.isError);
   return (
-    <Page title="Overview" description={`How ${name} is doing.`}>
+    <Page title="Overview" description={`Spend, health and recent requests of ${name}.`}>
       <MoneyFigures overview={overview.data} />
-      {/* What comes first below depends on both answers. Until they are there nothing stands there that would move. */}
+      {/* The layout below depends on both responses, so it is shown only once both are known. */}
       {isKnown ? (
         <>
           <AttentionList attention={overview.data.attention} />
@@ -68,7 +68,7 @@ export function OverviewPage() {
   );
 }
 
-export function AttentionList({ attention }: Readonly<{ attention: readonly Attention[] }>) {
+function AttentionList({ attention }: Readonly<{ attention: readonly Attention[] }>) {
   if (attention.length === 0) return null;
   const notices = attention
     .map(describeAttention)
@@ -104,15 +104,13 @@ const measures = [
   { value: 'requests', label: 'Requests' },
 ] as const;
 
-export function SpendChart({ days }: Readonly<{ days: Overview['days'] }>) {
+function SpendChart({ days }: Readonly<{ days: Overview['days'] }>) {
   const [measure, setMeasure] = useState<'spend' | 'requests'>('spend');
   return (
     <Card
-      title="The last 30 days"
-      description="By day, in UTC. Only requests that were charged count."
-      actions={
-        <Segmented label="What the chart shows" value={measure} options={measures} onChange={setMeasure} />
-      }
+      title="Last 30 days"
+      description="By day, in UTC. Only charged requests are counted."
+      actions={<Segmented label="Chart value" value={measure} options={measures} onChange={setMeasure} />}
     >
       <Chart days={days} measure={measure} />
     </Card>
@@ -154,7 +152,7 @@ const columns: readonly Column<GenerationRow>[] = [
   },
   {
     key: 'latency',
-    header: 'Took',
+    header: 'Duration',
     align: 'right',
     width: 'w-28',
     cell: ({ status, latency_ms: latencyMs }) => (
@@ -163,21 +161,21 @@ const columns: readonly Column<GenerationRow>[] = [
   },
   {
     key: 'time',
-    header: 'When',
+    header: 'Time',
     align: 'right',
     width: 'w-40',
     cell: ({ created_at: createdAt }) => <Time at={createdAt} style="distance" />,
   },
 ];
 
-export function LatestGenerations({ rows }: Readonly<{ rows: readonly GenerationRow[] }>) {
+function LatestGenerations({ rows }: Readonly<{ rows: readonly GenerationRow[] }>) {
   return (
     <Card
       title="Latest requests"
       isFlush
       actions={
         <LinkButton to="/generations" size="small">
-          See all
+          View all
         </LinkButton>
       }
     >

@@ -1,6 +1,10 @@
-/** The settings beside the conversation: texts as they are written, and what they become in a request. */
-export const responseFormats = ['text', 'json_object', 'json_schema'] as const;
-export type ResponseFormat = (typeof responseFormats)[number];
+/** The settings of a chat request: as they are typed, and as they are sent. */
+export const responseFormats = [
+  { value: 'text', label: 'Text' },
+  { value: 'json_object', label: 'JSON object' },
+  { value: 'json_schema', label: 'JSON schema' },
+] as const;
+type ResponseFormat = (typeof responseFormats)[number]['value'];
 
 export type ParameterForm = Readonly<{
   temperature: string;
@@ -8,7 +12,7 @@ export type ParameterForm = Readonly<{
   topP: string;
   seed: string;
   responseFormat: ResponseFormat;
-  /** Counts when the format is `json_schema`. */
+  /** Used if the format is `json_schema`. */
   schema: string;
 }>;
 
@@ -32,14 +36,14 @@ export const emptyParameters: ParameterForm = {
   schema: exampleSchema,
 };
 
-const largestInteger = 2_147_483_647;
+const maxInteger = 2_147_483_647;
 
 type Parsed = Readonly<{
   fields: Readonly<Record<string, unknown>>;
   problems: Readonly<Partial<Record<ParameterName, string>>>;
 }>;
 
-/** What is left empty is left out, so that the model's own default counts. */
+/** Empty settings are left out, so that the model uses its defaults. */
 export function parseParameters(form: ParameterForm): Parsed {
   const fields: Record<string, unknown> = {};
   const problems: Partial<Record<ParameterName, string>> = {};
@@ -50,21 +54,26 @@ export function parseParameters(form: ParameterForm): Parsed {
     if (isGood(value)) fields[name] = value;
     else problems[name] = expected;
   };
-  read('temperature', form.temperature, (value) => value >= 0 && value < 2, 'From 0 to below 2.');
-  read('max_tokens', form.maxTokens, isInteger(1), 'A whole number from 1 on.');
-  read('top_p', form.topP, (value) => value > 0 && value <= 1, 'Above 0 and up to 1.');
-  read('seed', form.seed, isInteger(0), 'A whole number from 0 on.');
+  read(
+    'temperature',
+    form.temperature,
+    (value) => value >= 0 && value < 2,
+    'Enter a number from 0 to less than 2.',
+  );
+  read('max_tokens', form.maxTokens, isInteger(1), 'Enter a whole number of at least 1.');
+  read('top_p', form.topP, (value) => value > 0 && value <= 1, 'Enter a number above 0, up to 1.');
+  read('seed', form.seed, isInteger(0), 'Enter a whole number of at least 0.');
   if (form.responseFormat === 'json_object') fields.response_format = { type: 'json_object' };
   if (form.responseFormat === 'json_schema') {
     const schema = parseObject(form.schema);
-    if (schema === null) problems.response_format = 'This is not a JSON object.';
+    if (schema === null) problems.response_format = 'Enter a JSON object.';
     else fields.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema } };
   }
   return { fields, problems };
 }
 
-function isInteger(least: number): (value: number) => boolean {
-  return (value) => Number.isInteger(value) && value >= least && value <= largestInteger;
+function isInteger(min: number): (value: number) => boolean {
+  return (value) => Number.isInteger(value) && value >= min && value <= maxInteger;
 }
 
 export function parseObject(text: string): Record<string, unknown> | null {
@@ -80,7 +89,6 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Tool definitions as someone writes them, checked by the same rules as the API's. */
 export type ToolDefinition = Readonly<Record<string, unknown>>;
 
 export const exampleTools = `[
@@ -98,7 +106,7 @@ export const exampleTools = `[
   }
 ]`;
 
-/** An empty text is no tools, which is no problem. */
+/** Checks tool definitions by the rules of the API. Empty text means no tools. */
 export function parseTools(
   text: string,
 ): Readonly<{ tools: readonly ToolDefinition[]; problem: string | null }> {
@@ -107,40 +115,40 @@ export function parseTools(
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return refused(`This is not JSON: ${error instanceof Error ? error.message : 'it cannot be read'}`);
+    return invalid(`This is not JSON: ${error instanceof Error ? error.message : 'it cannot be read'}`);
   }
-  if (!Array.isArray(value)) return refused('Tools are a list: begin with [ and end with ].');
+  if (!Array.isArray(value)) return invalid('Enter a JSON array: [ … ].');
   const tools: unknown[] = value;
   const problem = tools.map(problemOfTool).find((found) => found !== null) ?? repeatedName(tools);
-  return problem === null ? { tools: tools.filter(isObject), problem: null } : refused(problem);
+  return problem === null ? { tools: tools.filter(isObject), problem: null } : invalid(problem);
 }
 
-function refused(problem: string) {
+function invalid(problem: string) {
   return { tools: [], problem };
 }
 
 function problemOfTool(tool: unknown, at: number): string | null {
   const place = `Tool ${at + 1}`;
   if (!isObject(tool)) return `${place} must be an object.`;
-  const unknown = strangerIn(tool, ['type', 'function']);
-  if (unknown !== undefined) return `${place} has a field “${unknown}” that tools do not have.`;
+  const unknown = unknownFieldIn(tool, ['type', 'function']);
+  if (unknown !== undefined) return `${place} has an unknown field “${unknown}”.`;
   if (tool.type !== 'function') return `${place} needs "type": "function".`;
   const declared = tool.function;
-  if (!isObject(declared)) return `${place} needs an object "function".`;
-  const stranger = strangerIn(declared, ['name', 'description', 'parameters']);
-  if (stranger !== undefined)
-    return `The function of ${place.toLowerCase()} has an unknown field “${stranger}”.`;
+  if (!isObject(declared)) return `${place} needs a "function" object.`;
+  const unknownField = unknownFieldIn(declared, ['name', 'description', 'parameters']);
+  if (unknownField !== undefined)
+    return `The function of ${place.toLowerCase()} has an unknown field “${unknownField}”.`;
   const { name, description, parameters } = declared;
   if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name))
     return `${place} needs a "name" of 1 to 64 letters, digits, underscores or dashes.`;
   if (description !== undefined && typeof description !== 'string')
-    return `The "description" of ${name} must be a text.`;
+    return `The "description" of ${name} must be a string.`;
   if (parameters !== undefined && !isObject(parameters))
     return `The "parameters" of ${name} must be a JSON Schema object.`;
   return null;
 }
 
-function strangerIn(value: Record<string, unknown>, known: readonly string[]): string | undefined {
+function unknownFieldIn(value: Record<string, unknown>, known: readonly string[]): string | undefined {
   return Object.keys(value).find((name) => !known.includes(name));
 }
 

@@ -2,11 +2,11 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { requestPasswordReset, signInOptionsQuery } from '../../api/session.ts';
-import { Button, LinkButton } from '../../kit/button.tsx';
+import { Button } from '../../kit/button.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { Field, Input } from '../../kit/field.tsx';
 import { FormProblem, Loaded } from '../../kit/states.tsx';
-import { SignedOutCard } from '../../layout/signed-out.tsx';
+import { SignedOutCard, SignedOutMessage } from '../../layout/signed-out.tsx';
 
 export function ForgotPasswordPage() {
   const options = useQuery(signInOptionsQuery);
@@ -24,19 +24,20 @@ function RequestForm() {
   });
   if (asking.isSuccess)
     return (
-      <Message title="Look into your mailbox">
-        If <strong className="font-medium text-ink wrap-anywhere">{email.trim()}</strong> belongs to a person
-        here, a link to choose a new password is on its way.
-      </Message>
+      <SignedOutMessage title="Check your e-mail">
+        If an account exists for{' '}
+        <strong className="font-medium text-ink wrap-anywhere">{email.trim()}</strong>, a link to set a new
+        password is on its way.
+      </SignedOutMessage>
     );
   return (
     <SignedOutCard
-      title="Choose a new password"
-      description="We send you a link for it."
+      title="Forgot your password?"
+      description="We will e-mail you a link to set a new one."
       onSubmit={asking.mutate}
       footer={
         <Link to="/sign-in" className={textLinkClass}>
-          Back to the sign-in
+          Back to sign-in
         </Link>
       }
     >
@@ -53,7 +54,7 @@ function RequestForm() {
       </Field>
       <FormProblem error={asking.error} />
       <Button type="submit" variant="primary" isBusy={asking.isPending} className="w-full">
-        Send the link
+        Send link
       </Button>
     </SignedOutCard>
   );
@@ -61,19 +62,8 @@ function RequestForm() {
 
 function AskTheOperator() {
   return (
-    <Message title="Ask the operator">
-      This gateway sends no mail. Its operator can make a link for you with which you choose a new password.
-    </Message>
-  );
-}
-
-function Message({ title, children }: Readonly<{ title: string; children: React.ReactNode }>) {
-  return (
-    <SignedOutCard title={title}>
-      <div className="space-y-4 text-center">
-        <p className="text-ink-soft">{children}</p>
-        <LinkButton to="/sign-in">To the sign-in</LinkButton>
-      </div>
-    </SignedOutCard>
+    <SignedOutMessage title="Ask the operator">
+      This gateway does not send e-mail. Its operator can create a link for you to set a new password.
+    </SignedOutMessage>
   );
 }

@@ -7,9 +7,9 @@ import { Button, LinkButton } from '../../kit/button.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { NewPasswordField } from '../../kit/field.tsx';
 import { FormProblem, fieldProblem } from '../../kit/states.tsx';
-import { SignedOutCard } from '../../layout/signed-out.tsx';
+import { SignedOutCard, SignedOutMessage } from '../../layout/signed-out.tsx';
 
-/** A new link begins anew, whatever became of the one before. */
+/** Each link starts over, whatever happened with the one before. */
 export function ResetPasswordPage() {
   const { token, link } = useAddressToken();
   return <ResetPassword key={link} token={token} />;
@@ -24,23 +24,25 @@ function ResetPassword({ token }: Readonly<{ token: string }>) {
     token === '' || (resetting.error instanceof ApiProblem && resetting.error.code === 'invalid_reset_token');
   if (resetting.isSuccess)
     return (
-      <SignedOutCard title="Your password is set">
-        <div className="space-y-4 text-center">
-          <p className="text-ink-soft">Sign in with it. Every earlier session has ended.</p>
+      <SignedOutMessage
+        title="Your password was changed"
+        action={
           <LinkButton to="/sign-in" variant="primary">
             Sign in
           </LinkButton>
-        </div>
-      </SignedOutCard>
+        }
+      >
+        All earlier sessions have ended. Sign in with your new password.
+      </SignedOutMessage>
     );
   if (isUnusable) return <UnusableLink />;
   return (
     <SignedOutCard
-      title="Choose a password"
+      title="Set a password"
       onSubmit={resetting.mutate}
       footer={
         <Link to="/sign-in" className={textLinkClass}>
-          Back to the sign-in
+          Back to sign-in
         </Link>
       }
     >
@@ -53,7 +55,7 @@ function ResetPassword({ token }: Readonly<{ token: string }>) {
       />
       <FormProblem error={resetting.error} fields={['newPassword']} />
       <Button type="submit" variant="primary" isBusy={resetting.isPending} className="w-full">
-        Save the password
+        Save password
       </Button>
     </SignedOutCard>
   );
@@ -63,41 +65,39 @@ function UnusableLink() {
   const options = useQuery(signInOptionsQuery);
   const isMailed = options.data?.password_reset === 'email';
   return (
-    <SignedOutCard title="This link does not work">
-      <div className="space-y-4 text-center">
-        <p className="text-ink-soft">
-          It was used already, is too old or was not copied whole.{' '}
-          {isMailed ? 'Ask for a new one.' : 'Ask the operator of this gateway for a new one.'}
-        </p>
-        {isMailed ? (
+    <SignedOutMessage
+      title="This link does not work"
+      action={
+        isMailed ? (
           <LinkButton to="/forgot-password" variant="primary">
-            Get a new link
+            Request a new link
           </LinkButton>
-        ) : (
-          <LinkButton to="/sign-in">To the sign-in</LinkButton>
-        )}
-      </div>
-    </SignedOutCard>
+        ) : undefined
+      }
+    >
+      It was already used, has expired or was not copied completely.{' '}
+      {isMailed ? 'Request a new one.' : 'Ask the operator of this gateway for a new one.'}
+    </SignedOutMessage>
   );
 }
 
-/** `link` is another number for each link that was opened, be its token the same or not. */
+/** `link` counts the links that were opened, even those with the same token. */
 type AddressToken = Readonly<{ token: string; link: number }>;
 
-/** The token stands behind the #, which browsers keep to themselves: it is in no log. */
+/** The token is in the fragment, which browsers do not send, so it appears in no log. */
 function tokenInAddress(): string {
   return new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
 }
 
-/** The token of the link that brought one here, and of each that is opened in the same tab afterwards. */
+/** The token of the link that was opened last, which may be another one in the same tab. */
 export function useAddressToken(): AddressToken {
   const [opened, setOpened] = useState<AddressToken>(() => ({ token: tokenInAddress(), link: 0 }));
   useEffect(() => {
-    forgetInAddress();
+    removeFromAddress();
     const openNext = () => {
       if (location.hash === '') return;
       const token = tokenInAddress();
-      forgetInAddress();
+      removeFromAddress();
       setOpened(({ link }) => ({ token, link: link + 1 }));
     };
     window.addEventListener('hashchange', openNext);
@@ -106,7 +106,7 @@ export function useAddressToken(): AddressToken {
   return opened;
 }
 
-/** A secret that has been read is not left in the address bar and the history. */
-function forgetInAddress(): void {
+/** The secret must not stay in the address bar and the history. */
+function removeFromAddress(): void {
   if (location.hash !== '') history.replaceState(history.state, '', location.pathname);
 }

@@ -2,8 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useRouter, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { placeAfterSignIn } from '../../address.ts';
-import { signIn, signInOptionsQuery } from '../../api/session.ts';
-import { wasSignedIn } from '../../api/signed-in-before.ts';
+import { signIn, signInOptionsQuery, wasSignedIn } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { Field, Input } from '../../kit/field.tsx';
@@ -15,7 +14,7 @@ export function SignInPage() {
   const [password, setPassword] = useState('');
   const router = useRouter();
   const { next }: { next?: unknown } = useSearch({ strict: false });
-  // Who comes here on their own is not on the way to another page.
+  // Without a page to return to, the user came here on their own.
   const [hasEnded] = useState(() => next !== undefined && wasSignedIn());
   const options = useQuery(signInOptionsQuery);
   const signing = useMutation({
@@ -26,7 +25,7 @@ export function SignInPage() {
   return (
     <SignedOutCard
       title="Sign in"
-      {...(hasEnded ? { description: 'Your session has ended. Sign in again.' } : {})}
+      description={hasEnded ? 'Your session has ended. Sign in again.' : undefined}
       onSubmit={signing.mutate}
       footer={
         options.data?.sign_up === 'open' ? (
@@ -54,7 +53,7 @@ export function SignInPage() {
         label="Password"
         aside={
           <Link to="/forgot-password" className={textLinkClass}>
-            Forgotten?
+            Forgot password?
           </Link>
         }
       >

@@ -3,11 +3,11 @@ import { Link, useRouter, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { placeAfterSignIn } from '../../address.ts';
 import { signInOptionsQuery, signUp } from '../../api/session.ts';
-import { Button, LinkButton } from '../../kit/button.tsx';
+import { Button } from '../../kit/button.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { Field, Input, NewPasswordField } from '../../kit/field.tsx';
 import { FormProblem, fieldProblem } from '../../kit/states.tsx';
-import { SignedOutCard } from '../../layout/signed-out.tsx';
+import { SignedOutCard, SignedOutMessage } from '../../layout/signed-out.tsx';
 
 export function SignUpPage() {
   const options = useQuery(signInOptionsQuery);
@@ -30,7 +30,7 @@ function SignUpForm() {
       onSubmit={signing.mutate}
       footer={
         <>
-          Signed up already?{' '}
+          Already have an account?{' '}
           <Link to="/sign-in" search={next === undefined ? {} : { next }} className={textLinkClass}>
             Sign in
           </Link>
@@ -66,7 +66,7 @@ function SignUpForm() {
       />
       <FormProblem error={signing.error} fields={['name', 'email', 'password']} />
       <Button type="submit" variant="primary" isBusy={signing.isPending} className="w-full">
-        Create the account
+        Create account
       </Button>
     </SignedOutCard>
   );
@@ -74,14 +74,8 @@ function SignUpForm() {
 
 function Closed() {
   return (
-    <SignedOutCard title="Sign-up is closed">
-      <div className="space-y-4 text-center">
-        <p className="text-ink-soft">
-          On this gateway accounts are made by its operator. Ask them for one; they will send you a link to
-          choose a password.
-        </p>
-        <LinkButton to="/sign-in">To the sign-in</LinkButton>
-      </div>
-    </SignedOutCard>
+    <SignedOutMessage title="Sign-up is closed">
+      Accounts on this gateway are created by its operator, who can send you a link to set a password.
+    </SignedOutMessage>
   );
 }

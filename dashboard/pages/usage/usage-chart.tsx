@@ -27,11 +27,11 @@ export function UsageChart({ usage }: Readonly<{ usage: Usage | undefined }>) {
   return (
     <Card
       title="By day"
-      description="Days in UTC."
+      description="Days are in UTC."
       actions={
         <>
-          <Segmented label="What the chart shows" value={measure} options={measures} onChange={setMeasure} />
-          <Segmented label="How the chart is divided" value={by} options={dimensions} onChange={setBy} />
+          <Segmented label="Chart value" value={measure} options={measures} onChange={setMeasure} />
+          <Segmented label="Split by" value={by} options={dimensions} onChange={setBy} />
         </>
       }
     >

@@ -1,9 +1,8 @@
 import { keepPreviousData } from '@tanstack/react-query';
-import { useSearch } from '@tanstack/react-router';
 import { ChartColumn, Download } from 'lucide-react';
 import { useState } from 'react';
 import type { Usage } from '../../../src/console/contract.ts';
-import { useSearchValue } from '../../address.ts';
+import { useSearchParameters, useSearchValue } from '../../address.ts';
 import { addressOf } from '../../api/client.ts';
 import { accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
 import { AnchorButton, LinkButton } from '../../kit/button.tsx';
@@ -21,13 +20,13 @@ import { UsageChart } from './usage-chart.tsx';
 
 export function UsagePage() {
   const [today] = useState(() => dayOf(new Date()));
-  const range = rangeIn(useSearch({ strict: false }), today);
+  const range = rangeIn(useSearchParameters(), today);
   const query = useUsage(range);
   const csvAddress = useCsvAddress(range);
   const usage = query.data;
   const hasFailed = usage === undefined && query.isError;
   return (
-    <Page title="Usage" description="What was used and what it cost, by model, key and day.">
+    <Page title="Usage" description="Usage and cost by model, key and day.">
       <RangePicker range={range} />
       {hasFailed ? (
         <Card>
@@ -67,10 +66,10 @@ function NoUsage() {
     <Card>
       <EmptyState
         icon={ChartColumn}
-        title="Nothing was used on these days"
-        action={<LinkButton to="/generations">See all requests</LinkButton>}
+        title="No usage on these days"
+        action={<LinkButton to="/generations">View all requests</LinkButton>}
       >
-        Choose other days, or send a request: it counts here as soon as it has been charged.
+        Choose another date range, or send a request: it appears here as soon as it is charged.
       </EmptyState>
     </Card>
   );
@@ -89,11 +88,11 @@ export function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
   const { value: by, header } = dimensions.find(({ value }) => value === byText) ?? dimensions[0];
   return (
     <Card
-      title="In figures"
+      title="Breakdown"
       isFlush
       actions={
         <>
-          <Segmented label="Rows of the table" value={by} options={dimensions} onChange={setBy} />
+          <Segmented label="Group by" value={by} options={dimensions} onChange={setBy} />
           <AnchorButton href={csvAddress} download icon={Download} size="small">
             CSV
           </AnchorButton>
@@ -146,7 +145,7 @@ export function useUsage({ from, to }: Range) {
   return useAccountQuery<Usage>('usage', { query: { from, to }, placeholderData: keepPreviousData });
 }
 
-/** Where the same rows are to be had as a file. */
+/** The same rows as a file. */
 export function useCsvAddress({ from, to }: Range): string {
   const { id } = useAccount();
   return addressOf(accountPath(id, 'usage.csv'), { from, to });

@@ -6,13 +6,13 @@ import { Callout } from '../../../kit/callout.tsx';
 import { Fact, Facts } from '../../../kit/card.tsx';
 import { ConfirmDialog, Dialog, FormDialog } from '../../../kit/dialog.tsx';
 import { Field, Input } from '../../../kit/field.tsx';
-import { Money } from '../../../kit/figures.tsx';
+import { Dash, Money } from '../../../kit/figures.tsx';
 import { fieldProblem } from '../../../kit/states.tsx';
 import { showToast } from '../../../kit/toast.tsx';
 import { useCreateAccount, useCreditAccount, useSuspension } from './queries.ts';
 
 const accountFields = ['name', 'credit'];
-const longestName = 200;
+const maxNameLength = 200;
 
 type CreateAccountDialogProps = Readonly<{
   onCreated: (account: OperatorAccount) => void;
@@ -25,7 +25,7 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
   const [reference] = useState(newUuid);
   const [isTried, setTried] = useState(false);
   const creating = useCreateAccount();
-  const nameProblem = name.trim() === '' ? 'Give the account a name.' : null;
+  const nameProblem = name.trim() === '' ? 'Enter a name.' : null;
   const creditProblem = credit.trim() === '' ? null : amountProblem(credit);
   const create = () => {
     setTried(true);
@@ -34,7 +34,7 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
       { name: name.trim(), reference, ...(credit.trim() === '' ? {} : { credit: credit.trim() }) },
       {
         onSuccess: (account) => {
-          showToast('good', `The account “${account.name}” is created.`);
+          showToast('good', `The account “${account.name}” was created.`);
           onCreated(account);
         },
       },
@@ -42,9 +42,9 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
   };
   return (
     <FormDialog
-      title="Create an account"
-      description="An account holds the money, the keys and the requests of a customer."
-      submitLabel="Create the account"
+      title="Create account"
+      description="An account holds the balance, keys and requests of a customer."
+      submitLabel="Create account"
       isBusy={creating.isPending}
       error={creating.error}
       ownFields={accountFields}
@@ -53,21 +53,21 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
     >
       <Field
         label="Name"
-        hint="Its members see it too."
+        hint="Visible to its members."
         error={(isTried ? nameProblem : null) ?? fieldProblem(creating.error, 'name')}
       >
         <Input
           value={name}
           autoFocus
           autoComplete="off"
-          maxLength={longestName}
+          maxLength={maxNameLength}
           onChange={(event) => setName(event.target.value)}
         />
       </Field>
       <Field
-        label="First credit in USD"
+        label="Initial credit in USD"
         isOptional
-        hint="Without credit its requests to models are refused. You can add it later."
+        hint="Without credit, requests are rejected. You can add credit later."
         error={(isTried ? creditProblem : null) ?? fieldProblem(creating.error, 'credit')}
       >
         <Input
@@ -83,11 +83,11 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
 }
 
 const creditFields = ['amount', 'memo'];
-const longestMemo = 500;
+const maxMemoLength = 500;
 
 type CreditDialogProps = Readonly<{ account: OperatorAccount; onClose: () => void }>;
 
-/** Adds money to an account. Every send from one opened dialog is the same credit, however often it is pressed. */
+/** Adds credit to an account. However often one opened dialog is submitted, the credit is added once. */
 export function CreditDialog({ account, onClose }: CreditDialogProps) {
   const [reference] = useState(newUuid);
   const [amount, setAmount] = useState('');
@@ -105,8 +105,8 @@ export function CreditDialog({ account, onClose }: CreditDialogProps) {
   return (
     <FormDialog
       title={`Add credit to ${account.name}`}
-      description="The account can spend it at once. A credit cannot be taken back here."
-      submitLabel="Add the credit"
+      description="It is available immediately. Credit cannot be withdrawn here."
+      submitLabel="Add credit"
       isBusy={crediting.isPending}
       error={crediting.error}
       ownFields={creditFields}
@@ -129,31 +129,31 @@ export function CreditDialog({ account, onClose }: CreditDialogProps) {
       <Field
         label="Memo"
         isOptional
-        hint="Stands on the customer’s statement, such as an invoice number."
+        hint="Shown on the customer’s statement, such as an invoice number."
         error={fieldProblem(crediting.error, 'memo')}
       >
         <Input
           autoComplete="off"
-          maxLength={longestMemo}
+          maxLength={maxMemoLength}
           value={memo}
           onChange={(event) => setMemo(event.target.value)}
         />
       </Field>
       <Facts>
-        <Fact name="Balance now">
+        <Fact name="Current balance">
           <Money amount={account.balance} isExact />
         </Fact>
-        <Fact name="Balance after">
+        <Fact name="New balance">
           {problem === null ? (
             <Money amount={sumMoney([account.balance, amount.trim()])} isExact className="font-semibold" />
           ) : (
-            <span className="text-ink-faint">–</span>
+            <Dash />
           )}
         </Fact>
       </Facts>
       {crediting.isError && (
         <p className="text-xs text-ink-faint">
-          You can try again here: the same amount is credited once, even if the first try has arrived.
+          You can safely try again: the credit is added only once, even if the first attempt succeeded.
         </p>
       )}
     </FormDialog>
@@ -173,7 +173,7 @@ function Credited({ account, amount, onClose }: CreditedProps) {
         </Button>
       }
     >
-      <Callout tone="good" isUrgent title={`${formatMoneyExactly(amount)} is credited to ${account.name}.`}>
+      <Callout tone="good" isUrgent title={`${formatMoneyExactly(amount)} was added to ${account.name}.`}>
         The new balance is <Money amount={account.balance} isExact className="font-semibold text-ink" />.
       </Callout>
     </Dialog>
@@ -191,48 +191,44 @@ export function SuspensionDialog({ account, action, onClose }: SuspensionDialogP
   const isSuspending = action === 'suspend';
   const confirm = async () => {
     await mutateAsync({});
-    showToast(
-      'good',
-      `The account “${account.name}” ${isSuspending ? 'is suspended' : 'can be used again'}.`,
-    );
+    showToast('good', `The account “${account.name}” ${isSuspending ? 'was suspended' : 'was resumed'}.`);
   };
   return (
     <ConfirmDialog
       title={`${isSuspending ? 'Suspend' : 'Resume'} ${account.name}?`}
-      confirmLabel={isSuspending ? 'Suspend the account' : 'Resume the account'}
+      confirmLabel={isSuspending ? 'Suspend account' : 'Resume account'}
       isDangerous={isSuspending}
       onConfirm={confirm}
       onClose={onClose}
     >
       {isSuspending ? (
         <>
-          New requests with any of its keys are refused within seconds. Requests that are running end as usual
-          and are charged. Its members can still sign in, and see that it is suspended. The balance stays as
-          it is, and you can resume the account at any time.
+          Within seconds, new requests with its keys are rejected. Running requests end as usual and are
+          charged. Members can still sign in and see that the account is suspended. The balance does not
+          change, and you can resume the account at any time.
         </>
       ) : (
-        'Its keys work again within seconds, with the limits and the balance that they had.'
+        'Its keys work again within seconds, with the same limits and balance as before.'
       )}
     </ConfirmDialog>
   );
 }
 
-/** Amounts as operators write them: plain decimals in USD. */
 const amountPattern = /^\d{1,13}(?:\.\d{1,12})?$/;
 
-/** What is wrong with an amount that must be more than nothing; null when nothing is. */
+/** What is wrong with an amount in USD, which must be positive; null if it is valid. */
 export function amountProblem(text: string): string | null {
   const amount = text.trim();
   if (!amountPattern.test(amount)) return 'Enter an amount such as 20 or 0.50.';
   return /[1-9]/.test(amount) ? null : 'Enter an amount above 0.';
 }
 
-/** A random UUID. The browser's own function for it is there only over HTTPS, which a gateway in a private net may lack. */
+/** A random UUID. The browser's own function needs HTTPS, which a gateway in a private network may not have. */
 export function newUuid(): string {
   return uuidFrom(crypto.getRandomValues(new Uint8Array(16)));
 }
 
-/** Version 4: six bits say so, the others are those given. */
+/** Version 4: six bits are fixed, the others come from `random`. */
 export function uuidFrom(random: Uint8Array): string {
   const hex = [...random.slice(0, 16)]
     .map((byte, at) => (at === 6 ? (byte & 0x0f) | 0x40 : at === 8 ? (byte & 0x3f) | 0x80 : byte))

@@ -1,4 +1,4 @@
-/** The catalogue as this node has it in force, and what keeps the file or a model from working. */
+/** The catalogue that this node uses, and why the file or a model does not work. */
 import { BookMarked } from 'lucide-react';
 import type { CatalogStatus } from '../../../../src/console/operator-contract.ts';
 import { useSearchValue } from '../../../address.ts';
@@ -8,7 +8,7 @@ import { Card, Fact, Facts } from '../../../kit/card.tsx';
 import { Segmented } from '../../../kit/choice.tsx';
 import { CodeBlock } from '../../../kit/code-block.tsx';
 import { CopyButton } from '../../../kit/copy-button.tsx';
-import { Time } from '../../../kit/figures.tsx';
+import { Dash, Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
@@ -19,11 +19,11 @@ import { useOperatorQuery } from '../operator-query.ts';
 export function OperatorCatalogPage() {
   const catalog = useCatalog();
   return (
-    <Page title="Catalogue" description="The models and prices that this node has in force.">
+    <Page title="Catalogue" description="The models and prices that this node uses.">
       {catalog.data !== undefined && catalog.data.error !== null && (
         <LoadError error={catalog.data.error} file={catalog.data.file} />
       )}
-      <Card title="In force">
+      <Card title="Active catalogue">
         <Loaded query={catalog} skeleton={<SkeletonLines count={9} />}>
           {(status) => <InForce status={status} />}
         </Loaded>
@@ -37,12 +37,12 @@ type LoadErrorProps = Readonly<{ error: NonNullable<CatalogStatus['error']>; fil
 
 function LoadError({ error, file }: LoadErrorProps) {
   return (
-    <section className="space-y-3" aria-label="Why the file was not loaded">
-      <Callout tone="bad" title="The file as it is now was not loaded">
-        The gateway goes on with the catalogue below. Correct <code className="font-mono">{file}</code>: it is
-        read again as soon as it changes. Last tried <Time at={error.at} style="exact" />.
+    <section className="space-y-3" aria-label="Catalogue error">
+      <Callout tone="bad" title="The current file could not be loaded">
+        The gateway keeps using the catalogue below. Fix <code className="font-mono">{file}</code>: it is
+        loaded again as soon as it changes. Last attempt: <Time at={error.at} style="exact" />.
       </Callout>
-      <CodeBlock label="the error" samples={[{ label: 'What is wrong with it', code: error.message }]} />
+      <CodeBlock label="Error message" samples={[{ label: 'Error', code: error.message }]} />
     </section>
   );
 }
@@ -58,12 +58,12 @@ function InForce({ status }: Readonly<{ status: CatalogStatus }>) {
       <Fact name="Loaded">
         <Time at={status.loaded_at} style="exact" />
       </Fact>
-      <Fact name="Digest of the prices">
+      <Fact name="Price digest">
         <span className="inline-flex max-w-full items-center gap-0.5">
           <code title={status.digest} className="truncate font-mono text-[0.8125rem]">
             {status.digest.slice(0, 16)}…
           </code>
-          <CopyButton text={status.digest} label="Copy the digest" />
+          <CopyButton text={status.digest} label="Copy digest" />
         </span>
       </Fact>
       <Fact name="Providers">{formatCount(status.providers)}</Fact>
@@ -89,7 +89,7 @@ function Models({ models }: Readonly<{ models: CatalogStatus['models'] | undefin
           className="w-full sm:w-72"
         />
         <Segmented
-          label="Which models"
+          label="Show"
           value={shown}
           options={[
             { value: 'all', label: 'All' },
@@ -108,11 +108,11 @@ function Models({ models }: Readonly<{ models: CatalogStatus['models'] | undefin
         empty={
           models?.length === 0 ? (
             <EmptyState icon={BookMarked} title="The catalogue has no models">
-              Add one to the catalogue file. It is read again as soon as it changes.
+              Add one to the catalogue file. It is loaded again as soon as it changes.
             </EmptyState>
           ) : (
-            <EmptyState icon={BookMarked} title="No model fits">
-              Search for something else, or show all of them.
+            <EmptyState icon={BookMarked} title="No matching models">
+              Search for something else, or show all models.
             </EmptyState>
           )
         }
@@ -126,7 +126,7 @@ export type CatalogModel = CatalogStatus['models'][number];
 export const shownModels = ['all', 'callable', 'not-callable'] as const;
 type ShownModels = (typeof shownModels)[number];
 
-/** By a part of the ID, the name or a provider. */
+/** Searches IDs, names and providers. */
 export function filterModels(
   models: readonly CatalogModel[],
   words: string,
@@ -157,7 +157,7 @@ export const modelColumns: readonly Column<CatalogModel>[] = [
   { key: 'workload', header: 'Workload', cell: ({ workload }) => workload },
   {
     key: 'state',
-    header: 'State',
+    header: 'Status',
     cell: ({ is_callable: isCallable, is_enabled: isEnabled }) => (
       <Badge tone={isCallable ? 'good' : isEnabled ? 'warn' : 'plain'} hasDot>
         {isCallable ? 'Callable' : 'Not callable'}
@@ -166,8 +166,8 @@ export const modelColumns: readonly Column<CatalogModel>[] = [
   },
   {
     key: 'reason',
-    header: 'Why not',
-    cell: ({ reason }) => reason ?? <span className="text-ink-faint">–</span>,
+    header: 'Reason',
+    cell: ({ reason }) => reason ?? <Dash />,
   },
   {
     key: 'providers',
@@ -187,9 +187,8 @@ export const modelColumns: readonly Column<CatalogModel>[] = [
   },
 ];
 
-const liveEveryMs = 5_000;
+const refreshMs = 5_000;
 
-/** The file is read again whenever it changes, and whoever changes it looks here. */
 export function useCatalog() {
-  return useOperatorQuery<CatalogStatus>(['catalog'], { refetchInterval: liveEveryMs });
+  return useOperatorQuery<CatalogStatus>(['catalog'], { refetchInterval: refreshMs });
 }

@@ -1,166 +1,60 @@
-/** Any request of any account, for an operator who has to answer for it. */
-import { Link, useParams } from '@tanstack/react-router';
-import { SearchX } from 'lucide-react';
-import type { ReactNode } from 'react';
+/** Any request of any account, for operators who are asked about it. */
+import { useParams } from '@tanstack/react-router';
 import type { OperatorGeneration } from '../../../../src/console/operator-contract.ts';
-import { ApiProblem } from '../../../api/client.ts';
 import { formatMoneyExactly } from '../../../kit/amounts.ts';
-import { LinkButton } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
-import { Card, Fact, Facts } from '../../../kit/card.tsx';
-import { textLinkClass } from '../../../kit/class-names.ts';
-import { CodeBlock } from '../../../kit/code-block.tsx';
-import { Duration, Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
-import { Page } from '../../../kit/page.tsx';
-import { EmptyState, ErrorState, SkeletonLines } from '../../../kit/states.tsx';
-import { Attempts } from '../../generations/attempts.tsx';
-import { MoneyCard, RequestHeading, RequestIdLine } from '../../generations/request-cards.tsx';
+import { GenerationView } from '../../generations/generation-view.tsx';
+import { whileRunning } from '../../generations/queries.ts';
 import { useOperatorQuery } from '../operator-query.ts';
 
 export function OperatorGenerationPage() {
   const { id = '' } = useParams({ strict: false });
-  const query = useAnyGeneration(id);
-  const generation = query.data;
+  const query = useOperatorQuery<OperatorGeneration>(['generations', id], { refetchInterval: whileRunning });
   return (
-    <Frame id={id} generation={generation}>
-      {generation !== undefined ? (
-        <Details generation={generation} />
-      ) : (
-        <Card>
-          {!query.isError ? (
-            <SkeletonLines count={12} />
-          ) : query.error instanceof ApiProblem && query.error.status === 404 ? (
-            <Missing />
-          ) : (
-            <ErrorState error={query.error} onRetry={query.refetch} />
-          )}
-        </Card>
-      )}
-    </Frame>
-  );
-}
-
-type FrameProps = Readonly<{ id: string; generation: OperatorGeneration | undefined; children: ReactNode }>;
-
-function Frame({ id, generation, children }: FrameProps) {
-  return (
-    <Page
-      title={generation === undefined ? 'Request' : `Request of ${generation.account.name}`}
-      heading={
-        <RequestHeading status={generation?.status}>
-          {generation === undefined ? 'Request' : `${generation.model} for ${generation.account.name}`}
-        </RequestHeading>
-      }
-      description={<RequestIdLine id={id} />}
+    <GenerationView
+      id={id}
+      query={query}
+      nameOf={({ model, account }) => `${model} for ${account.name}`}
       back={{ to: '/operator/providers', label: 'Providers' }}
-    >
-      {children}
-    </Page>
+      missing={{
+        title: 'No account has this request',
+        text: 'Check the ID. The request may be older than the retention period. A request that was rejected before it reached a model has no Generation and costs nothing; it appears only in the log of the gateway.',
+      }}
+      notesOf={(generation) => <Notes generation={generation} />}
+    />
   );
 }
 
-function Details({ generation }: Readonly<{ generation: OperatorGeneration }>) {
+function Notes({ generation }: Readonly<{ generation: OperatorGeneration }>) {
+  const { error, ledger } = generation;
+  const reported = describeReported(generation);
+  const unpaid = ledger?.write_off_reason === 'implausible_usage' && ledger.written_off;
   return (
     <>
-      {generation.error !== null && (
-        <Callout tone="bad" title={generation.error.message}>
-          The customer was told this, with the code{' '}
-          <code className="font-mono text-ink">{generation.error.code}</code>. What each provider answered
-          stands below.
+      {error !== null && (
+        <Callout tone="bad" title={error.message}>
+          The customer received this message with the code{' '}
+          <code className="font-mono text-ink">{error.code}</code>. How each provider responded is shown
+          below.
         </Callout>
       )}
-      <ReportedNote generation={generation} />
-      <div className="grid gap-6 lg:grid-cols-2">
-        <OwnerCard generation={generation} />
-        <MoneyCard generation={generation} />
-      </div>
-      <Attempts generation={generation} />
-      <CodeBlock
-        label="the request as JSON"
-        samples={[{ label: 'JSON', code: JSON.stringify(generation, null, 2) }]}
-        height="max-h-80"
-      />
+      {reported.length > 0 && (
+        <Callout tone="warn" title="The provider reported implausible usage">
+          {reported.map((sentence) => (
+            <p key={sentence}>{sentence}</p>
+          ))}
+          <p>
+            {unpaid ? `The difference of ${formatMoneyExactly(unpaid)} was not charged to anyone. ` : ''}
+            The customer does not see this. Clarify it with the provider.
+          </p>
+        </Callout>
+      )}
     </>
   );
 }
 
-function Missing() {
-  return (
-    <EmptyState
-      icon={SearchX}
-      title="No account has this request"
-      action={<LinkButton to="/operator/providers">To the providers</LinkButton>}
-    >
-      Check the ID. The request may be older than what is kept here, or was refused before it reached a model:
-      those leave no Generation and cost nothing. The log of the gateway has them.
-    </EmptyState>
-  );
-}
-
-/** Whose request it is, and what it was. */
-export function OwnerCard({ generation }: Readonly<{ generation: OperatorGeneration }>) {
-  const { account, key, usage } = generation;
-  return (
-    <Card title="Request">
-      <Facts>
-        <Fact name="Account">
-          <Link to="/operator/accounts" search={{ search: account.id }} className={textLinkClass}>
-            {account.name}
-          </Link>
-        </Fact>
-        <Fact name="Key">
-          {key.name} <code className="font-mono text-xs text-ink-faint">{key.hint}</code>
-        </Fact>
-        <Fact name="Started">
-          <Time at={generation.created_at} style="exact" />
-        </Fact>
-        <Fact name="Ended">
-          <Time at={generation.completed_at} style="exact" otherwise="Still running" />
-        </Fact>
-        <Fact name="Latency">
-          <Duration ms={generation.latency_ms} />
-        </Fact>
-        <Fact name="Time to first token">
-          <Duration ms={generation.time_to_first_token_ms} />
-        </Fact>
-        <Fact name="Answer">{generation.streaming ? 'Streamed' : 'In one piece'}</Fact>
-        {usage === null ? (
-          <Fact name="Usage">
-            <span className="text-ink-faint">–</span>
-          </Fact>
-        ) : usage.unit === 'images' ? (
-          <Fact name="Images">{formatCount(Number(usage.units))}</Fact>
-        ) : (
-          <Fact name="Tokens">
-            {formatCount(usage.input_tokens)} in, {formatCount(usage.output_tokens)} out
-          </Fact>
-        )}
-      </Facts>
-    </Card>
-  );
-}
-
-/** Says what was not believed of a provider's report, and what it would have cost. */
-export function ReportedNote({ generation }: Readonly<{ generation: OperatorGeneration }>) {
-  const sentences = describeReported(generation);
-  if (sentences.length === 0) return null;
-  const unpaid = generation.ledger?.write_off_reason === 'implausible_usage' && generation.ledger.written_off;
-  return (
-    <Callout tone="warn" title="What the provider reported cannot be right">
-      {sentences.map((sentence) => (
-        <p key={sentence}>{sentence}</p>
-      ))}
-      <p>
-        {unpaid ? `The difference, ${formatMoneyExactly(unpaid)}, was charged to nobody. ` : ''}
-        The customer does not see this. Clear it up with the provider.
-      </p>
-    </Callout>
-  );
-}
-
-/** What a provider said that it used, where that was beyond what the request can have used. */
-/** In sentences, for the operator who has to clear it up; none when the provider was believed. */
+/** Usage beyond what the request can have used, in sentences; none if the reported usage was plausible. */
 export function describeReported({
   usage,
   reported_usage: reported,
@@ -172,21 +66,12 @@ export function describeReported({
   const sentences: string[] = [];
   if (input > usage.input_tokens)
     sentences.push(
-      `The provider reported ${formatCount(input)} input tokens; the request cannot have more than ${formatCount(usage.input_tokens)}. Charged for ${formatCount(usage.input_tokens)}.`,
+      `The provider reported ${formatCount(input)} input tokens, but the request cannot have more than ${formatCount(usage.input_tokens)}. Charged for ${formatCount(usage.input_tokens)}.`,
     );
   if (output > usage.output_tokens)
     sentences.push(
-      `The provider reported ${formatCount(output)} output tokens; at most ${formatCount(usage.output_tokens)} were asked for. Charged for ${formatCount(usage.output_tokens)}.`,
+      `The provider reported ${formatCount(output)} output tokens, but at most ${formatCount(usage.output_tokens)} were requested. Charged for ${formatCount(usage.output_tokens)}.`,
     );
-  if (output === 0) sentences.push('The provider reported no output tokens, but delivered text.');
+  if (output === 0) sentences.push('The provider reported no output tokens, but it delivered text.');
   return sentences;
-}
-
-const liveEveryMs = 2_000;
-
-/** Followed until it has ended. */
-export function useAnyGeneration(id: string) {
-  return useOperatorQuery<OperatorGeneration>(['generations', id], {
-    refetchInterval: ({ state }) => (state.data?.status === 'in_progress' ? liveEveryMs : false),
-  });
 }

@@ -1,4 +1,4 @@
-/** Settlements that the database refused for good. There should be none, so without any nothing is shown. */
+/** Settlements that the database rejected permanently. There should be none, so the card is hidden without any. */
 import { Link } from '@tanstack/react-router';
 import type { DeadLetter, DeadLetters } from '../../../../src/console/operator-contract.ts';
 import { Callout } from '../../../kit/callout.tsx';
@@ -13,7 +13,7 @@ export function DeadLettersCard({ letters: { data, total } }: Readonly<{ letters
   if (total === 0) return null;
   return (
     <Card
-      title="Refused settlements"
+      title="Failed settlements"
       description={data.length < total ? `The oldest ${data.length} of ${formatCount(total)}.` : undefined}
       isFlush
     >
@@ -22,21 +22,18 @@ export function DeadLettersCard({ letters: { data, total } }: Readonly<{ letters
           tone="bad"
           title={
             total === 1
-              ? 'The database refused to settle a request'
-              : `The database refused to settle ${formatCount(total)} requests`
+              ? 'The database rejected the settlement of a request'
+              : `The database rejected the settlement of ${formatCount(total)} requests`
           }
         >
-          Such a request is set aside: nothing is charged for it, and nothing is held any more. The code is
-          PostgreSQL’s, with the constraint, column or function that it is about. Once the reason is mended,
-          settle what is set aside with the command below.
+          Such a request is set aside: nothing is charged for it, and its hold is released. The error is the
+          PostgreSQL code with the constraint, column or function that it is about. Once the cause is fixed,
+          settle these requests with the command below.
         </Callout>
-        <CodeBlock
-          label="the command to try again"
-          samples={[{ label: 'Shell', code: 'tollgate ledger retry' }]}
-        />
+        <CodeBlock label="Retry command" samples={[{ label: 'Shell', code: 'tollgate ledger retry' }]} />
       </div>
       <Table
-        caption="Refused settlements"
+        caption="Failed settlements"
         columns={deadLetterColumns}
         rows={data}
         rowKey={({ request_id: id }) => id}
@@ -45,7 +42,7 @@ export function DeadLettersCard({ letters: { data, total } }: Readonly<{ letters
   );
 }
 
-export const deadLetterColumns: readonly Column<DeadLetter>[] = [
+const deadLetterColumns: readonly Column<DeadLetter>[] = [
   {
     key: 'time',
     header: 'Set aside',
@@ -77,13 +74,13 @@ export const deadLetterColumns: readonly Column<DeadLetter>[] = [
   },
   {
     key: 'amount',
-    header: 'To be charged',
+    header: 'Charge',
     align: 'right',
     cell: ({ amount }) => <Money amount={amount} isExact />,
   },
   {
     key: 'refusal',
-    header: 'Refused because of',
+    header: 'Error',
     cell: ({ refusal: { code, about } }) => (
       <span className="font-mono text-xs">
         {code} <span className="text-ink-faint">{about}</span>

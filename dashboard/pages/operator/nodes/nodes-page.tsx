@@ -1,4 +1,4 @@
-/** The gateways on this database, and what each of them has open. */
+/** The gateways that share this database, with their open requests. */
 import { Server } from 'lucide-react';
 import type { Node, Nodes } from '../../../../src/console/operator-contract.ts';
 import { Badge, StatusBadge } from '../../../kit/badge.tsx';
@@ -6,11 +6,12 @@ import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { CodeBlock } from '../../../kit/code-block.tsx';
 import { ShortId } from '../../../kit/copy-button.tsx';
-import { Money, Time } from '../../../kit/figures.tsx';
+import { Dash, Money, Time } from '../../../kit/figures.tsx';
 import { formatCount, formatDistance, formatTime, formatUtc } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
-import { EmptyState, ErrorState } from '../../../kit/states.tsx';
-import { type Column, Table } from '../../../kit/table.tsx';
+import { QueryTable } from '../../../kit/query-table.tsx';
+import { EmptyState } from '../../../kit/states.tsx';
+import type { Column } from '../../../kit/table.tsx';
 import { useOperatorQuery } from '../operator-query.ts';
 
 export function OperatorNodesPage() {
@@ -19,51 +20,47 @@ export function OperatorNodesPage() {
   return (
     <Page
       title="Nodes"
-      description="The gateways that share this database. Those that ended are kept for a day."
+      description="The gateways that share this database. Stopped nodes are listed for a day."
     >
       <Card isFlush>
-        {nodes.data === undefined && nodes.isError ? (
-          <ErrorState error={nodes.error} onRetry={nodes.refetch} />
-        ) : (
-          <Table
-            caption="Nodes"
-            columns={nodeColumns(new Date(nodes.dataUpdatedAt))}
-            rows={nodes.data?.data}
-            rowKey={({ id }) => id}
-            expectedRows={2}
-            empty={
-              <EmptyState icon={Server} title="No node has been seen for a day">
-                The one that answers this page appears here with its first heartbeat.
-              </EmptyState>
-            }
-          />
-        )}
+        <QueryTable
+          query={nodes}
+          caption="Nodes"
+          columns={nodeColumns(new Date(nodes.dataUpdatedAt))}
+          rows={nodes.data?.data}
+          rowKey={({ id }) => id}
+          expectedRows={2}
+          empty={
+            <EmptyState icon={Server} title="No nodes in the last day">
+              This node appears here with its first heartbeat.
+            </EmptyState>
+          }
+        />
       </Card>
       <CatalogErrors nodes={nodes.data?.data ?? []} />
       <p className="max-w-2xl text-[0.8125rem] text-ink-soft">
         A node without a heartbeat for {seconds === undefined ? 'a while' : `${seconds} seconds`} is lost.
-        Another node then ends its open requests and frees what was held for them.
+        Another node then ends its open requests and releases their holds.
       </p>
     </Page>
   );
 }
 
-/** What a node could not load, in its own words. */
 function CatalogErrors({ nodes }: Readonly<{ nodes: readonly Node[] }>) {
   return nodes
     .filter(({ state, catalog_error: error }) => state === 'alive' && error !== null)
     .map(({ id, name, catalog_error: error }) => (
-      <section key={id} className="space-y-3" aria-label={`The catalogue of ${name}`}>
+      <section key={id} className="space-y-3" aria-label={`Catalogue of ${name}`}>
         <Callout tone="bad" title={`${name} could not load the catalogue file`}>
-          It goes on with the prices that it has.
+          It keeps using its current prices.
         </Callout>
-        <CodeBlock label={`the error of ${name}`} samples={[{ label: name, code: error ?? '' }]} />
+        <CodeBlock label={`Error of ${name}`} samples={[{ label: name, code: error ?? '' }]} />
       </section>
     ));
 }
 
-/** `askedAt` is when the gateway said so. */
-export function nodeColumns(askedAt: Date): readonly Column<Node>[] {
+/** `fetchedAt` is when the gateway responded. */
+function nodeColumns(fetchedAt: Date): readonly Column<Node>[] {
   return [
     {
       key: 'name',
@@ -73,17 +70,17 @@ export function nodeColumns(askedAt: Date): readonly Column<Node>[] {
         <span className="block">
           <span className="flex flex-wrap items-center gap-x-2 gap-y-1 font-medium">
             {name}
-            {isThis && <Badge tone="accent">This one</Badge>}
+            {isThis && <Badge tone="accent">This node</Badge>}
           </span>
-          <ShortId id={id} label={`Copy the ID of ${name}`} />
+          <ShortId id={id} label={`Copy ID of ${name}`} />
         </span>
       ),
     },
-    { key: 'state', header: 'State', cell: ({ state }) => <StatusBadge status={state} /> },
+    { key: 'state', header: 'Status', cell: ({ state }) => <StatusBadge status={state} /> },
     {
       key: 'heartbeat',
       header: 'Heartbeat',
-      cell: ({ heartbeat_at: at }) => <Heartbeat at={at} askedAt={askedAt} />,
+      cell: ({ heartbeat_at: at }) => <Heartbeat at={at} fetchedAt={fetchedAt} />,
     },
     {
       key: 'started',
@@ -102,7 +99,7 @@ export function nodeColumns(askedAt: Date): readonly Column<Node>[] {
       header: 'Prices',
       cell: ({ price_version: version, catalog_error: error }) => (
         <span className="inline-flex flex-wrap items-center gap-1.5">
-          {version ?? <span className="text-ink-faint">–</span>}
+          {version ?? <Dash />}
           {error !== null && <Badge tone="bad">Catalogue not loaded</Badge>}
         </span>
       ),
@@ -110,7 +107,7 @@ export function nodeColumns(askedAt: Date): readonly Column<Node>[] {
   ];
 }
 
-function Heartbeat({ at, askedAt }: Readonly<{ at: string; askedAt: Date }>) {
+function Heartbeat({ at, fetchedAt }: Readonly<{ at: string; fetchedAt: Date }>) {
   const instant = new Date(at);
   return (
     <time
@@ -118,21 +115,21 @@ function Heartbeat({ at, askedAt }: Readonly<{ at: string; askedAt: Date }>) {
       title={`${formatTime(instant, 'exact')} · ${formatUtc(instant)}`}
       className="whitespace-nowrap"
     >
-      {heartbeatAge(instant, askedAt)}
+      {heartbeatAge(instant, fetchedAt)}
     </time>
   );
 }
 
-/** In seconds as long as they count: a node lives from one heartbeat to the next. */
+/** In seconds at first, because the lease is short. */
 export function heartbeatAge(heartbeatAt: Date, now: Date): string {
-  // The clock of the database may be a little ahead of the viewer's.
+  // The clock of the database may be slightly ahead of the viewer's.
   const ageSeconds = Math.max(0, Math.round((now.getTime() - heartbeatAt.getTime()) / 1000));
   if (ageSeconds < 60) return `${ageSeconds} s ago`;
   return formatDistance(heartbeatAt, now) ?? formatTime(heartbeatAt, 'date');
 }
 
-const liveEveryMs = 3_000;
+const refreshMs = 3_000;
 
-export function useNodes() {
-  return useOperatorQuery<Nodes>(['nodes'], { refetchInterval: liveEveryMs });
+function useNodes() {
+  return useOperatorQuery<Nodes>(['nodes'], { refetchInterval: refreshMs });
 }

@@ -42,7 +42,7 @@ export function ProviderCard({ provider }: Readonly<{ provider: Provider }>) {
 
 function Circuits({ circuits }: Readonly<{ circuits: readonly Circuit[] }>) {
   if (circuits.length === 0)
-    return <p className="text-ink-soft">Every circuit is closed, and nothing failed last.</p>;
+    return <p className="text-ink-soft">All circuits are closed, without recent failures.</p>;
   return (
     <ul className="space-y-2.5">
       {circuits.map((circuit) => (
@@ -55,7 +55,7 @@ function Circuits({ circuits }: Readonly<{ circuits: readonly Circuit[] }>) {
 }
 
 function CircuitLine({ circuit }: Readonly<{ circuit: Circuit }>) {
-  const { node, model, state, consecutive_failures: failures, until, setback } = circuit;
+  const { node, model, consecutive_failures: failures, until, setback } = circuit;
   const { tone, label } = describeCircuit(circuit);
   return (
     <>
@@ -65,14 +65,14 @@ function CircuitLine({ circuit }: Readonly<{ circuit: Circuit }>) {
       </p>
       {setback !== null && (
         <p className="mt-1 text-[0.8125rem] text-ink">
-          {explainSetback(setback)} Last seen <Time at={setback.at} style="distance" />.
+          {explainSetback(setback)} Last error <Time at={setback.at} style="distance" />.
         </p>
       )}
       <p className="mt-0.5 text-xs text-ink-faint wrap-anywhere">
         On {node}, {failures === 1 ? '1 failure' : `${formatCount(failures)} failures`} in a row
         {until !== null && (
           <>
-            , {state === 'open' ? 'tried again' : 'called again'} <Time at={until} style="distance" />
+            , next call <Time at={until} style="distance" />
           </>
         )}
         .
@@ -92,7 +92,7 @@ export function describeProvider({ circuits }: Pick<Provider, 'circuits'>): Desc
 
 type Setback = NonNullable<Circuit['setback']>;
 
-/** What only the operator can put right comes first. A closed circuit with a time is one whose provider asked for a pause. */
+/** What only the operator can fix comes first. A closed circuit with a time means that the provider asked for a pause. */
 export function describeCircuit({
   state,
   until,
@@ -101,35 +101,34 @@ export function describeCircuit({
 }: Omit<Circuit, 'node' | 'model' | 'consecutive_failures'>): Described {
   if (setback !== null) return { tone: 'bad', label: setbackLabels[setback.kind] };
   if (state === 'open') return { tone: 'bad', label: 'Circuit open' };
-  if (state === 'half_open') return { tone: 'warn', label: 'Being tried' };
+  if (state === 'half_open') return { tone: 'warn', label: 'Half open' };
   if (until !== null) return { tone: 'warn', label: 'Paused' };
   return shut > 0
-    ? { tone: 'warn', label: shut === 1 ? 'Shut for 1 account' : `Shut for ${shut} accounts` }
+    ? { tone: 'warn', label: shut === 1 ? 'Circuit open for 1 account' : `Circuit open for ${shut} accounts` }
     : { tone: 'plain', label: 'Circuit closed' };
 }
 
 const setbackLabels: Readonly<Record<Setback['kind'], string>> = {
-  key: 'Key refused',
+  key: 'Key rejected',
   credit: 'No credit',
-  model: 'Model unknown',
+  model: 'Unknown model',
 };
 
-/** What is wrong and what to do about it, in plain words. */
 export function explainSetback({ kind, upstream_status: status }: Setback): string {
-  const said = status === null ? '' : ` (${status})`;
+  const suffix = status === null ? '' : ` (${status})`;
   switch (kind) {
     case 'key':
       return status === 403
-        ? `The provider denies access${said}. Check what its key may be used for; some providers also deny what a request says.`
-        : `The provider refuses the key of this gateway${said}. Check the key, or make a new one there.`;
+        ? `The provider denied access${suffix}. Check the permissions of the key; some providers also deny requests because of their content.`
+        : `The provider rejected the key of this gateway${suffix}. Check the key, or create a new one there.`;
     case 'credit':
-      return `The provider wants to be paid${said}. Add credit to your account there.`;
+      return `The provider requires payment${suffix}. Add credit to your account there.`;
     case 'model':
-      return `The provider does not know the model${said}. It was retired, or its name in the catalogue is wrong.`;
+      return `The provider does not know the model${suffix}. It was retired, or its name in the catalogue is wrong.`;
   }
 }
 
-/** From 0 to 1; null without attempts. */
+/** Null without attempts. */
 export function failedShare({ attempts, failed }: Provider['last_24_hours']): number | null {
   return attempts === 0 ? null : failed / attempts;
 }

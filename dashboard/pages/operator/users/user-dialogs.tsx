@@ -1,11 +1,11 @@
-/** Someone who may sign in from now on. They choose their password themselves, by a link. */
+/** Creates a user, who sets a password with a link. */
 import { useState } from 'react';
 import type { Role } from '../../../../src/console/contract.ts';
 import type { NewUser, OperatorUser, ResetLink } from '../../../../src/console/operator-contract.ts';
 import { Button } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Checkbox } from '../../../kit/choice.tsx';
-import { CopyButton } from '../../../kit/copy-button.tsx';
+import { OneTimeSecret } from '../../../kit/copy-button.tsx';
 import { Dialog, FormDialog } from '../../../kit/dialog.tsx';
 import { Field, Input, Select } from '../../../kit/field.tsx';
 import { Time } from '../../../kit/figures.tsx';
@@ -17,7 +17,7 @@ import { useAddMembership, useCreateUser } from './queries.ts';
 const userFields = ['email', 'account_id', 'role'];
 
 type CreateUserDialogProps = Readonly<{
-  /** Where the account is known already. */
+  /** Where the account is already known. */
   account?: AccountChoice;
   onCreated: (newUser: NewUser) => void;
   onClose: () => void;
@@ -47,9 +47,9 @@ export function CreateUserDialog({ account: given, onCreated, onClose }: CreateU
   };
   return (
     <FormDialog
-      title={given === undefined ? 'Create a user' : `Add a user to ${given.name}`}
-      description="You get a link to send to them. They choose their own password with it."
-      submitLabel="Create the user"
+      title={given === undefined ? 'Create user' : `Add user to ${given.name}`}
+      description="You get a link to send to them, with which they set their password."
+      submitLabel="Create user"
       isBusy={creating.isPending}
       error={creating.error}
       ownFields={userFields}
@@ -59,9 +59,7 @@ export function CreateUserDialog({ account: given, onCreated, onClose }: CreateU
       <Field
         label="E-mail"
         error={(isTried ? emailProblem : null) ?? fieldProblem(creating.error, 'email')}
-        {...(given === undefined
-          ? {}
-          : { hint: 'Someone who can sign in already is added to an account on the page Users.' })}
+        hint={given === undefined ? undefined : 'To add an existing user, use the Users page instead.'}
       >
         <Input
           type="email"
@@ -83,7 +81,7 @@ export function CreateUserDialog({ account: given, onCreated, onClose }: CreateU
       )}
       <Checkbox
         label="Operator"
-        hint="Sees and changes every account, user and credit of this gateway."
+        hint="Can view and change all accounts and users of this gateway, and add credit."
         isChecked={isOperator}
         onChange={setOperator}
       />
@@ -108,7 +106,7 @@ export function MembershipDialog({ user, onClose }: Readonly<{ user: OperatorUse
         onSuccess: () => {
           showToast(
             'good',
-            `${user.email} is ${role === 'owner' ? 'an owner' : 'a member'} of “${account.name}”.`,
+            `${user.email} is now ${role === 'owner' ? 'an owner' : 'a member'} of “${account.name}”.`,
           );
           onClose();
         },
@@ -118,8 +116,8 @@ export function MembershipDialog({ user, onClose }: Readonly<{ user: OperatorUse
   return (
     <FormDialog
       title={`Add ${user.email} to an account`}
-      description="Whoever belongs to the account already gets the role that you choose."
-      submitLabel="{isVerified ? 'Add to the account' : 'Add anyway'}"
+      description="If the user is already a member, only the role changes."
+      submitLabel={isVerified ? 'Add to account' : 'Add anyway'}
       isBusy={adding.isPending}
       error={adding.error}
       ownFields={membershipFields}
@@ -140,44 +138,42 @@ export function MembershipDialog({ user, onClose }: Readonly<{ user: OperatorUse
   );
 }
 
+const roles = [
+  { value: 'owner', label: 'Owner' },
+  { value: 'member', label: 'Member' },
+] as const;
+
 type RoleFieldProps = Readonly<{ role: Role; onChange: (role: Role) => void; error?: string | null }>;
 
 export function RoleField({ role, onChange, error = null }: RoleFieldProps) {
   return (
     <Field
       label="Role"
-      hint="Owners make keys and say who belongs to the account. Members use it and see everything in it."
+      hint="Owners manage keys and members. Members can view everything and use the playground."
       error={error}
     >
-      <Select
-        value={role}
-        onChange={(event) => onChange(event.target.value === 'owner' ? 'owner' : 'member')}
-      >
-        <option value="owner">Owner</option>
-        <option value="member">Member</option>
-      </Select>
+      <Select value={role} options={roles} onChange={onChange} />
     </Field>
   );
 }
 
-/** Before someone gets rights who may not be who the address says. */
+/** A warning before rights are granted to someone who may not own the address. */
 export function UnverifiedNote({ email }: Readonly<{ email: string }>) {
   return (
     <Callout tone="warn" title="This address is not verified">
-      Somebody signed up with {email}, and it may not be the person who reads its mail. If you are not sure,
-      make a password link and send it to this address first: using it verifies the address and signs everyone
-      else out.
+      Someone signed up with {email}, but may not own this address. If you are not sure, create a password
+      link and send it to this address first: using it verifies the address and ends all other sessions.
     </Callout>
   );
 }
 
 type LinkDialogProps = Readonly<{ email: string; link: ResetLink; isNew?: boolean; onClose: () => void }>;
 
-/** The one time that a password link is in sight. It closes by a button only: a click beside it must not lose it. */
+/** Shows a password link once. Only the button closes it, so that a stray click cannot lose the link. */
 export function LinkDialog({ email, link, isNew = false, onClose }: LinkDialogProps) {
   return (
     <Dialog
-      title={isNew ? `${email} is created` : `Password link for ${email}`}
+      title={isNew ? `${email} was created` : `Password link for ${email}`}
       isDismissible={false}
       onClose={onClose}
       footer={
@@ -187,20 +183,12 @@ export function LinkDialog({ email, link, isNew = false, onClose }: LinkDialogPr
       }
     >
       <p className="text-ink-soft">
-        Send this link to {email} in a way that only they can read. With it they choose a password.
+        Send this link to {email} over a private channel. They use it to set their password.
       </p>
-      <div className="flex flex-wrap items-center gap-2">
-        <code
-          data-testid="password-link"
-          className="min-w-0 flex-1 basis-72 rounded-md border border-line bg-sunken px-3 py-2 font-mono text-[0.8125rem] wrap-anywhere select-all"
-        >
-          {link.reset_url}
-        </code>
-        <CopyButton text={link.reset_url} label="Copy the link" isWide variant="primary" />
-      </div>
-      <Callout tone="warn" title="Copy it now: it is shown only this once">
-        It works once and is valid for an hour, until <Time at={link.expires_at} />. You can make another one
-        at any time.
+      <OneTimeSecret text={link.reset_url} label="Copy link" testId="password-link" />
+      <Callout tone="warn" title="Copy it now: it is shown only once">
+        It works once and expires in an hour, at <Time at={link.expires_at} />. You can create another one at
+        any time.
       </Callout>
     </Dialog>
   );

@@ -1,4 +1,4 @@
-/** Everyone who can sign in, and what an operator can do for them. */
+/** Everyone who can sign in, with the actions of an operator. */
 import { Link } from '@tanstack/react-router';
 import {
   Building2,
@@ -23,10 +23,10 @@ import { Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../../kit/menu.tsx';
 import { Page } from '../../../kit/page.tsx';
-import { Pager, useAddressCursors } from '../../../kit/pager.tsx';
+import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
-import { EmptyState, FailedList } from '../../../kit/states.tsx';
-import { type Column, Table } from '../../../kit/table.tsx';
+import { EmptyState } from '../../../kit/states.tsx';
+import type { Column } from '../../../kit/table.tsx';
 import { useUsers } from './queries.ts';
 import { OperatorConfirmation, ResetLinkConfirmation, SignOutConfirmation } from './user-confirmations.tsx';
 import { CreateUserDialog, LinkDialog, MembershipDialog } from './user-dialogs.tsx';
@@ -45,10 +45,10 @@ export function OperatorUsersPage() {
   return (
     <Page
       title="Users"
-      description="Everyone who can sign in here, the newest first."
+      description="Everyone who can sign in, newest first."
       actions={
         <Button variant="primary" icon={Plus} onClick={() => setDialog({ kind: 'create' })}>
-          Create a user
+          New user
         </Button>
       }
     >
@@ -62,40 +62,30 @@ export function OperatorUsersPage() {
             className="sm:max-w-xs"
           />
         </div>
-        {users.data === undefined && users.isError ? (
-          <FailedList error={users.error} onRetry={users.refetch} goToStart={cursors.goToStart} />
-        ) : (
-          <>
-            <Table
-              caption="Users"
-              columns={userColumns(self.id, (kind, user) => setDialog({ kind, user }))}
-              rows={users.data?.data}
-              rowKey={({ id }) => id}
-              expectedRows={6}
-              isDimmed={users.isPlaceholderData}
-              empty={<NothingFound isSearch={search !== ''} />}
-            />
-            <Pager
-              cursors={cursors}
-              nextCursor={users.data?.next_cursor}
-              isBusy={users.isPlaceholderData}
-              label="the users"
-            />
-          </>
-        )}
+        <QueryTable
+          query={users}
+          caption="Users"
+          columns={userColumns(self.id, (kind, user) => setDialog({ kind, user }))}
+          rows={users.data?.data}
+          rowKey={({ id }) => id}
+          expectedRows={6}
+          empty={<NoUsers isSearch={search !== ''} />}
+          cursors={cursors}
+          nextCursor={users.data?.next_cursor}
+        />
       </Card>
       {dialog !== null && <UserDialog dialog={dialog} ownId={self.id} onChange={setDialog} />}
     </Page>
   );
 }
 
-function NothingFound({ isSearch }: Readonly<{ isSearch: boolean }>) {
+function NoUsers({ isSearch }: Readonly<{ isSearch: boolean }>) {
   return isSearch ? (
-    <EmptyState icon={SearchX} title="No user fits">
-      Search for a part of the e-mail address or the name, or for the whole ID.
+    <EmptyState icon={SearchX} title="No matching users">
+      Search for part of the e-mail address or name, or for the full ID.
     </EmptyState>
   ) : (
-    <EmptyState icon={Users} title="There is nobody on this page">
+    <EmptyState icon={Users} title="No users on this page">
       Go back to the newest users, or create one.
     </EmptyState>
   );
@@ -138,12 +128,11 @@ function UserDialog({ dialog, ownId, onChange }: UserDialogProps) {
   }
 }
 
-/** What the table says of each user. */
-export type UserAction = 'reset link' | 'sign out' | 'operator' | 'membership';
+type UserAction = 'reset link' | 'sign out' | 'operator' | 'membership';
 
-export function userColumns(
+function userColumns(
   ownId: string,
-  onAct: (action: UserAction, user: OperatorUser) => void,
+  onAction: (action: UserAction, user: OperatorUser) => void,
 ): readonly Column<OperatorUser>[] {
   return [
     {
@@ -176,7 +165,7 @@ export function userColumns(
       isCorner: true,
       width: 'w-14',
       cell: (user) => (
-        <UserMenu user={user} isSelf={user.id === ownId} onAct={(action) => onAct(action, user)} />
+        <UserMenu user={user} isSelf={user.id === ownId} onAction={(action) => onAction(action, user)} />
       ),
     },
   ];
@@ -217,32 +206,32 @@ function Memberships({ accounts }: Pick<OperatorUser, 'accounts'>) {
   );
 }
 
-type UserMenuProps = UserNameProps & Readonly<{ onAct: (action: UserAction) => void }>;
+type UserMenuProps = UserNameProps & Readonly<{ onAction: (action: UserAction) => void }>;
 
-function UserMenu({ user, isSelf, onAct }: UserMenuProps) {
+function UserMenu({ user, isSelf, onAction }: UserMenuProps) {
   return (
     <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${user.email}`} />}>
-      <MenuItem icon={Link2} onSelect={() => onAct('reset link')}>
-        Make a password link
+      <MenuItem icon={Link2} onSelect={() => onAction('reset link')}>
+        Create password link
       </MenuItem>
-      <MenuItem icon={Building2} onSelect={() => onAct('membership')}>
-        Add to an account
+      <MenuItem icon={Building2} onSelect={() => onAction('membership')}>
+        Add to account
       </MenuItem>
       {!isSelf && (
-        <MenuItem icon={user.is_operator ? ShieldOff : ShieldCheck} onSelect={() => onAct('operator')}>
-          {user.is_operator ? 'Remove as operator' : 'Make an operator'}
+        <MenuItem icon={user.is_operator ? ShieldOff : ShieldCheck} onSelect={() => onAction('operator')}>
+          {user.is_operator ? 'Remove as operator' : 'Make operator'}
         </MenuItem>
       )}
       <MenuSeparator />
-      <MenuItem icon={LogOut} isDangerous onSelect={() => onAct('sign out')}>
+      <MenuItem icon={LogOut} isDangerous onSelect={() => onAction('sign out')}>
         Sign out everywhere
       </MenuItem>
     </Menu>
   );
 }
 
-/** An e-mail address that breaks where people would break it: after the @ and after dots. */
-export function Email({ address }: Readonly<{ address: string }>) {
+/** An e-mail address that breaks lines after the @ and after dots only. */
+function Email({ address }: Readonly<{ address: string }>) {
   return (
     <span className="wrap-break-word">
       {address.split(/(?<=[@.])/).map((part, at) => (
