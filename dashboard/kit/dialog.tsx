@@ -13,7 +13,7 @@ type DialogProps = Readonly<{
   /** The buttons, with the primary one last. */
   footer?: ReactNode;
   /** Makes the dialog a form: a submit button in the footer and the Enter key call it. */
-  onSubmit?: () => void;
+  onSubmit?: () => unknown;
   /** False where only a button may close it, such as for a secret that is shown once. */
   isDismissible?: boolean;
   width?: 'narrow' | 'normal' | 'wide';
@@ -126,7 +126,7 @@ type FormDialogProps = Readonly<{
   error: unknown;
   /** The names of the fields that show their own errors. */
   ownFields?: readonly string[];
-  onSubmit: () => void;
+  onSubmit: () => unknown;
   onClose: () => void;
   children: ReactNode;
 }>;

@@ -239,6 +239,26 @@ describe('decisions', () => {
     await watched.close();
   }, 60_000);
 
+  test('have tabs that follow the arrow keys and name their panel', async () => {
+    const watched = await enter('/decisions', deciding);
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Run' }).click();
+    const tab = (name: string) => page.getByRole('tab', { name, selected: true });
+    await tab('Answers').press('ArrowRight');
+    expect(await tab('Details').evaluate((element) => element === document.activeElement)).toBe(true);
+    await page.getByRole('tabpanel', { name: 'Details' }).getByText('Provider request ID').waitFor();
+    await tab('Details').press('End');
+    await page.getByRole('tabpanel', { name: 'JSON' }).waitFor();
+    await tab('JSON').press('ArrowRight');
+    await page.getByRole('tabpanel', { name: 'Answers' }).waitFor();
+    // One stop for the Tab key: from the tabs it leads to the panel.
+    expect(await page.locator('[role=tab][tabindex="0"]').count()).toBe(1);
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement?.role')).toBe('tabpanel');
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 30_000);
+
   test('are made about the state as it is written, to the last digit', async () => {
     const watched = await enter('/decisions', deciding);
     const { page } = watched;
