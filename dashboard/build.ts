@@ -1,6 +1,6 @@
 /**
- * Makes the dashboard's files out of its sources: the script in pieces, one style, one page. Run as a program, it puts
- * them where the gateway looks for them, so that an image is ready before its first start.
+ * Builds the dashboard: scripts in chunks, one style sheet and one page. Run as a program, it stores them where the
+ * gateway looks for them, so that a container image does not have to build them at its first start.
  */
 import { join } from 'node:path';
 import { bundle } from './build/bundle.ts';
@@ -8,7 +8,7 @@ import { type Files, keepFiles, stampOf } from './build/dist.ts';
 import { compileStyle } from './build/style.ts';
 
 const folder = import.meta.dir;
-const longestPacked = 0.95;
+const maxCompressedShare = 0.95;
 
 export async function buildDashboard(): Promise<Files> {
   const [{ scripts, main, theme, preloads }, style] = await Promise.all([
@@ -26,7 +26,12 @@ export async function buildDashboard(): Promise<Files> {
       '{{preloads}}',
       preloads.map((name) => `<link rel="modulepreload" href="/assets/${name}" />`).join('\n    '),
     );
-  return withPacked([...scripts, style, icon, { name: 'index.html', bytes: new TextEncoder().encode(page) }]);
+  return withCompressed([
+    ...scripts,
+    style,
+    icon,
+    { name: 'index.html', bytes: new TextEncoder().encode(page) },
+  ]);
 }
 
 async function named(name: string, path: string): Promise<{ name: string; bytes: Uint8Array<ArrayBuffer> }> {
@@ -35,13 +40,13 @@ async function named(name: string, path: string): Promise<{ name: string; bytes:
   return { name: `${stem}-${Bun.hash(bytes).toString(36)}.${ending}`, bytes };
 }
 
-/** Packed once here, and not for each request. What does not get smaller is served as it is. */
-function withPacked(files: readonly { name: string; bytes: Uint8Array<ArrayBuffer> }[]): Files {
+/** Compresses the files once instead of for each request. Those that do not get smaller are served uncompressed. */
+function withCompressed(files: readonly { name: string; bytes: Uint8Array<ArrayBuffer> }[]): Files {
   const all = new Map<string, Uint8Array<ArrayBuffer>>();
   for (const { name, bytes } of files) {
     all.set(name, bytes);
-    const packed = Bun.gzipSync(bytes, { level: 9 });
-    if (packed.length < bytes.length * longestPacked) all.set(`${name}.gz`, packed);
+    const compressed = Bun.gzipSync(bytes, { level: 9 });
+    if (compressed.length < bytes.length * maxCompressedShare) all.set(`${name}.gz`, compressed);
   }
   return all;
 }

@@ -1,14 +1,13 @@
-/** Pages whose code is fetched when it is needed, or before, when the browser has nothing else to do. */
+/** Pages whose code is loaded on demand, or earlier while the browser is idle. */
 import { type AnyRouter, lazyRouteComponent } from '@tanstack/react-router';
-import { ApiProblem } from './api/problem.ts';
-import { reportReachable } from './api/reachability.ts';
+import { ApiProblem, reportReachable } from './api/client.ts';
 
-/** Of code that did not arrive, or that a newer version of the gateway no longer has. */
+/** For code that could not be loaded, or that a newer version of the gateway no longer has. */
 export const codeOfMissingPage = 'page_not_loaded';
 
 /**
- * The router would load the whole app again when code is missing, and a gateway that is gone would then leave nothing but
- * the browser's own error. So it is told of another problem, for which the app has a page.
+ * The router reloads the app when code is missing, which would leave nothing but the browser's own error page if the
+ * gateway is unreachable. Another error is thrown instead, for which the app has a page.
  */
 export function lazyPage<Module extends Record<string, unknown>, Name extends keyof Module>(
   fetchCode: () => Promise<Module>,
@@ -18,7 +17,7 @@ export function lazyPage<Module extends Record<string, unknown>, Name extends ke
     try {
       return await fetchCode();
     } catch {
-      throw new ApiProblem('Its code did not arrive. Check your connection and try again.', {
+      throw new ApiProblem('Its code could not be loaded. Check your connection and try again.', {
         status: 0,
         code: codeOfMissingPage,
       });
@@ -26,8 +25,8 @@ export function lazyPage<Module extends Record<string, unknown>, Name extends ke
   }, name);
 }
 
-/** A new start fetches the code anew, and that of a newer version too. It is made only if there is someone to answer. */
-export async function startAgain(): Promise<void> {
+/** Reloads the app, with the code of a newer version if there is one, but only if the gateway is reachable. */
+export async function reloadApp(): Promise<void> {
   try {
     await fetch(location.href, { method: 'HEAD', cache: 'no-store' });
   } catch {
@@ -37,7 +36,7 @@ export async function startAgain(): Promise<void> {
   location.reload();
 }
 
-/** One after the other, so that what the reader asks for meanwhile does not wait. */
+/** One after the other, so that they do not delay what the reader asks for in the meantime. */
 async function fetchAllPages(router: AnyRouter): Promise<void> {
   for (const route of Object.values(router.routesById)) await router.loadRouteChunk(route);
 }
@@ -50,7 +49,7 @@ export function fetchPagesWhenIdle(router: AnyRouter): void {
   };
   const stop = router.subscribe('onRendered', () => {
     stop();
-    // Safari has no such call.
+    // Safari does not have this function.
     if ('requestIdleCallback' in window) requestIdleCallback(fetchAll);
     else setTimeout(fetchAll, idleAfterMs);
   });

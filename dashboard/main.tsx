@@ -1,19 +1,18 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
-import { whenSessionIsLost } from './api/client.ts';
-import { queryClient } from './api/query-client.ts';
+import { goToSignIn } from './address.ts';
+import { onSessionLost, queryClient } from './api/client.ts';
 import { ToastRegion } from './kit/toast.tsx';
 import { fetchPagesWhenIdle } from './lazy-page.ts';
 import { router } from './router.tsx';
-import { goToSignIn } from './sign-in-address.ts';
 
-whenSessionIsLost(() => goToSignIn(router));
+onSessionLost(() => goToSignIn(router));
 fetchPagesWhenIdle(router);
 
-const place = document.getElementById('app');
-if (place === null) throw new Error('The page has no place for the app.');
-createRoot(place).render(
+const container = document.getElementById('app');
+if (container === null) throw new Error('The page has no element for the app.');
+createRoot(container).render(
   <QueryClientProvider client={queryClient}>
     <RouterProvider router={router} />
     <ToastRegion />

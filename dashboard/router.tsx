@@ -1,4 +1,4 @@
-/** Every page of the app on one screen. Each is loaded when it is first needed. */
+/** All pages of the app on one screen. Each is loaded when it is first needed. */
 import {
   createRootRoute,
   createRoute,
@@ -7,17 +7,13 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router';
-import { ApiProblem } from './api/problem.ts';
-import { queryClient } from './api/query-client.ts';
+import { parseSearch, stringifySearch } from './address.ts';
+import { ApiProblem, queryClient } from './api/client.ts';
 import { meQuery, signInOptionsQuery } from './api/session.ts';
-import { AccountGate } from './layout/account-gate.tsx';
-import { AppLayout } from './layout/app-layout.tsx';
-import { PendingApp, PendingPage } from './layout/pending.tsx';
-import { SignedOutLayout } from './layout/signed-out-layout.tsx';
+import { AccountGate, AppLayout, PendingApp, PendingPage } from './layout/app-layout.tsx';
+import { BrokenPage, NotFoundPage, UnknownAddressPage } from './layout/fallback-pages.tsx';
+import { SignedOutLayout } from './layout/signed-out.tsx';
 import { lazyPage as lazy } from './lazy-page.ts';
-import { BrokenPage } from './pages/not-found/broken-page.tsx';
-import { NotFoundPage, UnknownAddressPage } from './pages/not-found/not-found-page.tsx';
-import { parseSearch, stringifySearch } from './search-texts.ts';
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: UnknownAddressPage });
 
@@ -25,7 +21,7 @@ const open = createRoute({
   getParentRoute: () => root,
   id: 'signed-out',
   component: SignedOutLayout,
-  // The pages ask for it too, and say so if it fails.
+  // The pages fetch it too, and show the error if it fails.
   loader: () => queryClient.prefetchQuery(signInOptionsQuery),
 });
 
@@ -56,13 +52,13 @@ const ofOperator = createRoute({
   },
 });
 
-// biome-ignore format: one line a page is what makes this table readable.
+// biome-ignore format: one line per page makes this table readable.
 const tree = root.addChildren([
   open.addChildren([
-    createRoute({ getParentRoute: () => open, path: 'sign-in', component: lazy(() => import('./pages/sign-in/sign-in-page.tsx'), 'SignInPage') }),
-    createRoute({ getParentRoute: () => open, path: 'sign-up', component: lazy(() => import('./pages/sign-up/sign-up-page.tsx'), 'SignUpPage') }),
-    createRoute({ getParentRoute: () => open, path: 'forgot-password', component: lazy(() => import('./pages/forgot-password/forgot-password-page.tsx'), 'ForgotPasswordPage') }),
-    createRoute({ getParentRoute: () => open, path: 'reset-password', component: lazy(() => import('./pages/reset-password/reset-password-page.tsx'), 'ResetPasswordPage') }),
+    createRoute({ getParentRoute: () => open, path: 'sign-in', component: lazy(() => import('./pages/signed-out/sign-in-page.tsx'), 'SignInPage') }),
+    createRoute({ getParentRoute: () => open, path: 'sign-up', component: lazy(() => import('./pages/signed-out/sign-up-page.tsx'), 'SignUpPage') }),
+    createRoute({ getParentRoute: () => open, path: 'forgot-password', component: lazy(() => import('./pages/signed-out/forgot-password-page.tsx'), 'ForgotPasswordPage') }),
+    createRoute({ getParentRoute: () => open, path: 'reset-password', component: lazy(() => import('./pages/signed-out/reset-password-page.tsx'), 'ResetPasswordPage') }),
   ]),
   signedIn.addChildren([
     ofAccount.addChildren([
@@ -96,7 +92,7 @@ export const router = createRouter({
   parseSearch,
   stringifySearch,
   defaultPreload: 'intent',
-  // What is shown comes from the query cache, which knows by itself when it is old.
+  // The data comes from the query cache, which decides itself when it is stale.
   defaultPreloadStaleTime: 0,
   defaultPendingMs: 500,
   defaultPendingComponent: PendingPage,

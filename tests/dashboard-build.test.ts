@@ -12,8 +12,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { candidatesIn } from '../dashboard/build/candidates.ts';
 import { type Files, keepFiles, readFiles, stampOf } from '../dashboard/build/dist.ts';
+import { candidatesIn } from '../dashboard/build/style.ts';
 import { buildDashboard } from '../dashboard/build.ts';
 import { openDashboard } from '../src/dashboard/open.ts';
 import { appPaths } from '../src/dashboard/paths.ts';

@@ -1,10 +1,7 @@
 /** The page of decisions refuses what the server refuses, and lets through what it lets through. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { bodyText } from '../dashboard/pages/decisions/body-text.ts';
-import { exampleIn, sameForm } from '../dashboard/pages/decisions/example-in.ts';
-import { examples } from '../dashboard/pages/decisions/examples.ts';
-import { adviceForFailure, secondsLeft } from '../dashboard/pages/decisions/failure-words.ts';
+import { exampleIn, examples, normalizedJson } from '../dashboard/pages/decisions/examples.ts';
 import {
   draftsOf,
   emptyQuestion,
@@ -12,14 +9,16 @@ import {
   type QuestionDraft,
   questionsOf,
 } from '../dashboard/pages/decisions/question-form.ts';
-import { repeatedName } from '../dashboard/pages/decisions/repeated-name.ts';
+import { adviceForFailure, secondsLeft } from '../dashboard/pages/decisions/run-decision.ts';
 import {
+  bodyText,
   formProblems,
-  mostBodyBytes,
+  maxBodyBytes,
   problemAt,
   questionProblems,
   readQuestions,
   readState,
+  repeatedName,
   sizeProblem,
 } from '../dashboard/pages/decisions/validate.ts';
 import { decisionErrorTable } from '../src/decisions/errors.ts';
@@ -145,11 +144,11 @@ describe('the form', () => {
       }),
       draft({ name: 'c', type: 'score', levels: ['only one'] }),
     ]);
-    expect(problemAt(problems, 'questions', 'a', 'instructions')).toBe('Write the instructions.');
+    expect(problemAt(problems, 'questions', 'a', 'instructions')).toBe('Enter the instructions.');
     expect(problemAt(problems, 'form', 1, 'name')).toBe('Name this question.');
-    expect(problemAt(problems, 'form', 2, 'name')).toBe('Another question has this name.');
-    expect(problemAt(problems, 'form', 2, 'options', 1)).toBe('Another option has this name.');
-    expect(problemAt(problems, 'questions', 'c', 'criteria')).toBe('Give at least two levels.');
+    expect(problemAt(problems, 'form', 2, 'name')).toBe('Another question already has this name.');
+    expect(problemAt(problems, 'form', 2, 'options', 1)).toBe('Another option already has this name.');
+    expect(problemAt(problems, 'questions', 'c', 'criteria')).toBe('Add at least two levels.');
     expect(problemAt(problems, 'form', 0, 'name')).toBeUndefined();
   });
 
@@ -162,9 +161,9 @@ describe('the form', () => {
 });
 
 test('what is too large is said before it is sent', () => {
-  expect(mostBodyBytes).toBe(serverMaxBodyBytes);
-  expect(sizeProblem('ä'.repeat(mostBodyBytes / 2))).toBeNull();
-  expect(sizeProblem('ä'.repeat(mostBodyBytes / 2 + 1))).toContain('256 KB');
+  expect(maxBodyBytes).toBe(serverMaxBodyBytes);
+  expect(sizeProblem('ä'.repeat(maxBodyBytes / 2))).toBeNull();
+  expect(sizeProblem('ä'.repeat(maxBodyBytes / 2 + 1))).toContain('256 KB');
 });
 
 describe('what is sent', () => {
@@ -198,7 +197,7 @@ describe('what is sent', () => {
     );
     expect(repeated).toBeGreaterThan(50);
     expect(readState('{"id":1,"a":{"b":1},"\\u0061":2}').problems[0]?.message).toBe(
-      'The name “a” stands twice in one object.',
+      'The name “a” appears twice in one object.',
     );
   });
 });
@@ -227,6 +226,6 @@ test('an example is known in either view until something in it is changed', () =
     expect(exampleIn(state, ofForm.replace('instructions":"', 'instructions":"x'))).toBeNull();
     expect(exampleIn('{', ofForm)).toBeNull();
   }
-  expect(sameForm('{ "a": [1] }')).toBe('{"a":[1]}');
-  expect(sameForm('{')).toBeNull();
+  expect(normalizedJson('{ "a": [1] }')).toBe('{"a":[1]}');
+  expect(normalizedJson('{')).toBeNull();
 });

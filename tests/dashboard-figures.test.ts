@@ -1,6 +1,8 @@
 /** Amounts, times and figures as people read them, and what else the dashboard works out by itself. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { parseSearch, placeAfterSignIn, stringifySearch } from '../dashboard/address.ts';
+import { formatBalance, formatMoney, formatMoneyExactly } from '../dashboard/kit/amounts.ts';
 import {
   formatCount,
   formatCountShort,
@@ -11,10 +13,7 @@ import {
   formatTime,
   formatUtc,
 } from '../dashboard/kit/format-figures.ts';
-import { formatBalance, formatMoney, formatMoneyExactly } from '../dashboard/kit/format-money.ts';
-import { describeBrowser } from '../dashboard/pages/account/describe-browser.ts';
-import { parseSearch, stringifySearch } from '../dashboard/search-texts.ts';
-import { placeAfterSignIn } from '../dashboard/sign-in-address.ts';
+import { describeBrowser } from '../dashboard/pages/account/sessions.tsx';
 import { parseMoney, formatMoney as wireForm } from '../src/lib/money.ts';
 
 const amounts = fc.bigInt({ min: -(10n ** 26n), max: 10n ** 26n });

@@ -69,7 +69,7 @@ describe('signing in', () => {
     expect(await page.getByLabel('Password').inputValue()).toBe('');
     await page.getByLabel('Password').fill('correct horse battery');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('heading', { name: 'Your sign-in' }).waitFor();
+    await page.getByRole('heading', { name: 'Profile' }).waitFor();
     expect(page.url()).toEndWith('/account?from=mail');
     await page.getByRole('button', { name: 'owner@example.com' }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
@@ -86,7 +86,7 @@ describe('signing in', () => {
     await page.getByLabel('E-mail').fill('member@example.com');
     await page.getByLabel('Password').fill('correct horse battery');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('This one').waitFor();
+    await page.getByText('This node').waitFor();
     await page.context().clearCookies();
     await page.getByRole('link', { name: 'Billing', exact: true }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -114,14 +114,14 @@ describe('signing in', () => {
     const page = await visitAs('member', '/account');
     await page.getByLabel('Current password').fill('not the password');
     await page.getByLabel('New password').fill('another horse battery');
-    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByRole('button', { name: 'Change password' }).click();
     await page.getByText('The present password is wrong.').waitFor();
     await page.getByLabel('Current password').fill('correct horse battery');
-    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByRole('button', { name: 'Change password' }).click();
     await page.getByText('Your password is changed.').waitFor();
     expect((await elsewhere.send('GET', '/api/console/me')).status).toBe(401);
     await page.reload();
-    await page.getByText('This one').waitFor();
+    await page.getByText('This node').waitFor();
     expect(await page.getByRole('button', { name: /^End the session/ }).count()).toBe(0);
     const { page: again } = await visit();
     await again.goto('/sign-in');
@@ -139,7 +139,7 @@ describe('signing in', () => {
     await page.goto('/reset-password#token=not-a-token');
     await page.getByLabel('New password').fill('a new password');
     expect(page.url()).toEndWith('/reset-password');
-    await page.getByRole('button', { name: 'Save the password' }).click();
+    await page.getByRole('button', { name: 'Save password' }).click();
     await page.getByRole('heading', { name: 'This link does not work' }).waitFor();
   });
 });
@@ -147,7 +147,7 @@ describe('signing in', () => {
 describe('finding one’s way', () => {
   test('another page takes the focus to its heading and names the window', async () => {
     const page = await visitAs('owner', '/account');
-    await page.getByRole('heading', { name: 'Your sign-in' }).waitFor();
+    await page.getByRole('heading', { name: 'Profile' }).waitFor();
     expect(await page.evaluate('document.activeElement === document.body')).toBe(true);
     await page.getByRole('link', { name: 'Keys', exact: true }).click();
     await becomes(page, 'document.activeElement?.tagName', 'H1');
@@ -156,7 +156,7 @@ describe('finding one’s way', () => {
 
   test('the first stop of the keyboard skips the sidebar', async () => {
     const page = await visitAs('owner', '/account');
-    await page.getByRole('heading', { name: 'Your sign-in' }).waitFor();
+    await page.getByRole('heading', { name: 'Profile' }).waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     expect(await page.evaluate('document.activeElement?.id')).toBe('content');
@@ -164,10 +164,10 @@ describe('finding one’s way', () => {
 
   test('on a phone the menu is a drawer, with menus of its own, that closes on the way', async () => {
     const page = await visitAs('owner', '/account', phone);
-    await page.getByRole('button', { name: 'Open the menu' }).click();
+    await page.getByRole('button', { name: 'Open menu' }).click();
     const drawer = page.getByRole('dialog', { name: 'Menu' });
     await drawer.getByRole('button', { name: 'owner@example.com' }).click();
-    await becomes(page, 'document.activeElement?.textContent', 'Your sign-in');
+    await becomes(page, 'document.activeElement?.textContent', 'Profile');
     await page.keyboard.press('ArrowDown');
     await becomes(page, 'document.activeElement?.textContent', 'API reference');
     await page.keyboard.press('Escape');
@@ -184,14 +184,14 @@ describe('finding one’s way', () => {
     expect(page.url()).toEndWith('/operator/accounts');
     expect(await page.getByRole('link', { name: 'Keys', exact: true }).count()).toBe(0);
     const other = await visitAs('owner', '/operator/accounts');
-    await other.getByRole('heading', { name: 'Nothing is at this address' }).waitFor();
+    await other.getByRole('heading', { name: 'Page not found' }).waitFor();
     expect(await other.getByRole('link', { name: 'Accounts' }).count()).toBe(0);
   });
 
   test('an address that is none says so', async () => {
     const { page } = await visit();
     expect((await page.goto('/nothing/here'))?.status()).toBe(404);
-    await page.getByRole('heading', { name: 'Nothing is at this address' }).waitFor();
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor();
   });
 
   test('light and dark are remembered, and there before anything is painted', async () => {
@@ -253,8 +253,8 @@ describe('what everyone may expect', () => {
       expect([path, await seriousViolations(page), await overflowOf(page)]).toEqual([path, [], 0]);
     }
     const inside = await visitAs('owner', '/account', look);
-    await inside.getByRole('heading', { name: 'Your sign-in' }).waitFor();
-    await inside.getByText('This one').waitFor();
+    await inside.getByRole('heading', { name: 'Profile' }).waitFor();
+    await inside.getByText('This node').waitFor();
     expect([await seriousViolations(inside), await overflowOf(inside)]).toEqual([[], 0]);
   });
 });

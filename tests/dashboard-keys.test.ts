@@ -1,7 +1,7 @@
 /** What the form of a key sends, and what it says before anything is sent. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { nearLimitPercent, shareOfLimit, toneOfShare } from '../dashboard/kit/limit-share.ts';
+import { nearLimitPercent, shareOfLimit, toneOfShare } from '../dashboard/kit/amounts.ts';
 import {
   changesOf,
   draftOf,
@@ -58,7 +58,7 @@ describe('a form', () => {
       'requests_per_minute',
     ]);
     expect(problemsOf(emptyKeyForm, form({ expiry: 'time' }), now).expires_at).toBe(
-      'Choose a day and a time.',
+      'Choose a date and time.',
     );
   });
 
@@ -127,9 +127,9 @@ describe('a form', () => {
     expect(problemsOf(before, renamed, now)).toEqual({});
     expect(changesOf(before, renamed, now)).toEqual({ name: 'Other' });
     const past = { ...before, expiryTime: '2026-02-28T12:00' };
-    expect(problemsOf(before, past, now)).toEqual({ expires_at: 'Choose a time that lies ahead.' });
+    expect(problemsOf(before, past, now)).toEqual({ expires_at: 'Choose a time in the future.' });
     expect(problemsOf(before, { ...before, expiryTime: '' }, now)).toEqual({
-      expires_at: 'Choose a day and a time.',
+      expires_at: 'Choose a date and time.',
     });
   });
 

@@ -1,17 +1,22 @@
 /** The calculator of the model page charges what the gateway charges, to the last digit. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { amountOf } from '../dashboard/kit/amounts.ts';
 import {
-  amountOf,
+  capabilitiesIn,
+  findModels,
+  type ListedModel,
+  type Pricing,
+  workloadIn,
+} from '../dashboard/pages/models/models.ts';
+import {
   bandAt,
   costOfTokens,
   costOfUnits,
-  unitsOf,
-} from '../dashboard/pages/models/calculate-cost.ts';
-import { capabilitiesIn, findModels, workloadIn } from '../dashboard/pages/models/find-models.ts';
-import type { ListedModel, Pricing } from '../dashboard/pages/models/listed-model.ts';
-import { priceTableOf } from '../dashboard/pages/models/price-lines.ts';
-import { timeInZone } from '../dashboard/pages/models/zone-time.ts';
+  priceTableOf,
+  priceUnitsOf,
+  timeInZone,
+} from '../dashboard/pages/models/pricing.ts';
 import { formatMoney, type Money } from '../src/lib/money.ts';
 import { costOfTokens as chargeOfTokens, costOfImages } from '../src/pricing/cost.ts';
 import { presentPrice } from '../src/pricing/present.ts';
@@ -155,8 +160,8 @@ test('images cost what they are charged, in each size', () => {
 
 test('amounts are written as the API writes them', () => {
   fc.assert(fc.property(rate, (money) => expect(amountOf(money)).toBe(formatMoney(money))));
-  expect(unitsOf(1e-12)).toBe(1n);
-  expect(unitsOf(0.15)).toBe(150_000_000_000n);
+  expect(priceUnitsOf(1e-12)).toBe(1n);
+  expect(priceUnitsOf(0.15)).toBe(150_000_000_000n);
 });
 
 describe('hours', () => {
@@ -197,13 +202,13 @@ describe('hours', () => {
       lines: [
         {
           label: 'Standard',
-          hint: '00:30–16:30 UTC, which is 01:30–17:30 for you',
+          hint: '00:30–16:30 UTC (01:30–17:30 your time)',
           input: '2.000000000000',
           output: '4.000000000000',
         },
         {
           label: 'Off-peak',
-          hint: '16:30–00:30 UTC, which is 17:30–01:30 for you',
+          hint: '16:30–00:30 UTC (17:30–01:30 your time)',
           input: '1.000000000000',
           output: '2.000000000000',
         },

@@ -1,17 +1,16 @@
 /** What the operator's pages work out by themselves. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { amountProblem } from '../dashboard/pages/operator/amount.ts';
-import { type CatalogModel, filterModels } from '../dashboard/pages/operator/catalog/filter-models.ts';
-import { describeReported } from '../dashboard/pages/operator/generations/describe-reported.ts';
-import { newUuid, uuidFrom } from '../dashboard/pages/operator/new-uuid.ts';
-import { heartbeatAge } from '../dashboard/pages/operator/nodes/heartbeat-age.ts';
+import { amountProblem, newUuid, uuidFrom } from '../dashboard/pages/operator/accounts/account-dialogs.tsx';
+import { type CatalogModel, filterModels } from '../dashboard/pages/operator/catalog/catalog-page.tsx';
+import { describeReported } from '../dashboard/pages/operator/generations/generation-page.tsx';
+import { heartbeatAge } from '../dashboard/pages/operator/nodes/nodes-page.tsx';
 import {
   describeCircuit,
   describeProvider,
   explainSetback,
   failedShare,
-} from '../dashboard/pages/operator/providers/describe-provider.ts';
+} from '../dashboard/pages/operator/providers/provider-card.tsx';
 import { isUuid } from '../src/console/access.ts';
 import type { Circuit } from '../src/console/operator-contract.ts';
 import { parseMoney } from '../src/lib/money.ts';
@@ -23,13 +22,13 @@ test('what a provider reported beyond all bounds is told beside what was charged
       reported_usage: { input_tokens: input, output_tokens: output },
     });
   expect(told(10, 100_000_000)).toEqual([
-    'The provider reported 100,000,000 output tokens; at most 5 were asked for. Charged for 5.',
+    'The provider reported 100,000,000 output tokens, but at most 5 were requested. Charged for 5.',
   ]);
   expect(told(9_000, 5)).toEqual([
-    'The provider reported 9,000 input tokens; the request cannot have more than 10. Charged for 10.',
+    'The provider reported 9,000 input tokens, but the request cannot have more than 10. Charged for 10.',
   ]);
   expect(told(9_000, 6)).toHaveLength(2);
-  expect(told(10, 0)).toEqual(['The provider reported no output tokens, but delivered text.']);
+  expect(told(10, 0)).toEqual(['The provider reported no output tokens, but it delivered text.']);
   expect(describeReported({ usage: null, reported_usage: { input_tokens: 1, output_tokens: 2 } })).toEqual([
     'The provider reported 1 input and 2 output tokens.',
   ]);
@@ -99,7 +98,7 @@ describe('a provider', () => {
     expect(describeProvider({ circuits: [] })).toEqual({ tone: 'good', label: 'Configured' });
     expect(describeProvider({ circuits: [closed] })).toEqual({ tone: 'good', label: 'Configured' });
     expect(describeProvider({ circuits: [closed, circuit('closed', later)] }).label).toBe('Paused');
-    expect(describeProvider({ circuits: [circuit('half_open', null), closed] }).label).toBe('Being tried');
+    expect(describeProvider({ circuits: [circuit('half_open', null), closed] }).label).toBe('Half open');
     expect(describeProvider({ circuits: [circuit('half_open', null), circuit('open', later)] }).label).toBe(
       'Circuit open',
     );
@@ -110,16 +109,16 @@ describe('a provider', () => {
     expect(describeCircuit(circuit('closed', later)).label).toBe('Paused');
     expect(describeCircuit(circuit('open', later)).tone).toBe('bad');
     const shut = (accounts: number) => ({ ...circuit('closed', null), accounts_shut: accounts });
-    expect(describeCircuit(shut(1))).toEqual({ tone: 'warn', label: 'Shut for 1 account' });
-    expect(describeCircuit(shut(2)).label).toBe('Shut for 2 accounts');
+    expect(describeCircuit(shut(1))).toEqual({ tone: 'warn', label: 'Circuit open for 1 account' });
+    expect(describeCircuit(shut(2)).label).toBe('Circuit open for 2 accounts');
   });
 
   test.each([
-    ['key', 401, 'Key refused', 'refuses the key of this gateway (401)'],
-    ['key', 403, 'Key refused', 'denies access (403)'],
-    ['key', null, 'Key refused', 'refuses the key of this gateway.'],
-    ['credit', 402, 'No credit', 'wants to be paid (402)'],
-    ['model', 410, 'Model unknown', 'does not know the model (410)'],
+    ['key', 401, 'Key rejected', 'rejected the key of this gateway (401)'],
+    ['key', 403, 'Key rejected', 'denied access (403)'],
+    ['key', null, 'Key rejected', 'rejected the key of this gateway.'],
+    ['credit', 402, 'No credit', 'requires payment (402)'],
+    ['model', 410, 'Unknown model', 'does not know the model (410)'],
   ] as const)(
     'whose operator has to act (%s, %p) says so before anything else',
     (kind, status, label, words) => {

@@ -1,37 +1,42 @@
 /** The playground sends what it shows, and reads what it is sent, however it is cut into pieces. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { ApiProblem } from '../dashboard/api/problem.ts';
+import { ApiProblem } from '../dashboard/api/client.ts';
 import {
+  onConnectionEnd,
   splitEvents,
-  whenConnectionEnds,
+  withBody,
   withEvent,
-  withWhole,
 } from '../dashboard/pages/playground/answer-stream.ts';
-import { chatRequestOf, withShortImages } from '../dashboard/pages/playground/chat-request.ts';
 import {
   type AssistantTurn,
+  chatRequestOf,
+  emptyTurn,
   isUnanswered,
   messagesOf,
   openCalls,
   type Turn,
   turnsAsCode,
-  unwritten,
+  withShortImages,
 } from '../dashboard/pages/playground/conversation.ts';
 import {
   adviceFor,
+  describeFinish,
   titleFor,
   wasAdmitted,
-  wordsForFinish,
 } from '../dashboard/pages/playground/ending-words.ts';
-import { emptyParameters, parseParameters } from '../dashboard/pages/playground/parameters.ts';
-import { exampleTools, parseTools } from '../dashboard/pages/playground/tool-definitions.ts';
+import {
+  emptyParameters,
+  exampleTools,
+  parseParameters,
+  parseTools,
+} from '../dashboard/pages/playground/settings.ts';
 import { parseChat } from '../src/chat/parse.ts';
 import { ApiError } from '../src/errors.ts';
 
 const user = (text: string): Turn => ({ kind: 'user', text, images: [] });
 const answer = (part: Partial<AssistantTurn>): AssistantTurn => ({
-  ...unwritten,
+  ...emptyTurn,
   ending: { kind: 'finished', reason: 'stop' },
   ...part,
 });
@@ -74,7 +79,7 @@ describe('a stream', () => {
       fc.property(fc.array(fc.integer({ min: 0, max: wire.length }), { maxLength: 20 }), (cuts) => {
         const places = [0, ...cuts.toSorted((one, other) => one - other), wire.length];
         let rest = '';
-        let turn = unwritten;
+        let turn = emptyTurn;
         for (const [at, from] of places.slice(0, -1).entries()) {
           const split = splitEvents(rest + wire.slice(from, places[at + 1]));
           rest = split.rest;
@@ -97,7 +102,7 @@ describe('a stream', () => {
   });
 
   test('that breaks off says so, and keeps what was written', () => {
-    const begun = withEvent(unwritten, delta({ content: 'Half' }));
+    const begun = withEvent(emptyTurn, delta({ content: 'Half' }));
     const failed = withEvent(
       begun,
       '{"error":{"message":"The stream failed.","code":"provider_stream_error"}}',
@@ -108,15 +113,15 @@ describe('a stream', () => {
       problem: new ApiProblem('The stream failed.', { status: 0, code: 'provider_stream_error' }),
     });
     expect(withEvent(withEvent(failed, delta({}, 'stop')), '[DONE]').ending).toEqual(failed.ending);
-    expect(whenConnectionEnds(answer({})).ending?.kind).toBe('finished');
+    expect(onConnectionEnd(answer({})).ending?.kind).toBe('finished');
   });
 
   test('that stops before its last event was cut, even after the model said that it was done', () => {
-    const stopped = withEvent(withEvent(unwritten, delta({ content: 'All' })), delta({}, 'stop'));
+    const stopped = withEvent(withEvent(emptyTurn, delta({ content: 'All' })), delta({}, 'stop'));
     expect(stopped.ending).toBeNull();
-    expect(whenConnectionEnds(stopped).ending).toMatchObject({
+    expect(onConnectionEnd(stopped).ending).toMatchObject({
       kind: 'failed',
-      problem: { code: 'stream_cut', message: 'The connection broke before the end of the answer.' },
+      problem: { code: 'stream_cut', message: 'The connection was lost before the end of the response.' },
     });
     expect(withEvent(stopped, '[DONE]').ending).toEqual({ kind: 'finished', reason: 'stop' });
   });
@@ -130,12 +135,12 @@ describe('a stream', () => {
 
   test('and a whole answer are read alike', () => {
     const body = { choices: [{ message: { content: 'Hi' }, finish_reason: 'length' }] };
-    expect(withWhole(unwritten, body)).toEqual(
+    expect(withBody(emptyTurn, body)).toEqual(
       answer({ text: 'Hi', finishReason: 'length', ending: { kind: 'finished', reason: 'length' } }),
     );
-    expect(wordsForFinish('length')).toContain('cut off');
-    expect(wordsForFinish('content_filter')).toContain('withheld');
-    expect(wordsForFinish('stop')).toBeNull();
+    expect(describeFinish('length')).toContain('cut off');
+    expect(describeFinish('content_filter')).toContain('withheld');
+    expect(describeFinish('stop')).toBeNull();
   });
 });
 
@@ -231,7 +236,7 @@ describe('settings', () => {
     expect(isTakenByServer({ ...objectFormat.fields })).toBe(true);
     expect(isTakenByServer({ ...schemaFormat.fields })).toBe(true);
     const broken = parseParameters({ ...emptyParameters, responseFormat: 'json_schema', schema: '[]' });
-    expect(broken.problems.response_format).toBe('This is not a JSON object.');
+    expect(broken.problems.response_format).toBe('Enter a JSON object.');
   });
 
   test('tools are good here if and only if the server takes them', () => {
@@ -268,7 +273,7 @@ describe('settings', () => {
     expect(parseTools(exampleTools).tools).toHaveLength(1);
     expect(parseTools(' ')).toEqual({ tools: [], problem: null });
     expect(parseTools('{').problem).toStartWith('This is not JSON: ');
-    expect(parseTools('{}').problem).toStartWith('Tools are a list');
+    expect(parseTools('{}').problem).toStartWith('Enter a JSON array');
   });
 
   test('ask nothing of a model that it cannot do', () => {
@@ -310,7 +315,7 @@ describe('settings', () => {
 
 test('a question whose answer never began is left out of what is sent next', () => {
   const problem = new ApiProblem('No.', { status: 502, code: 'provider_error' });
-  const failed: Turn = { ...unwritten, ending: { kind: 'failed', problem } };
+  const failed: Turn = { ...emptyTurn, ending: { kind: 'failed', problem } };
   const broken: Turn = { ...failed, text: 'Half' };
   const turns = [user('one'), failed, user('two'), broken, user('three')];
   expect(messagesOf('', turns)).toEqual([
@@ -319,7 +324,7 @@ test('a question whose answer never began is left out of what is sent next', () 
     { role: 'user', content: 'three' },
   ]);
   expect(turns.map((_, at) => isUnanswered(turns, at))).toEqual([true, false, false, false, false]);
-  expect(isUnanswered([user('one'), unwritten], 0)).toBe(false);
+  expect(isUnanswered([user('one'), emptyTurn], 0)).toBe(false);
 });
 
 test.each([

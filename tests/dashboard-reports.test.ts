@@ -1,21 +1,19 @@
 /** What the pages about spending and requests make of the answers of the gateway, without a browser. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { compareMoneyDown, signOfMoney, subtractMoney, sumMoney } from '../dashboard/kit/amounts.ts';
 import { formatCountMarks, formatMoneyMarks, marksOf, namedDays } from '../dashboard/kit/chart-scale.ts';
-import { compareMoneyDown, signOfMoney, subtractMoney, sumMoney } from '../dashboard/kit/sum-money.ts';
-import { digitsOf, missingZeros } from '../dashboard/pages/billing/statement-digits.ts';
-import { describeMoney } from '../dashboard/pages/generations/describe-money.ts';
-import { explainError } from '../dashboard/pages/generations/explain-error.ts';
-import { filterIn } from '../dashboard/pages/generations/filter.ts';
-import { holdRows } from '../dashboard/pages/generations/hold-rows.ts';
-import { requestIdIn } from '../dashboard/pages/generations/request-id.ts';
-import { timelineOf } from '../dashboard/pages/generations/timeline.ts';
+import { digitsOf, missingZeros } from '../dashboard/pages/billing/statement.tsx';
+import { timelineOf } from '../dashboard/pages/generations/attempts.tsx';
+import { describeMoney, explainError } from '../dashboard/pages/generations/explain.ts';
+import { filterIn } from '../dashboard/pages/generations/filters.tsx';
+import { requestIdIn } from '../dashboard/pages/generations/find-request.tsx';
+import { holdRows } from '../dashboard/pages/generations/held-rows.ts';
 import { describeAttention } from '../dashboard/pages/overview/describe-attention.ts';
-import { firstRequest } from '../dashboard/pages/overview/first-request.ts';
-import { titleOfRecent } from '../dashboard/pages/overview/title-of-recent.ts';
-import { groupUsage } from '../dashboard/pages/usage/group-usage.ts';
-import { addDays, daysBetween, rangeIn, rangeProblem } from '../dashboard/pages/usage/range.ts';
-import { mostSeries, stackUsage } from '../dashboard/pages/usage/stack-usage.ts';
+import { titleOfRecent } from '../dashboard/pages/overview/figures.tsx';
+import { firstRequest } from '../dashboard/pages/overview/first-steps.tsx';
+import { groupUsage, maxSeries, stackUsage } from '../dashboard/pages/usage/group-usage.ts';
+import { addDays, daysBetween, rangeIn, rangeProblem } from '../dashboard/pages/usage/range-picker.tsx';
 import { formatMoney as formatLedgerMoney } from '../src/lib/money.ts';
 
 const units = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
@@ -153,7 +151,7 @@ test('grouping and stacking lose nothing, and no more than eight have a colour o
           expect(new Set(groups.map(({ id }) => id)).size).toBe(groups.length);
         }
         const { series } = stackUsage(rows, days, by, 'requests');
-        expect(series.length).toBeLessThanOrEqual(mostSeries + 1);
+        expect(series.length).toBeLessThanOrEqual(maxSeries + 1);
         const stacked = series.flatMap(({ values }) => [...values]).reduce((sum, value) => sum + value, 0);
         expect(stacked).toBe(rows.reduce((sum, { requests }) => sum + requests, 0));
         expect(new Set(series.map(({ colour }) => colour)).size).toBe(series.length);
@@ -278,7 +276,7 @@ test('what happened to the money is said for each way that a request can end', (
   expect(label('0.01', null, null)).toBe('Charged');
   expect(label('0', null, null)).toBe('Not charged');
   expect(label('0', null, 'usage_missing')).toBe('Written off');
-  expect(label('0.01', '0.02', 'insufficient_balance')).toBe('Charged in part');
+  expect(label('0.01', '0.02', 'insufficient_balance')).toBe('Partly charged');
   expect(label('0.01', '60', 'implausible_usage')).toBe('Charged');
   expect(label('0', null, 'implausible_usage')).toBe('Not charged');
   const partly = describeMoney({
@@ -301,7 +299,7 @@ test('a charge that was given back is told with its amount', () => {
   });
   expect(label).toBe('Refunded');
   expect(text).toBe(
-    '$0.010000000001 was taken from the balance and given back, because the response could not be delivered.',
+    '$0.010000000001 was charged and then refunded, because the response could not be delivered.',
   );
 });
 
@@ -309,15 +307,15 @@ test('an estimated charge is explained, whether or not the balance covered it', 
   const estimated = { charged: '0.01', refunded: null, is_estimated: true };
   const whole = describeMoney({ ...estimated, written_off: null, write_off_reason: 'usage_missing' });
   expect(whole.label).toBe('Charged');
-  expect(whole.text).toContain('estimated at four bytes a token');
+  expect(whole.text).toContain('estimated at four bytes per token');
   expect(whole.text).not.toContain('written off');
   const short = describeMoney({
     ...estimated,
     written_off: '0.02',
     write_off_reason: 'insufficient_balance',
   });
-  expect(short.label).toBe('Charged in part');
-  expect(short.text).toContain('estimated at four bytes a token');
+  expect(short.label).toBe('Partly charged');
+  expect(short.text).toContain('estimated at four bytes per token');
 });
 
 test('an error without words of its own is told with those of the gateway', () => {
@@ -347,9 +345,9 @@ test('the first request survives the shell whatever the model is called', () => 
 });
 
 test('figures that leave older requests out say so', () => {
-  expect(titleOfRecent(0)).toBe('The last 24 hours');
-  expect(titleOfRecent(9_999)).toBe('The last 24 hours');
-  expect(titleOfRecent(10_000)).toBe('The last 24 hours: the newest 10,000 requests');
+  expect(titleOfRecent(0)).toBe('Last 24 hours');
+  expect(titleOfRecent(9_999)).toBe('Last 24 hours');
+  expect(titleOfRecent(10_000)).toBe('Last 24 hours: newest 10,000 requests');
 });
 
 test('the amounts of a statement have their points under each other', () => {

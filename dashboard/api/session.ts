@@ -1,23 +1,32 @@
-/** Who is signed in, which of their accounts is looked at, and how sessions begin and end. */
+/** Who is signed in, which of their accounts is selected, and how sessions start and end. */
 import { queryOptions, type UseQueryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query';
+import { useSyncExternalStore } from 'react';
 import type { Me, SignInOptions } from '../../src/console/contract.ts';
 import type { AuthBodies, ListedSession } from '../../src/sign-in/contract.ts';
-import { useStoredText } from '../kit/use-stored-text.ts';
-import { get, post } from './client.ts';
-import { queryClient } from './query-client.ts';
-import { forgetSignedIn, rememberSignedIn } from './signed-in-before.ts';
+import { readStored, removeStored, writeStored } from '../storage.ts';
+import { get, post, type Query, queryClient } from './client.ts';
 
-const accountPlace = 'tollgate.account';
+const signedInKey = 'tollgate.signed-in';
+const accountStorageKey = 'tollgate.account';
+
+/** Known for as long as the page is open, even if another tab signs out. */
+let hasBeenSignedIn = false;
 
 export const meQuery = queryOptions({
   queryKey: ['me'],
   queryFn: async ({ signal }) => {
     const me = await get<Me>('/api/console/me', { signal });
-    rememberSignedIn();
+    hasBeenSignedIn = true;
+    writeStored(signedInKey, 'yes');
     return me;
   },
   staleTime: 60_000,
 });
+
+/** Whether someone used this browser and did not sign out, so that a missing session means one that has ended. */
+export function wasSignedIn(): boolean {
+  return hasBeenSignedIn || readStored(signedInKey) !== null;
+}
 
 export const signInOptionsQuery = queryOptions({
   queryKey: ['sign-in-options'],
@@ -27,60 +36,70 @@ export const signInOptionsQuery = queryOptions({
 
 export type Account = Me['accounts'][number];
 
-/** For pages behind the sign-in, where the answer is there before the page is. */
+/** For pages behind the sign-in, which are rendered only once this is known. */
 export function useMe(): Me {
   return useSuspenseQuery(meQuery).data;
 }
 
-/** The account that is looked at, or null for a person who belongs to none. */
-export function useChosenAccount(): [Account | null, (id: string) => void] {
-  const { accounts } = useMe();
-  const [chosenId, choose] = useStoredText(accountPlace);
-  return [accounts.find(({ id }) => id === chosenId) ?? accounts[0] ?? null, choose];
+const selectionListeners = new Set<() => void>();
+
+/** Follows a selection in another tab too. */
+function subscribeToSelection(listener: () => void): () => void {
+  selectionListeners.add(listener);
+  window.addEventListener('storage', listener);
+  return () => {
+    selectionListeners.delete(listener);
+    window.removeEventListener('storage', listener);
+  };
 }
 
-/** For pages about an account, which are not shown to those who have none. */
+function selectAccount(id: string): void {
+  writeStored(accountStorageKey, id);
+  for (const listener of selectionListeners) listener();
+}
+
+/** The selected account, or null for a person who belongs to none. */
+export function useSelectedAccount(): [Account | null, (id: string) => void] {
+  const { accounts } = useMe();
+  const selectedId = useSyncExternalStore(subscribeToSelection, () => readStored(accountStorageKey));
+  return [accounts.find(({ id }) => id === selectedId) ?? accounts[0] ?? null, selectAccount];
+}
+
+/** For pages about an account, which are not shown to people without one. */
 export function useAccount(): Account {
-  const [account] = useChosenAccount();
-  if (account === null) throw new Error('This page is about an account, and there is none.');
+  const [account] = useSelectedAccount();
+  if (account === null) throw new Error('This page needs an account, and there is none.');
   return account;
 }
 
-/** The address of something of an account: `accountPath(account.id, 'keys', key.id)`. */
-export function accountPath(accountId: string, ...words: readonly string[]): string {
-  return ['/api/console/accounts', accountId, ...words]
-    .map((word, at) => (at === 0 ? word : encodeURIComponent(word)))
-    .join('/');
+/** The path of something that belongs to an account: `accountPath(account.id, 'keys', key.id)`. */
+export function accountPath(accountId: string, ...segments: readonly string[]): string {
+  return ['/api/console/accounts', ...[accountId, ...segments].map(encodeURIComponent)].join('/');
 }
 
-type AccountQueryOptions<Answer> = Readonly<{
-  query?: Readonly<Record<string, string | number | null | undefined>>;
-}> &
-  Pick<
-    UseQueryOptions<Answer>,
-    'enabled' | 'refetchInterval' | 'staleTime' | 'placeholderData' | 'refetchOnWindowFocus'
-  >;
+export type FetchOptions<Body> = Readonly<{ query?: Query }> &
+  Pick<UseQueryOptions<Body>, 'enabled' | 'refetchInterval' | 'staleTime' | 'placeholderData'>;
 
-/** Something of the account that is looked at, fetched again whenever `words` or `query` are others. */
-export function useAccountQuery<Answer>(
-  words: string | readonly string[],
-  { query = {}, ...options }: AccountQueryOptions<Answer> = {},
+/** Fetches something of the selected account, and again whenever the path or the query changes. */
+export function useAccountQuery<Body>(
+  path: string | readonly string[],
+  { query = {}, ...options }: FetchOptions<Body> = {},
 ) {
   const { id } = useAccount();
-  const path = accountPath(id, ...(typeof words === 'string' ? [words] : words));
-  return useQuery<Answer>({
-    queryKey: [...accountKey(id), ...(typeof words === 'string' ? [words] : words), query],
-    queryFn: ({ signal }) => get<Answer>(path, { query, signal }),
+  const segments = typeof path === 'string' ? [path] : path;
+  return useQuery<Body>({
+    queryKey: [...accountKey(id), ...segments, query],
+    queryFn: ({ signal }) => get<Body>(accountPath(id, ...segments), { query, signal }),
     ...options,
   });
 }
 
-/** Names what is known of an account, to be fetched again: `invalidateQueries({ queryKey: accountKey(id, 'keys') })`. */
-export function accountKey(accountId: string, ...words: readonly string[]): readonly string[] {
-  return ['account', accountId, ...words];
+/** The query key of account data, to invalidate it: `invalidateQueries({ queryKey: accountKey(id, 'keys') })`. */
+export function accountKey(accountId: string, ...segments: readonly string[]): readonly string[] {
+  return ['account', accountId, ...segments];
 }
 
-/** A body with a field that the gateway does not know is refused, so what is sent is held to the contract. */
+/** The gateway rejects a body with an unknown field, so bodies are checked against the contract. */
 async function postAuth<Path extends keyof AuthBodies>(path: Path, body: AuthBodies[Path]): Promise<void> {
   await post(`/api/auth/${path}`, body);
 }
@@ -95,10 +114,11 @@ export async function signUp(name: string, email: string, password: string): Pro
   queryClient.clear();
 }
 
-/** `leave` goes to a page that asks for nothing of a session, before what was known in it is forgotten. */
+/** `leave` goes to a page that needs no session, before everything known from the session is dropped. */
 export async function signOut(leave: () => Promise<void>): Promise<void> {
   await postAuth('sign-out', {});
-  forgetSignedIn();
+  hasBeenSignedIn = false;
+  removeStored(signedInKey);
   await leave();
   queryClient.clear();
 }
@@ -111,7 +131,7 @@ export async function resetPassword(token: string, newPassword: string): Promise
   await postAuth('reset-password', { token, newPassword });
 }
 
-/** Ends every other session too. */
+/** Ends all other sessions too. */
 export async function changePassword(currentPassword: string, newPassword: string): Promise<void> {
   await postAuth('change-password', { currentPassword, newPassword });
 }

@@ -1,14 +1,14 @@
-/** The scripts: what every page needs, and a piece for each page that is loaded with it. */
+/** Bundles the scripts: one chunk with what every page needs, and one for each page. */
 import { basename, join } from 'node:path';
 
 type Script = Readonly<{ name: string; bytes: Uint8Array<ArrayBuffer> }>;
 
 type Bundle = Readonly<{
   scripts: readonly Script[];
-  /** The file that starts the app, and the one that chooses light or dark before anything is painted. */
+  /** The file that starts the app, and the one that applies the theme before the first paint. */
   main: string;
   theme: string;
-  /** What the start needs besides, so that the browser asks for all of it at once. */
+  /** What `main` imports, so that the browser can fetch all of it at once. */
   preloads: readonly string[];
 }>;
 
@@ -30,8 +30,8 @@ export async function bundle(folder: string): Promise<Bundle> {
       metafile: true,
       jsx: { runtime: 'automatic', development: false },
     }),
-    // Modules run after the page is parsed, and that is too late for this one.
-    Bun.build({ ...options, entrypoints: [join(folder, 'theme-start.ts')], format: 'iife' }),
+    // Modules run only after the page is parsed, which is too late for the theme.
+    Bun.build({ ...options, entrypoints: [join(folder, 'theme.ts')], format: 'iife' }),
   ]);
   const entry = entryOf(app.outputs);
   const imports = Object.entries(app.metafile?.outputs ?? {}).find(([path]) => basename(path) === entry)?.[1]

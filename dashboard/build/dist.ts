@@ -1,15 +1,15 @@
 /**
- * Where the built files are kept: in a folder named after everything they were made of. A folder that is there is
- * whole, because it gets its name last, and it is never stale, because other sources have another name.
+ * Stores the built files in a folder named after a hash of everything that went into them. A folder that exists is
+ * complete, because it gets its name last, and never stale, because other sources have another hash.
  */
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
-const longestDraftMs = 600_000;
+const maxDraftAgeMs = 600_000;
 
 export type Files = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 
-/** A hash over the sources, the packages and the bundler: whatever makes a difference to what is built. */
+/** A hash of the sources, the packages and the bundler: everything that affects the build. */
 export async function stampOf(folder: string): Promise<string> {
   const names = (await readdir(folder, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
@@ -26,7 +26,7 @@ export async function stampOf(folder: string): Promise<string> {
   return hasher.digest('hex').slice(0, 32);
 }
 
-/** What was built from exactly these sources, or null. */
+/** The build of exactly these sources, or null. */
 export async function readFiles(folder: string, stamp: string): Promise<Files | null> {
   const place = join(folder, 'dist', stamp);
   try {
@@ -40,7 +40,7 @@ export async function readFiles(folder: string, stamp: string): Promise<Files | 
   }
 }
 
-/** Several processes may do this at once: the first to give the folder its name wins, and all wrote the same. */
+/** Several processes may do this at once: the first to rename its folder wins, and all wrote the same files. */
 export async function keepFiles(folder: string, stamp: string, files: Files): Promise<void> {
   const dist = join(folder, 'dist');
   const draft = join(dist, `draft-${crypto.randomUUID()}`);
@@ -56,11 +56,11 @@ export async function keepFiles(folder: string, stamp: string, files: Files): Pr
   await Promise.all(others.map((name) => removeOutdated(join(dist, name))));
 }
 
-/** A young draft is being written by someone; an old one belongs to a process that did not live to finish it. */
+/** A recent draft is still being written; an old one belongs to a process that died. */
 async function removeOutdated(place: string): Promise<void> {
   const isYoung = async () => {
     const { mtimeMs } = await stat(place).catch(() => ({ mtimeMs: Number.NEGATIVE_INFINITY }));
-    return Date.now() - mtimeMs < longestDraftMs;
+    return Date.now() - mtimeMs < maxDraftAgeMs;
   };
   if (basename(place).startsWith('draft-') && (await isYoung())) return;
   await rm(place, { recursive: true, force: true });

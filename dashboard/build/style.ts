@@ -1,8 +1,7 @@
-/** The style: Tailwind's own compiler, given every word of the sources that could be one of its classes. */
+/** Compiles the style sheet with Tailwind, given every word of the sources that could be one of its classes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { compile } from 'tailwindcss';
-import { candidatesIn } from './candidates.ts';
 
 export async function compileStyle(
   folder: string,
@@ -23,7 +22,7 @@ export async function compileStyle(
     target: 'browser',
   });
   const [output] = outputs;
-  if (output === undefined) throw new Error('The style is empty.');
+  if (output === undefined) throw new Error('The style sheet is empty.');
   const bytes = new Uint8Array(await output.arrayBuffer());
   return { name: `app-${Bun.hash(bytes).toString(36)}.css`, bytes };
 }
@@ -33,4 +32,14 @@ function candidatesOf(folder: string): string[] {
     (name) => /\.tsx?$/.test(name) && !/^(build|dist)\b/.test(name),
   );
   return [...new Set(sources.flatMap((name) => candidatesIn(readFileSync(join(folder, name), 'utf8'))))];
+}
+
+/**
+ * Every word of a source that may be a class. Tailwind ignores unknown words, so too many do no harm. The exception are
+ * words in brackets, which Tailwind always takes for a property, and code has many of those.
+ */
+export function candidatesIn(source: string): string[] {
+  return [...new Set(source.match(/[^\s"'`]+/g) ?? [])].filter(
+    (word) => /^[a-z@*!\-[]/.test(word) && (!word.startsWith('[') || word.startsWith('[&')),
+  );
 }

@@ -29,7 +29,7 @@ export function Badge({
   );
 }
 
-/** The states that the API names, each with its words and its colour. */
+/** The statuses of the API, with their labels and colours. */
 const statuses = new Map<string, Readonly<{ tone: BadgeTone; label: string }>>([
   ['processing', { tone: 'accent', label: 'In progress' }],
   ['pending', { tone: 'accent', label: 'In progress' }],
@@ -57,5 +57,17 @@ export function StatusBadge({ status }: Readonly<{ status: string }>) {
     <Badge tone={tone} hasDot>
       {label}
     </Badge>
+  );
+}
+
+/** Marks a charge that the gateway had to estimate. */
+export const aboutEstimates =
+  'The gateway ended this call before the provider reported its usage. Input and delivered output were estimated at four bytes per token, which is lower than the usual token count.';
+
+export function EstimatedMark() {
+  return (
+    <span title={aboutEstimates}>
+      <Badge tone="warn">Estimated</Badge>
+    </span>
   );
 }

@@ -1,6 +1,6 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import { LoaderCircle, type LucideIcon } from 'lucide-react';
-import type { ButtonHTMLAttributes, MouseEvent, ReactNode } from 'react';
+import type { ButtonHTMLAttributes, MouseEvent, ReactNode, Ref } from 'react';
 import { classNames } from './class-names.ts';
 
 export type ButtonVariant = 'primary' | 'secondary' | 'quiet' | 'danger';
@@ -27,21 +27,39 @@ function buttonClass(variant: ButtonVariant = 'secondary', size: ButtonSize = 'm
   );
 }
 
-type Looks = Readonly<{ variant?: ButtonVariant; size?: ButtonSize; icon?: LucideIcon; children: ReactNode }>;
+type Looks = Readonly<{
+  variant?: ButtonVariant | undefined;
+  size?: ButtonSize;
+  icon?: LucideIcon | undefined;
+  children: ReactNode;
+}>;
+
+function Face({ icon: Icon, children }: Pick<Looks, 'icon' | 'children'>) {
+  return (
+    <>
+      {Icon !== undefined && <Icon aria-hidden className="-ml-0.5 size-4" />}
+      {children}
+    </>
+  );
+}
+
+type NativeButtonProps = Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'children' | 'onClick'> &
+  Readonly<{
+    /** What it returns is not awaited, so it has to handle its own failures. */
+    onClick?: (event: MouseEvent<HTMLButtonElement>) => unknown;
+  }>;
 
 type ButtonProps = Looks &
-  Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'children' | 'onClick'> &
+  NativeButtonProps &
   Readonly<{
-    /** May take its time: what it returns is not waited for, so it must deal with its own failures. */
-    onClick?: (event: MouseEvent<HTMLButtonElement>) => unknown;
-    /** While what was asked for is under way: the button keeps its width and cannot be pressed again. */
+    /** While the action is in progress, the button keeps its width and cannot be pressed again. */
     isBusy?: boolean;
   }>;
 
 export function Button({
   variant,
   size,
-  icon: Icon,
+  icon,
   isBusy = false,
   disabled,
   className,
@@ -63,41 +81,58 @@ export function Button({
         </span>
       )}
       <span className={classNames('inline-flex items-center gap-1.5', isBusy && 'opacity-0')}>
-        {Icon !== undefined && <Icon aria-hidden className="-ml-0.5 size-4" />}
-        {children}
+        <Face icon={icon}>{children}</Face>
       </span>
     </button>
   );
 }
 
-/** Looks like a button and is a link, because it leads somewhere. */
-export function LinkButton({
-  variant,
-  size,
-  icon: Icon,
-  children,
-  ...link
-}: Looks & Pick<LinkProps, 'to' | 'params' | 'search'> & Readonly<{ 'aria-label'?: string }>) {
+type LinkButtonProps = Looks &
+  Pick<LinkProps, 'to' | 'params' | 'search'> &
+  Readonly<{ 'aria-label'?: string }>;
+
+/** A link that looks like a button. */
+export function LinkButton({ variant, size, icon, children, ...link }: LinkButtonProps) {
   return (
     <Link {...link} className={buttonClass(variant, size)}>
-      {Icon !== undefined && <Icon aria-hidden className="-ml-0.5 size-4" />}
-      {children}
+      <Face icon={icon}>{children}</Face>
     </Link>
   );
 }
 
-/** The same for an address outside of the app, such as a file. */
-export function AnchorButton({
-  variant,
-  size,
-  icon: Icon,
-  children,
-  ...anchor
-}: Looks & Readonly<{ href: string; download?: string | boolean }>) {
+type AnchorButtonProps = Looks & Readonly<{ href: string; download?: string | boolean }>;
+
+/** The same for an address outside the app, such as a file. */
+export function AnchorButton({ variant, size, icon, children, ...anchor }: AnchorButtonProps) {
   return (
     <a {...anchor} className={buttonClass(variant, size)}>
-      {Icon !== undefined && <Icon aria-hidden className="-ml-0.5 size-4" />}
-      {children}
+      <Face icon={icon}>{children}</Face>
     </a>
+  );
+}
+
+type IconButtonProps = NativeButtonProps &
+  Readonly<{
+    icon: LucideIcon;
+    /** What it does, as its accessible name and tooltip. */
+    label: string;
+    ref?: Ref<HTMLButtonElement>;
+  }>;
+
+export function IconButton({ icon: Icon, label, className, type = 'button', ...rest }: IconButtonProps) {
+  return (
+    <button
+      type={type}
+      aria-label={label}
+      title={label}
+      className={classNames(
+        'inline-grid size-8 shrink-0 place-items-center rounded-md text-ink-soft transition-colors duration-100',
+        'hover:bg-hover hover:text-ink disabled:pointer-events-none disabled:opacity-50',
+        className,
+      )}
+      {...rest}
+    >
+      <Icon aria-hidden className="size-4" />
+    </button>
   );
 }

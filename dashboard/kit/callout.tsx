@@ -15,7 +15,7 @@ type CalloutProps = Readonly<{
   tone?: CalloutTone;
   title?: ReactNode;
   actions?: ReactNode;
-  /** Read out at once, for what happened just now. */
+  /** Announced by screen readers immediately. */
   isUrgent?: boolean;
   children?: ReactNode;
 }>;

@@ -1,25 +1,25 @@
-/** The marks of an axis that starts at nothing: few, round, and the last of them not below the greatest value. */
-const mostMarks = 4;
+/** The marks of an axis from zero: few and round, with the last one at or above the maximum. */
+const maxMarks = 4;
 const roundSteps = [1, 2, 2.5, 5, 10];
 
-export function marksOf(greatest: number, isWhole: boolean): number[] {
-  if (!(greatest > 0)) return [0, 1];
-  const least = greatest / mostMarks;
-  const power = 10 ** Math.floor(Math.log10(least));
-  const rounded = (roundSteps.find((step) => step * power >= least * (1 - 1e-9)) ?? 10) * power;
-  const step = isWhole ? Math.max(1, Math.ceil(rounded)) : rounded;
-  const count = Math.max(1, Math.ceil((greatest / step) * (1 - 1e-9)));
-  return Array.from({ length: count + 1 }, (_, at) => cleaned(at * step));
+export function marksOf(max: number, isWhole: boolean): number[] {
+  if (!(max > 0)) return [0, 1];
+  const minStep = max / maxMarks;
+  const power = 10 ** Math.floor(Math.log10(minStep));
+  const roundStep = (roundSteps.find((step) => step * power >= minStep * (1 - 1e-9)) ?? 10) * power;
+  const step = isWhole ? Math.max(1, Math.ceil(roundStep)) : roundStep;
+  const count = Math.max(1, Math.ceil((max / step) * (1 - 1e-9)));
+  return Array.from({ length: count + 1 }, (_, at) => rounded(at * step));
 }
 
-/** 0.30000000000000004 is meant to be 0.3. */
-function cleaned(value: number): number {
+/** Turns 0.30000000000000004 into 0.3. */
+function rounded(value: number): number {
   return Number(value.toPrecision(12));
 }
 
-/** Which of the days have their name below the axis: as many as fit, evenly apart, counted back from the last. */
-export function namedDays(dayCount: number, mostNames: number): number[] {
-  const step = Math.max(1, Math.ceil(dayCount / mostNames));
+/** Which days are labelled below the axis: as many as fit, evenly spaced, counted back from the last. */
+export function namedDays(dayCount: number, maxLabels: number): number[] {
+  const step = Math.max(1, Math.ceil(dayCount / maxLabels));
   const names: number[] = [];
   for (let at = dayCount - 1; at >= 0; at -= step) names.push(at);
   return names.toReversed();
@@ -35,13 +35,12 @@ const shortFrom = 10_000;
 const plainMarks = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 12, useGrouping: false });
 
 /**
- * Round amounts of money beside an axis, all with as many digits after the point. They say where the lines are, and are
- * nobody's bill.
+ * Labels for round amounts on an axis, all with the same number of decimals.
  */
 export function formatMoneyMarks(values: readonly number[]): string[] {
   if (Math.max(...values) >= shortFrom) return formatCountMarks(values).map((mark) => `$${mark}`);
   const needed = Math.max(...values.map(decimalsOf));
-  // Cents come in twos.
+  // Amounts in cents have two decimals.
   const decimals = needed === 1 ? 2 : needed;
   const marks = new Intl.NumberFormat('en-US', {
     minimumFractionDigits: decimals,

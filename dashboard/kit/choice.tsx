@@ -1,4 +1,4 @@
-/** Yes or no: `Checkbox` is part of a form, `Switch` takes effect at once. Both are real checkboxes underneath. */
+/** `Checkbox` is part of a form, `Switch` takes effect immediately, and `Segmented` selects one of a few. */
 import { type ReactNode, useId } from 'react';
 import { classNames } from './class-names.ts';
 
@@ -72,5 +72,58 @@ function Choice({
         )}
       </div>
     </div>
+  );
+}
+
+type SegmentedProps<Value extends string> = Readonly<{
+  label: string;
+  value: Value;
+  options: readonly Readonly<{
+    value: Value;
+    label: ReactNode;
+    /** The accessible name if the label is an icon. */
+    name?: string;
+  }>[];
+  onChange: (value: Value) => void;
+  className?: string;
+}>;
+
+/** One of a few options, all visible. These are radio buttons, so the arrow keys work as usual. */
+export function Segmented<Value extends string>({
+  label,
+  value,
+  options,
+  onChange,
+  className,
+}: SegmentedProps<Value>) {
+  const group = useId();
+  return (
+    <fieldset
+      className={classNames('inline-flex min-w-0 rounded-md border border-line bg-sunken p-0.5', className)}
+    >
+      <legend className="sr-only">{label}</legend>
+      {options.map((option) => (
+        <label
+          key={option.value}
+          title={option.name}
+          className={classNames(
+            'relative flex h-7 flex-1 items-center justify-center rounded px-2.5 text-[0.8125rem] whitespace-nowrap select-none',
+            'text-ink-soft hover:text-ink has-checked:bg-chosen has-checked:text-ink has-checked:shadow-card has-checked:font-medium',
+            'has-focus-visible:outline-2 has-focus-visible:outline-accent-text',
+          )}
+        >
+          <input
+            type="radio"
+            name={group}
+            value={option.value}
+            checked={option.value === value}
+            aria-label={option.name}
+            onChange={() => onChange(option.value)}
+            className="sr-only"
+          />
+          {option.label}
+        </label>
+      ))}
+    </fieldset>
   );
 }

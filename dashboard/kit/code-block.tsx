@@ -1,11 +1,11 @@
-/** Code to read and copy, in one language or in several behind tabs. */
+/** Code to read and copy, in one or several languages. */
 import { useId, useState } from 'react';
+import { Segmented } from './choice.tsx';
 import { CopyButton } from './copy-button.tsx';
-import { Segmented } from './segmented.tsx';
 
 type Sample = Readonly<{
   label: string;
-  /** What is copied, and shown unless `shown` is given: a shorter form of what is too long to read. */
+  /** What is copied. `shown` replaces it on the screen if it is too long to read. */
   code: string;
   shown?: string;
 }>;
@@ -39,11 +39,11 @@ export function CodeBlock({ label, samples, height = 'max-h-[28rem]' }: CodeBloc
             className="-ml-1.5"
           />
         )}
-        <CopyButton text={sample.code} label={`Copy ${label}`} />
+        <CopyButton text={sample.code} label={`Copy: ${label}`} />
       </div>
-      {/* biome-ignore lint/a11y/useSemanticElements: it is preformatted text first. */}
+      {/* biome-ignore lint/a11y/useSemanticElements: it has to be preformatted text. */}
       <pre
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
         tabIndex={0}
         role="region"
         aria-label={label}

@@ -1,12 +1,12 @@
 /**
- * A chat request as code to copy: the very same request, in three languages. The key is never part of it: the code
- * reads it from the environment.
+ * A chat request as code in three languages. The code reads the key from the environment, so that the key is never part
+ * of it.
  */
 export type ChatRequestBody = Readonly<Record<string, unknown>>;
 
 export const keyVariable = 'TOLLGATE_API_KEY';
 
-const longestLine = 90;
+const maxLineLength = 90;
 const step = '  ';
 const pythonStep = '    ';
 
@@ -16,17 +16,17 @@ export function curlOf(apiOrigin: string, request: ChatRequestBody, key = `$${ke
     `curl${flags} ${apiOrigin}/v1/chat/completions \\`,
     `${step}-H "Authorization: Bearer ${key}" \\`,
     `${step}-H "Content-Type: application/json" \\`,
-    // A quoted here-document takes the body as it is: no character needs escaping and no length is too long.
+    // A quoted here-document needs no escaping and has no length limit.
     `${step}--data-binary @- <<'JSON'`,
     bodyText(request),
     'JSON',
   ].join('\n');
 }
 
-/** On one line where it fits. */
+/** On one line if it fits. */
 function bodyText(request: ChatRequestBody): string {
   const text = JSON.stringify(request);
-  return text.length <= longestLine ? text : JSON.stringify(request, null, 2);
+  return text.length <= maxLineLength ? text : JSON.stringify(request, null, 2);
 }
 
 export function pythonOf(apiOrigin: string, request: ChatRequestBody): string {
@@ -81,7 +81,7 @@ function hasTools(request: ChatRequestBody): boolean {
   return request.tools !== undefined;
 }
 
-/** Texts of JSON are texts of Python and of TypeScript; names, lists and the words for nothing, yes and no differ. */
+/** JSON strings are valid in Python and TypeScript; None, True and False and the names of fields differ. */
 function pythonLiteral(value: unknown, margin: string): string {
   if (value === null || value === undefined) return 'None';
   if (value === true) return 'True';
@@ -94,7 +94,7 @@ function typescriptLiteral(value: unknown, margin: string): string {
 }
 
 function typescriptName(name: string): string {
-  // Written plainly, this one name would not become a field but the prototype.
+  // As a plain field name, it would set the prototype.
   if (name === '__proto__') return '["__proto__"]';
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
 }

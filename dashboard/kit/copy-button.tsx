@@ -1,16 +1,17 @@
+/** Text to copy: a button, an ID with its button, and a secret that is shown once. */
 import { Check, Copy } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import { Button, type ButtonVariant } from './button.tsx';
-import { IconButton } from './icon-button.tsx';
+import { Button, type ButtonVariant, IconButton } from './button.tsx';
+import { classNames } from './class-names.ts';
 import { showToast } from './toast.tsx';
 
 const shownMs = 1_600;
 
 type CopyButtonProps = Readonly<{
   text: string;
-  /** What is copied, as an accessible name: "Copy the key". */
+  /** What is copied, as an accessible name: "Copy key". */
   label: string;
-  /** With words instead of an icon alone. */
+  /** With text next to the icon. */
   isWide?: boolean;
   variant?: ButtonVariant;
 }>;
@@ -36,7 +37,7 @@ export function CopyButton({ text, label, isWide = false, variant }: CopyButtonP
   return (
     <>
       {isWide ? (
-        <Button icon={icon} {...(variant === undefined ? {} : { variant })} onClick={copy} aria-label={label}>
+        <Button icon={icon} variant={variant} onClick={copy} aria-label={label}>
           {isShown ? 'Copied' : 'Copy'}
         </Button>
       ) : (
@@ -51,5 +52,45 @@ export function CopyButton({ text, label, isWide = false, variant }: CopyButtonP
         {isShown ? 'Copied' : ''}
       </span>
     </>
+  );
+}
+
+export function RequestId({ id, className = 'text-xs' }: Readonly<{ id: string; className?: string }>) {
+  return (
+    <span className="inline-flex max-w-full items-center gap-1">
+      <code className={classNames('font-mono wrap-anywhere', className)}>{id}</code>
+      <CopyButton text={id} label="Copy request ID" />
+    </span>
+  );
+}
+
+/** The start and end of a long ID. All of it is shown on hover, and copied. */
+export function ShortId({ id, label }: Readonly<{ id: string; label: string }>) {
+  return (
+    <span className="inline-flex items-center gap-0.5 whitespace-nowrap">
+      <code title={id} className="font-mono text-xs text-ink-faint">
+        {id.slice(0, 8)}…{id.slice(-4)}
+      </code>
+      <CopyButton text={id} label={label} />
+    </span>
+  );
+}
+
+/** A secret in full, which cannot be shown again. */
+export function OneTimeSecret({
+  text,
+  label,
+  testId,
+}: Readonly<{ text: string; label: string; testId: string }>) {
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <code
+        data-testid={testId}
+        className="min-w-0 flex-1 basis-72 rounded-md border border-line bg-sunken px-3 py-2 font-mono text-[0.8125rem] wrap-anywhere select-all"
+      >
+        {text}
+      </code>
+      <CopyButton text={text} label={label} isWide variant="primary" />
+    </div>
   );
 }

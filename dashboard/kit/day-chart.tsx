@@ -1,7 +1,7 @@
 /**
- * Bars by day, one above the other where there are several series. The bars are plain boxes, so they follow the colours of
- * the page and need no measuring. Each day can be pointed at or reached with the arrow keys; the numbers themselves stand
- * in a table for those who do not see the picture.
+ * A bar chart by day, stacked if there are several series. The bars are plain boxes, so they follow the theme and need no
+ * measuring. Each day can be reached with the pointer or the arrow keys, and a hidden table holds the numbers for screen
+ * readers.
  */
 import { type KeyboardEvent, useState } from 'react';
 import { marksOf, namedDays } from './chart-scale.ts';
@@ -13,27 +13,27 @@ export type ChartSeries = Readonly<{
   label: string;
   /** Such as `bg-chart-1`. */
   colour: string;
-  /** One for each day. Only the picture is made of them. */
+  /** One for each day, for drawing only. */
   values: readonly number[];
-  /** The same as text, with every digit that counts. */
+  /** The exact values as text. */
   texts: readonly string[];
 }>;
 
 type DayChartProps = Readonly<{
   /** What is shown, such as "Spend by day". */
   label: string;
-  /** `YYYY-MM-DD`, the oldest first. */
+  /** `YYYY-MM-DD`, oldest first. */
   days: readonly string[];
   series: readonly ChartSeries[];
-  /** What all series of a day amount to, as text. */
+  /** The total of each day as text. */
   totals: readonly string[];
   formatMarks: (values: readonly number[]) => readonly string[];
-  /** Of things that are counted, no mark stands between two numbers. */
+  /** Counts have no marks between whole numbers. */
   isWhole?: boolean;
 }>;
 
-const mostNames = 10;
-/** How many of the names on a wide screen share the room of one on a narrow screen. */
+const maxLabels = 10;
+/** On a narrow screen only every third label fits. */
 const narrowEvery = 3;
 
 export function DayChart(props: DayChartProps) {
@@ -76,7 +76,7 @@ type BarsProps = DayChartProps &
     choose: (at: number | null) => void;
   }>;
 
-/** Stepping through days is what a slider does, and screen readers know how to speak of one. */
+/** A slider, because stepping through values is what screen readers expect of one. */
 function Bars({ label, days, series, totals, sums, top, chosen, choose }: BarsProps) {
   const last = days.length - 1;
   const step = (event: KeyboardEvent) => {
@@ -119,7 +119,7 @@ function Bars({ label, days, series, totals, sums, top, chosen, choose }: BarsPr
               (values[index] ?? 0) > 0 ? (
                 <div
                   key={key}
-                  // Of the day and not as it is: parts that come to less than one would not fill the bar.
+                  // Relative to the day: flex items whose factors add up to less than 1 do not fill the bar.
                   style={{ flexGrow: (values[index] ?? 0) / (sums[index] ?? 1) }}
                   className={classNames('basis-0', colour)}
                 />
@@ -169,7 +169,7 @@ function Lines({ count }: Readonly<{ count: number }>) {
 function DayNames({ days }: Readonly<{ days: readonly string[] }>) {
   return (
     <div aria-hidden className="relative mt-2 h-4 text-2xs text-ink-faint">
-      {namedDays(days.length, mostNames)
+      {namedDays(days.length, maxLabels)
         .toReversed()
         .map((at, order) => (
           <span
@@ -195,7 +195,7 @@ type DayNoteProps = Readonly<{
   count: number;
 }>;
 
-/** Stands beside the day that is pointed at, on the side where there is room. */
+/** Next to the selected day, on the side with more room. */
 function DayNote({ day, total, series, at, count }: DayNoteProps) {
   const share = ((at + 0.5) / count) * 100;
   const isRight = share > 50;
@@ -229,7 +229,7 @@ function NumbersTable({
 }: Pick<DayChartProps, 'label' | 'days' | 'series' | 'totals'>) {
   const columns = series.length > 1 ? series : [];
   return (
-    // A table does not shrink below its content, so what hides it must stand around it.
+    // A table does not shrink below its content, so a wrapper hides it.
     <div className="sr-only">
       <table>
         <caption>{label}</caption>
@@ -260,7 +260,7 @@ function NumbersTable({
   );
 }
 
-/** The colours and their names, for charts with several series. */
+/** For charts with several series. */
 export function ChartLegend({
   series,
 }: Readonly<{ series: readonly Pick<ChartSeries, 'key' | 'label' | 'colour'>[] }>) {

@@ -1,19 +1,20 @@
-/** A modal window on the browser's own `<dialog>`, which keeps the focus inside and the rest of the page out of reach. */
+/** Modal dialogs on the browser's own `<dialog>`, which keeps the focus inside and makes the rest of the page inert. */
 import { X } from 'lucide-react';
-import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef } from 'react';
+import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
+import { Button, IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
-import { IconButton } from './icon-button.tsx';
+import { FormProblem } from './states.tsx';
 
 type DialogProps = Readonly<{
   title: ReactNode;
   description?: ReactNode;
-  /** The dialog is open as long as it is rendered: `{isOpen && <Dialog … />}`. */
+  /** The dialog is open for as long as it is rendered: `{isOpen && <Dialog … />}`. */
   onClose: () => void;
-  /** The buttons, the most likely one last. */
+  /** The buttons, with the primary one last. */
   footer?: ReactNode;
   /** Makes the dialog a form: a submit button in the footer and the Enter key call it. */
-  onSubmit?: () => void;
-  /** False for what must be answered with a button, such as a secret that is shown once. */
+  onSubmit?: () => unknown;
+  /** False where only a button may close it, such as for a secret that is shown once. */
   isDismissible?: boolean;
   width?: 'narrow' | 'normal' | 'wide';
   children?: ReactNode;
@@ -36,10 +37,10 @@ export function Dialog(props: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
     const dialog = ref.current;
-    // The browser gives the focus back to where it was, but only if the dialog closes before it is gone.
+    // The browser restores the previous focus, but only if the dialog is closed before it is removed.
     dialog?.showModal();
-    // The browser would begin with the button that closes.
-    const [first] = startsOf(dialog);
+    // The browser itself would focus the close button.
+    const [first] = initialFocusOf(dialog);
     first?.focus();
     return () => dialog?.close();
   }, []);
@@ -57,7 +58,7 @@ export function Dialog(props: DialogProps) {
         event.preventDefault();
         if (isDismissible) onClose();
       }}
-      // Some browsers close on a second Escape whatever was prevented; the page is to know of it.
+      // Some browsers close the dialog on a second Escape even if the event was cancelled.
       onClose={() => {
         if (ref.current !== null) onClose();
       }}
@@ -102,11 +103,101 @@ export function Dialog(props: DialogProps) {
   );
 }
 
-/** Where one begins: in what is to be filled in, else with the first of the buttons, which is the harmless one. */
-function startsOf(dialog: HTMLDialogElement | null): HTMLElement[] {
+/** What can take the initial focus: the first input, or else the first button, which is the harmless one. */
+function initialFocusOf(dialog: HTMLDialogElement | null): HTMLElement[] {
   const find = (selector: string) => [...(dialog?.querySelectorAll<HTMLElement>(selector) ?? [])];
   return [
     ...find('[data-part="body"] :is(input, textarea, select):not(:disabled)'),
     ...find('[data-part="footer"] :is(button, a):not(:disabled)'),
   ];
+}
+
+type FormDialogProps = Readonly<{
+  title: string;
+  description?: string;
+  /** What the button does, such as "Create key". */
+  submitLabel: string;
+  isDangerous?: boolean;
+  width?: 'narrow' | 'normal';
+  /** Whether the form can be submitted. */
+  isReady?: boolean;
+  isBusy: boolean;
+  /** Why the last attempt failed. */
+  error: unknown;
+  /** The names of the fields that show their own errors. */
+  ownFields?: readonly string[];
+  onSubmit: () => unknown;
+  onClose: () => void;
+  children: ReactNode;
+}>;
+
+/** A form with its error and its two buttons. */
+export function FormDialog(props: FormDialogProps) {
+  const { submitLabel, isDangerous = false, isReady = true, isBusy, error, ownFields, children } = props;
+  const { title, description, width = 'normal', onSubmit, onClose } = props;
+  return (
+    <Dialog
+      title={title}
+      description={description}
+      width={width}
+      onClose={onClose}
+      onSubmit={onSubmit}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            type="submit"
+            variant={isDangerous ? 'danger' : 'primary'}
+            disabled={!isReady}
+            isBusy={isBusy}
+          >
+            {submitLabel}
+          </Button>
+        </>
+      }
+    >
+      {children}
+      <FormProblem error={error} fields={ownFields} />
+    </Dialog>
+  );
+}
+
+type ConfirmDialogProps = Readonly<{
+  title: string;
+  children: ReactNode;
+  /** What the button does, such as "Revoke key". */
+  confirmLabel: string;
+  isDangerous?: boolean;
+  onConfirm: () => Promise<unknown>;
+  onClose: () => void;
+}>;
+
+/** Asks before an action. If the action fails, the dialog stays open and shows why. */
+export function ConfirmDialog({ confirmLabel, onConfirm, onClose, children, ...rest }: ConfirmDialogProps) {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const confirm = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await onConfirm();
+      onClose();
+    } catch (thrown) {
+      setError(thrown);
+      setBusy(false);
+    }
+  };
+  return (
+    <FormDialog
+      {...rest}
+      submitLabel={confirmLabel}
+      width="narrow"
+      isBusy={isBusy}
+      error={error}
+      onSubmit={confirm}
+      onClose={onClose}
+    >
+      <div className="text-ink-soft">{children}</div>
+    </FormDialog>
+  );
 }

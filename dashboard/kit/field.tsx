@@ -1,5 +1,7 @@
-/** A control with its label, what to know about it, and what is wrong with it. The control inside finds its names here. */
-import { createContext, type ReactNode, useContext, useId } from 'react';
+/** Form controls. Inside a `Field` they are labelled by it; elsewhere they need an `aria-label`. */
+import { ChevronDown, Eye, EyeOff } from 'lucide-react';
+import { type ComponentProps, createContext, type ReactNode, useContext, useId, useState } from 'react';
+import { IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
 
 type ControlNames = Readonly<{
@@ -17,9 +19,9 @@ type FieldProps = Readonly<{
   error?: string | null | undefined;
   isRequired?: boolean;
   isOptional?: boolean;
-  /** Read by screen readers only, where the place says it already. */
+  /** For screen readers only, where the context makes the label obvious. */
   isLabelHidden?: boolean;
-  /** Stands opposite to the label. */
+  /** Opposite the label. */
   aside?: ReactNode;
   className?: string;
   children: ReactNode;
@@ -52,7 +54,7 @@ export function Field(props: FieldProps) {
       >
         {children}
       </FieldContext>
-      {/* After the control, because that is the order in which the keyboard comes to them. */}
+      {/* After the control, so that the Tab key reaches the control first. */}
       {aside !== undefined && (
         <span className="absolute top-0 right-0 flex h-5 items-center text-[0.8125rem] text-ink-faint">
           {aside}
@@ -72,7 +74,114 @@ export function Field(props: FieldProps) {
   );
 }
 
-/** For controls: the names that the field around them has for them. */
+/** The label and description of the surrounding field. */
 export function useControlNames(): ControlNames {
   return useContext(FieldContext);
+}
+
+export const controlClass = classNames(
+  'w-full min-w-0 rounded-md border border-edge/60 bg-surface text-sm text-ink shadow-card',
+  'transition-colors duration-100 hover:border-edge aria-invalid:border-bad',
+  'focus-visible:border-accent-text focus-visible:outline-1 focus-visible:outline-offset-0',
+  'disabled:cursor-not-allowed disabled:bg-sunken disabled:text-ink-faint disabled:hover:border-edge/60',
+);
+
+export function Input({ className, ...rest }: ComponentProps<'input'>) {
+  return (
+    <input {...useControlNames()} className={classNames(controlClass, 'h-9 px-3', className)} {...rest} />
+  );
+}
+
+type TextAreaProps = ComponentProps<'textarea'> & Readonly<{ isCode?: boolean }>;
+
+export function TextArea({ className, isCode = false, ...rest }: TextAreaProps) {
+  return (
+    <textarea
+      rows={4}
+      spellCheck={isCode ? false : undefined}
+      {...useControlNames()}
+      className={classNames(
+        controlClass,
+        'block px-3 py-2',
+        isCode && 'font-mono text-[0.8125rem]/5',
+        className,
+      )}
+      {...rest}
+    />
+  );
+}
+
+type SelectProps<Value extends string> = Omit<ComponentProps<'select'>, 'value' | 'onChange' | 'children'> &
+  Readonly<{
+    value: Value;
+    options: readonly Readonly<{ value: Value; label: string; isDisabled?: boolean }>[];
+    onChange: (value: Value) => void;
+  }>;
+
+export function Select<Value extends string>(props: SelectProps<Value>) {
+  const { className, options, onChange, ...rest } = props;
+  return (
+    <span className={classNames('relative block min-w-0', className)}>
+      <select
+        {...useControlNames()}
+        className={classNames(controlClass, 'h-9 appearance-none truncate py-0 pr-8 pl-3')}
+        onChange={({ target }) => {
+          const option = options.find(({ value }) => value === target.value);
+          if (option !== undefined) onChange(option.value);
+        }}
+        {...rest}
+      >
+        {options.map(({ value, label, isDisabled = false }) => (
+          <option key={value} value={value} disabled={isDisabled}>
+            {label}
+          </option>
+        ))}
+      </select>
+      <ChevronDown
+        aria-hidden
+        className="pointer-events-none absolute top-1/2 right-2.5 size-4 -translate-y-1/2 text-ink-faint"
+      />
+    </span>
+  );
+}
+
+const minPasswordLength = 8;
+const maxPasswordLength = 128;
+
+type NewPasswordFieldProps = Readonly<{
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  error?: string | null;
+  hasFocus?: boolean;
+}>;
+
+/** A new password, which can be shown instead of being typed twice. */
+export function NewPasswordField({ label, value, onChange, error, hasFocus = false }: NewPasswordFieldProps) {
+  const [isShown, setShown] = useState(false);
+  return (
+    <Field label={label} hint={`At least ${minPasswordLength} characters.`} error={error}>
+      <div className="relative">
+        <Input
+          type={isShown ? 'text' : 'password'}
+          name="new-password"
+          autoComplete="new-password"
+          autoFocus={hasFocus}
+          required
+          minLength={minPasswordLength}
+          maxLength={maxPasswordLength}
+          spellCheck={false}
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+          className="pr-10"
+        />
+        <IconButton
+          icon={isShown ? EyeOff : Eye}
+          label={isShown ? 'Hide password' : 'Show password'}
+          onClick={() => setShown(!isShown)}
+          className="absolute top-0.5 right-0.5"
+        />
+      </div>
+    </Field>
+  );
 }

@@ -1,4 +1,4 @@
-/** Counts, shares, lengths of time and points in time, as text. */
+/** Counts, shares, durations and times as text. */
 const counts = new Intl.NumberFormat('en-US');
 const shortCounts = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
 
@@ -11,7 +11,7 @@ export function formatCountShort(count: number): string {
   return shortCounts.format(count);
 }
 
-/** A share from 0 to 1 as per cent. It says 100 % only when it is all, and 0 % only when it is nothing. */
+/** A share from 0 to 1 as a percentage. It is 100 % only for all, and 0 % only for nothing. */
 export function formatShare(share: number): string {
   const percent = Math.round(share * 1000) / 10;
   if (percent >= 100 && share < 1) return '99.9 %';
@@ -47,12 +47,12 @@ const styles: Readonly<Record<TimeStyle, Intl.DateTimeFormatOptions>> = {
     minute: '2-digit',
     second: '2-digit',
   },
-  /** For long lists, where the year stands in the title. */
+  /** For long lists; the title has the year. */
   brief: { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', second: '2-digit' },
   date: { day: 'numeric', month: 'short', year: 'numeric' },
 };
 
-/** In the viewer's own zone, unless another is named. */
+/** In the viewer's time zone by default. */
 export function formatTime(instant: Date, style: TimeStyle, timeZone?: string): string {
   return new Intl.DateTimeFormat('en-GB', {
     ...styles[style],
@@ -68,7 +68,7 @@ const steps: readonly [unit: Intl.RelativeTimeFormatUnit, lengthMs: number][] = 
 ];
 const distances = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
-/** `5 minutes ago`, `in 3 days`, and from a month on null: then a date says more. */
+/** `5 minutes ago` or `in 3 days`; null beyond a month, where a date is more useful. */
 export function formatDistance(instant: Date, now: Date): string | null {
   const distanceMs = instant.getTime() - now.getTime();
   if (Math.abs(distanceMs) > 30 * 86_400_000) return null;
@@ -78,7 +78,7 @@ export function formatDistance(instant: Date, now: Date): string | null {
   return distances.format(Math.trunc(distanceMs / lengthMs), unit);
 }
 
-/** A day of the API (`YYYY-MM-DD`, in UTC) as `1 Mar` or `1 Mar 2025`. It is no instant and belongs to no zone. */
+/** A day of the API (`YYYY-MM-DD`, in UTC) as `1 Mar` or `1 Mar 2025`, independent of the time zone. */
 export function formatDay(day: string, hasYear = false): string {
   return new Intl.DateTimeFormat('en-GB', {
     day: 'numeric',

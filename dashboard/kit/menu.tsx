@@ -1,6 +1,6 @@
 /**
- * A button that opens a list of things to do, on the browser's own popover: it stands above everything, inside of
- * dialogs too, and closes by itself when the reader turns elsewhere.
+ * A button with a menu, on the browser's own popover: it is above everything, dialogs included, and closes by itself
+ * when the focus moves elsewhere.
  */
 import { Link, type LinkProps } from '@tanstack/react-router';
 import { Check, type LucideIcon } from 'lucide-react';
@@ -18,7 +18,6 @@ import {
   useState,
 } from 'react';
 import { classNames } from './class-names.ts';
-import { itemAt, itemStartingWith, itemsOf, placeBeside } from './menu-places.ts';
 
 type MenuProps = Readonly<{
   /** One button, such as an `IconButton`. */
@@ -39,8 +38,8 @@ export function Menu({ trigger, align = 'end', side = 'bottom', children }: Menu
     const menu = ref.current;
     const button = document.getElementById(triggerId);
     if (!isOpen || menu === null || button === null) return undefined;
-    setPlace(placeBeside(button.getBoundingClientRect(), menu.getBoundingClientRect(), { align, side }));
-    // It belongs to a place that has moved away.
+    setPlace(placeNextTo(button.getBoundingClientRect(), menu.getBoundingClientRect(), { align, side }));
+    // Scrolling or resizing would detach it from its button.
     const close = (event: Event) => {
       if (!(event.target instanceof Node && menu.contains(event.target))) menu.hidePopover();
     };
@@ -53,7 +52,7 @@ export function Menu({ trigger, align = 'end', side = 'bottom', children }: Menu
     };
   }, [isOpen, triggerId, align, side]);
   useEffect(() => {
-    // Nothing that cannot be seen yet takes the focus.
+    // The menu is hidden until it has its position, and hidden items cannot take the focus.
     if (place !== null) itemAt(ref.current, 'first')?.focus();
   }, [place]);
 
@@ -105,7 +104,7 @@ function moveWithin(event: KeyboardEvent<HTMLDivElement>): void {
   }
 }
 
-/** One thing is marked at a time, by the pointer or by the keys: the one that has the focus. */
+/** The pointer moves the focus, so that only one item is highlighted. */
 function highlight(event: PointerEvent<HTMLDivElement>): void {
   const item = itemsOf(event.currentTarget).find(
     (candidate) => event.target instanceof Node && candidate.contains(event.target),
@@ -160,7 +159,7 @@ export function MenuLink({
   );
 }
 
-/** Leads out of the app, to a page that the gateway makes itself. */
+/** A link out of the app, to a page that the gateway renders. */
 export function MenuAnchor({ icon: Icon, href, children }: ItemLooks & Readonly<{ href: string }>) {
   return (
     <a href={href} role="menuitem" tabIndex={-1} className={itemClass}>
@@ -177,7 +176,7 @@ type MenuChoiceProps<Value extends string> = Readonly<{
   onChange: (value: Value) => void;
 }>;
 
-/** One of several, marked with a tick. */
+/** One of several options, marked with a tick. */
 export function MenuChoice<Value extends string>({
   label,
   value,
@@ -185,7 +184,7 @@ export function MenuChoice<Value extends string>({
   onChange,
 }: MenuChoiceProps<Value>) {
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset has no place in a menu.
+    // biome-ignore lint/a11y/useSemanticElements: a menu cannot contain a fieldset.
     <div role="group" aria-label={label}>
       {options.map((option) => (
         <button
@@ -215,4 +214,46 @@ export function MenuLabel({ children }: Readonly<{ children: ReactNode }>) {
 
 export function MenuSeparator() {
   return <hr className="-mx-1 my-1 h-px border-0 bg-line" />;
+}
+
+const gap = 6;
+const margin = 8;
+
+type Placement = Readonly<{ align: 'start' | 'end'; side: 'top' | 'bottom' }>;
+type Box = Readonly<Pick<DOMRect, 'top' | 'bottom' | 'left' | 'right' | 'width' | 'height'>>;
+
+/** Next to its button, on the other side if there is no room, and always within the window. */
+function placeNextTo(button: Box, menu: Box, { align, side }: Placement): { top: number; left: number } {
+  const above = button.top - gap - menu.height;
+  const below = button.bottom + gap;
+  const fitsAbove = above >= margin;
+  const fitsBelow = below + menu.height <= window.innerHeight - margin;
+  const top = (side === 'top' && fitsAbove) || !fitsBelow ? Math.max(margin, above) : below;
+  const left = align === 'start' ? button.left : button.right - menu.width;
+  const maxLeft = document.documentElement.clientWidth - margin - menu.width;
+  return { top, left: Math.max(margin, Math.min(left, maxLeft)) };
+}
+
+function itemsOf(menu: HTMLElement | null): HTMLElement[] {
+  return [...(menu?.querySelectorAll<HTMLElement>('[role^="menuitem"]:not(:disabled)') ?? [])];
+}
+
+function itemAt(
+  menu: HTMLElement | null,
+  goal: 'first' | 'last' | 'next' | 'previous',
+): HTMLElement | undefined {
+  const items = itemsOf(menu);
+  const at = items.indexOf(document.activeElement as HTMLElement);
+  if (goal === 'first') return items[0];
+  if (goal === 'last') return items.at(-1);
+  if (goal === 'next') return items[(at + 1) % items.length];
+  return items.at(at <= 0 ? -1 : at - 1);
+}
+
+/** The next item whose text starts with the letter, wrapping around from the focused one. */
+function itemStartingWith(menu: HTMLElement, letter: string): HTMLElement | undefined {
+  const items = itemsOf(menu);
+  const at = items.indexOf(document.activeElement as HTMLElement);
+  const inOrder = [...items.slice(at + 1), ...items.slice(0, at + 1)];
+  return inOrder.find((item) => item.textContent?.trim().toLowerCase().startsWith(letter.toLowerCase()));
 }

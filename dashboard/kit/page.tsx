@@ -1,4 +1,4 @@
-/** The frame of every page: its title in the window and on the page, what it is about, and what can be done here. */
+/** The frame of every page: its title, description and actions. */
 import { Link, type LinkProps, useRouterState } from '@tanstack/react-router';
 import { ChevronLeft } from 'lucide-react';
 import { type ReactNode, useEffect, useRef } from 'react';
@@ -6,32 +6,31 @@ import { classNames } from './class-names.ts';
 
 type PageProps = Readonly<{
   title: string;
-  /** Shown in place of the title where it is more than text. */
+  /** Replaces the title on the page if it is more than text. */
   heading?: ReactNode;
   description?: ReactNode;
   actions?: ReactNode;
-  /** The page above this one. */
+  /** The parent page. */
   back?: Readonly<{ to: LinkProps['to']; label: string }>;
-  /** For a page that is one thing in the middle. */
   isCentered?: boolean;
   children: ReactNode;
 }>;
 
-/** Where the reader is known to be: only a move away from there moves the focus, unless the new page took it itself. */
+/** The path of the last page: only navigation moves the focus to the heading. */
 let knownPath: string | null = null;
 let hasMoved = false;
 
 export function Page(props: PageProps) {
   const { title, heading, description, actions, back, isCentered = false, children } = props;
   const headingRef = useRef<HTMLHeadingElement>(null);
-  // The page that is on the screen, which on the way to another one is not yet that of the address.
+  // The page on the screen, which during navigation is not yet that of the address.
   const path = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname });
   useEffect(() => {
     if (path === undefined) return;
     const isMove = knownPath !== null && knownPath !== path;
     hasMoved ||= isMove;
     knownPath = path;
-    // A page that is made anew, now with its data, takes the focus of the one before with it.
+    // A page that is mounted again once its data is there loses the focus.
     const isFocusLost = hasMoved && document.activeElement === document.body;
     const isInForm = document.activeElement?.matches('main :is(input, textarea, select)') ?? false;
     if ((isMove && !isInForm) || isFocusLost) headingRef.current?.focus({ preventScroll: true });

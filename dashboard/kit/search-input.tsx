@@ -1,15 +1,15 @@
 import { Search, X } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useState } from 'react';
 import { classNames } from './class-names.ts';
-import { controlClass } from './input.tsx';
+import { controlClass } from './field.tsx';
 
 const pauseMs = 200;
 
 type SearchInputProps = Readonly<{
-  /** What is searched, as its accessible name: "Search keys". */
+  /** The accessible name, such as "Search keys". */
   label: string;
   value: string;
-  /** Called once the writer pauses, and at once when the field is emptied. */
+  /** Called when typing pauses, and immediately when the field is cleared. */
   onSearch: (text: string) => void;
   placeholder?: string;
   className?: string;
@@ -18,7 +18,7 @@ type SearchInputProps = Readonly<{
 export function SearchInput({ label, value, onSearch, placeholder = label, className }: SearchInputProps) {
   const [text, setText] = useState(value);
   const [known, setKnown] = useState(value);
-  // Another value from outside, such as a step back in the history, replaces what is written here.
+  // A new value from outside, such as from the browser history, replaces the text.
   if (value !== known) {
     setKnown(value);
     if (value !== text.trim()) setText(value);
@@ -40,13 +40,13 @@ export function SearchInput({ label, value, onSearch, placeholder = label, class
         placeholder={placeholder}
         value={text}
         onChange={(event) => setText(event.target.value)}
-        onKeyDown={keepEnter}
+        onKeyDown={preventSubmit}
         className={classNames(controlClass, 'h-9 pr-8 pl-8.5')}
       />
       {text !== '' && (
         <button
           type="button"
-          aria-label="Clear the search"
+          aria-label="Clear search"
           onClick={() => setText('')}
           className="absolute top-1/2 right-1.5 grid size-6 -translate-y-1/2 place-items-center rounded text-ink-faint hover:text-ink"
         >
@@ -57,7 +57,7 @@ export function SearchInput({ label, value, onSearch, placeholder = label, class
   );
 }
 
-/** Whoever ends a search with Enter wants to see what was found, not to send the form around it. */
-function keepEnter(event: KeyboardEvent): void {
+/** Enter must not submit a form around the search field. */
+function preventSubmit(event: KeyboardEvent): void {
   if (event.key === 'Enter') event.preventDefault();
 }

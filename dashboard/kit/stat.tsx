@@ -1,11 +1,11 @@
-/** One figure with its name. Several stand in a `StatGroup`. */
+/** One figure with its label, within a `StatGroup`. */
 import { Children, type ReactNode } from 'react';
 import { classNames } from './class-names.ts';
-import { Skeleton } from './skeleton.tsx';
+import { Skeleton } from './states.tsx';
 
 type StatProps = Readonly<{
   label: ReactNode;
-  /** Undefined while it is being fetched: the space is kept. */
+  /** Undefined while it is being loaded; the space is reserved. */
   value: ReactNode | undefined;
   hint?: ReactNode;
   tone?: 'plain' | 'good' | 'warn' | 'bad';
@@ -31,8 +31,8 @@ export function Stat({ label, value, hint, tone = 'plain' }: StatProps) {
 }
 
 /**
- * By how many there are, so that no row has an empty place: where one is left over it takes the whole row. The wider rule
- * takes that back, instead of the narrower one ending: at the very width between them both would hold.
+ * By count, so that no row has a gap: a single last one takes the whole row. The wider breakpoint resets that, because
+ * with two separate ranges both would apply at the exact boundary.
  */
 const columnsByCount: Readonly<Record<number, string>> = {
   3: 'grid-cols-2 [&>:last-child]:col-span-2 sm:grid-cols-3 sm:[&>:last-child]:col-span-1',
@@ -40,7 +40,7 @@ const columnsByCount: Readonly<Record<number, string>> = {
   5: 'grid-cols-2 [&>:last-child]:col-span-2 xl:grid-cols-5 xl:[&>:last-child]:col-span-1',
 };
 
-/** The lines around the figures fall into the gaps between them. */
+/** The shadows of the figures draw the lines between them. */
 export function StatGroup({ children }: Readonly<{ children: ReactNode }>) {
   return (
     <dl

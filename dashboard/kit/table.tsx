@@ -1,13 +1,13 @@
 /**
- * A table of rows, described by its columns. On a narrow screen each row becomes a block of its own, with the column's
- * name before each value.
+ * A table described by its columns. On a narrow screen each row becomes a block, with the column header above each
+ * value.
  */
 import { Link, type LinkProps } from '@tanstack/react-router';
 import type { MouseEvent as ReactMouseEvent, ReactNode } from 'react';
 import { classNames } from './class-names.ts';
-import { Skeleton } from './skeleton.tsx';
+import { Skeleton } from './states.tsx';
 
-/** Said aloud, because some browsers forget that a table is one where it is not laid out as one. */
+/** Explicit roles, because some browsers drop the table semantics when CSS changes the display type. */
 const roles = {
   table: { role: 'table' },
   group: { role: 'rowgroup' },
@@ -17,34 +17,33 @@ const roles = {
 } as const;
 
 export type Column<Row> = Readonly<{
-  /** Names the column for React and tests. */
   key: string;
   header: ReactNode;
   cell: (row: Row) => ReactNode;
   align?: 'left' | 'right';
-  /** Such as `w-32`; the rest share what is left. */
+  /** Such as `w-32`. */
   width?: string;
-  /** Stands alone at the top of a narrow row, without its name: what the row is called, or its buttons. */
+  /** On a narrow screen, a full line without its header: the name of the row, or its buttons. */
   isBare?: boolean;
-  /** Stands in the upper corner of a narrow row: one small button, such as that of a menu. */
+  /** On a narrow screen, in the upper corner: a small button such as that of a menu. */
   isCorner?: boolean;
-  /** Left out where there is no room for all columns. */
+  /** Hidden if there is not enough room. */
   isOptional?: boolean;
 }>;
 
-type TableProps<Row> = Readonly<{
-  /** What the table shows, for those who do not see what stands around it. */
+export type TableProps<Row> = Readonly<{
+  /** What the table shows, as an accessible name. */
   caption: string;
   columns: readonly Column<Row>[];
-  /** Undefined while they are being fetched: as many lines as `expectedRows` keep the space. */
+  /** Undefined while they are being loaded; `expectedRows` placeholders reserve the space. */
   rows: readonly Row[] | undefined;
   rowKey: (row: Row) => string;
-  /** Makes the whole row lead to its page. The first column becomes the link's text. */
+  /** Makes the whole row a link. The first column becomes its text. */
   rowLink?: (row: Row) => Pick<LinkProps, 'to' | 'params' | 'search'>;
   expectedRows?: number;
-  /** In place of the rows when there are none. */
+  /** Shown if there are no rows. */
   empty?: ReactNode;
-  /** The totals, one cell for each column. */
+  /** The totals, one per column. */
   footer?: readonly ReactNode[];
   isDimmed?: boolean;
 }>;
@@ -63,7 +62,7 @@ export function Table<Row>(props: TableProps<Row>) {
   } = props;
   if (rows !== undefined && rows.length === 0 && empty !== undefined) return empty;
   return (
-    // Where nothing has to scroll sideways, the head stays in sight while the page scrolls.
+    // Where the table cannot overflow sideways, its header sticks to the window.
     <div className="md:max-xl:overflow-x-auto">
       <table
         {...roles.table}
@@ -96,7 +95,7 @@ export function Table<Row>(props: TableProps<Row>) {
         <tbody {...roles.group} className="max-md:block">
           {rows === undefined
             ? Array.from({ length: expectedRows }, (_, at) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same and never move.
+                // biome-ignore lint/suspicious/noArrayIndexKey: the rows are identical and never move.
                 <SkeletonRow key={at} columns={columns} />
               ))
             : rows.map((row) => (
@@ -116,7 +115,7 @@ export function Table<Row>(props: TableProps<Row>) {
             >
               {columns.map((column, at) =>
                 footer[at] === undefined || footer[at] === null ? (
-                  // Out of sight it still keeps the others under their names for those who are read to.
+                  // An empty cell keeps the others aligned with their headers for screen readers.
                   <td
                     key={column.key}
                     {...roles.cell}
@@ -147,7 +146,7 @@ type TableRowProps<Row> = Readonly<{
 
 function TableRow<Row>({ row, columns, link }: TableRowProps<Row>) {
   return (
-    // The keyboard has the link in the first cell.
+    // Keyboard users have the link in the first cell.
     <tr
       {...roles.row}
       onClick={link === null ? undefined : followLink}
@@ -171,7 +170,7 @@ function TableRow<Row>({ row, columns, link }: TableRowProps<Row>) {
   );
 }
 
-/** A press anywhere in the row is one on its link, with the same keys held, unless it was on something else to press. */
+/** A click anywhere in the row follows its link, with the same modifier keys, unless it was on another control. */
 function followLink(event: ReactMouseEvent<HTMLTableRowElement>): void {
   const isOnControl =
     event.target instanceof Element &&

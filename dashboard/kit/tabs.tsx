@@ -1,43 +1,64 @@
-import * as RadixTabs from 'radix-ui/tabs';
-import type { ReactNode } from 'react';
+/** Tabs with automatic activation, as the WAI-ARIA pattern describes them: the arrow keys move and select. */
+import { type KeyboardEvent, type ReactNode, useId, useState } from 'react';
 
-type Tab<Value extends string> = Readonly<{ value: Value; label: ReactNode; content: ReactNode }>;
-
-type TabsProps<Value extends string> = Readonly<{
-  /** What the tabs are about, for those who do not see them. */
+type TabsProps = Readonly<{
+  /** What the tabs are about, as an accessible name. */
   label: string;
-  tabs: readonly Tab<Value>[];
-  /** Left out, the tabs remember by themselves. */
-  value?: Value;
-  onChange?: (value: Value) => void;
+  tabs: readonly Readonly<{ label: string; content: ReactNode }>[];
 }>;
 
-export function Tabs<Value extends string>({ label, tabs, value, onChange }: TabsProps<Value>) {
-  const choose = (next: string) => {
-    const tab = tabs.find((candidate) => candidate.value === next);
-    if (tab !== undefined) onChange?.(tab.value);
+export function Tabs({ label, tabs }: TabsProps) {
+  const id = useId();
+  const [selected, select] = useState(0);
+  const move = (event: KeyboardEvent<HTMLDivElement>) => {
+    const next = nextIndex(event.key, selected, tabs.length);
+    if (next === null) return;
+    event.preventDefault();
+    select(next);
+    event.currentTarget.querySelectorAll<HTMLElement>('[role="tab"]')[next]?.focus();
   };
   return (
-    <RadixTabs.Root
-      {...(value === undefined ? { defaultValue: tabs[0]?.value ?? '' } : { value })}
-      onValueChange={choose}
-    >
-      <RadixTabs.List aria-label={label} className="flex gap-5 overflow-x-auto border-b border-line">
-        {tabs.map((tab) => (
-          <RadixTabs.Trigger
-            key={tab.value}
-            value={tab.value}
-            className="-mb-px border-b-2 border-transparent px-0.5 py-2 whitespace-nowrap text-ink-soft -outline-offset-2 hover:text-ink data-[state=active]:border-accent-text data-[state=active]:font-medium data-[state=active]:text-ink"
+    <>
+      <div
+        role="tablist"
+        aria-label={label}
+        onKeyDown={move}
+        className="flex gap-5 overflow-x-auto border-b border-line"
+      >
+        {tabs.map((tab, index) => (
+          <button
+            key={tab.label}
+            type="button"
+            role="tab"
+            id={`${id}-tab-${index}`}
+            aria-controls={index === selected ? `${id}-panel` : undefined}
+            aria-selected={index === selected}
+            tabIndex={index === selected ? 0 : -1}
+            onClick={() => select(index)}
+            className="-mb-px border-b-2 border-transparent px-0.5 py-2 whitespace-nowrap text-ink-soft -outline-offset-2 hover:text-ink aria-selected:border-accent-text aria-selected:font-medium aria-selected:text-ink"
           >
             {tab.label}
-          </RadixTabs.Trigger>
+          </button>
         ))}
-      </RadixTabs.List>
-      {tabs.map((tab) => (
-        <RadixTabs.Content key={tab.value} value={tab.value} className="pt-4">
-          {tab.content}
-        </RadixTabs.Content>
-      ))}
-    </RadixTabs.Root>
+      </div>
+      <div
+        role="tabpanel"
+        id={`${id}-panel`}
+        aria-labelledby={`${id}-tab-${selected}`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a panel without controls must be reachable by keyboard.
+        tabIndex={0}
+        className="pt-4"
+      >
+        {tabs[selected]?.content}
+      </div>
+    </>
   );
+}
+
+/** The arrow keys wrap around; null for any other key. */
+export function nextIndex(key: string, from: number, count: number): number | null {
+  if (key === 'ArrowRight') return (from + 1) % count;
+  if (key === 'ArrowLeft') return (from + count - 1) % count;
+  if (key === 'Home') return 0;
+  return key === 'End' ? count - 1 : null;
 }

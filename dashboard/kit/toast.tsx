@@ -1,12 +1,12 @@
-/** Short news of what was just done. `showToast` may be called from anywhere; one region shows and reads them. */
+/** Short messages about what just happened. `showToast` can be called from anywhere. */
 import { CircleAlert, CircleCheck, X } from 'lucide-react';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
-import { IconButton } from './icon-button.tsx';
+import { IconButton } from './button.tsx';
 
 type Toast = Readonly<{ id: number; tone: 'good' | 'bad'; text: string }>;
 
 const shownMs = { good: 5_000, bad: 12_000 } as const;
-const mostToasts = 3;
+const maxToasts = 3;
 
 let toasts: readonly Toast[] = [];
 let lastId = 0;
@@ -19,7 +19,7 @@ function change(next: readonly Toast[]): void {
 
 export function showToast(tone: Toast['tone'], text: string): void {
   lastId += 1;
-  change([...toasts, { id: lastId, tone, text }].slice(-mostToasts));
+  change([...toasts, { id: lastId, tone, text }].slice(-maxToasts));
 }
 
 function dismiss(id: number): void {
@@ -31,14 +31,14 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Always there, so that what is new in it is read out, and above everything, dialogs too. */
+/** Always rendered, so that screen readers announce what is added, and above everything, dialogs included. */
 export function ToastRegion() {
   const shown = useSyncExternalStore(subscribe, () => toasts);
   const ref = useRef<HTMLElement>(null);
   const newest = shown.at(-1);
   useEffect(() => ref.current?.showPopover(), []);
   useEffect(() => {
-    // What was opened last is on top.
+    // The popover that was opened last is on top.
     if (newest === undefined || document.querySelector('dialog:modal') === null) return;
     ref.current?.hidePopover();
     ref.current?.showPopover();
@@ -47,7 +47,7 @@ export function ToastRegion() {
     <section
       ref={ref}
       popover="manual"
-      aria-label="News"
+      aria-label="Notifications"
       aria-live="polite"
       className="pointer-events-none fixed inset-auto right-0 bottom-0 m-0 w-full flex-col items-end gap-2 overflow-visible bg-transparent p-4 text-ink open:flex sm:max-w-md"
     >

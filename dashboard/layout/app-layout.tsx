@@ -1,18 +1,21 @@
-/** The frame around every page behind the sign-in: a sidebar, or a bar with a drawer where there is no room for it. */
-import { Link, Outlet, useLocation } from '@tanstack/react-router';
-import { Menu as MenuIcon, X } from 'lucide-react';
+/** The frame of every page behind the sign-in: a sidebar, or a bar with a drawer on narrow screens. */
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, Navigate, Outlet, useLocation } from '@tanstack/react-router';
+import { Menu as MenuIcon, WifiOff, X } from 'lucide-react';
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
-import { useChosenAccount } from '../api/session.ts';
-import { IconButton } from '../kit/icon-button.tsx';
+import { get, useIsReachable } from '../api/client.ts';
+import { useMe, useSelectedAccount } from '../api/session.ts';
+import { IconButton } from '../kit/button.tsx';
+import { SkeletonLines } from '../kit/states.tsx';
+import { NoAccountPage } from './fallback-pages.tsx';
 import { Sidebar } from './sidebar.tsx';
-import { UnreachableNote } from './unreachable-note.tsx';
 import { Wordmark } from './wordmark.tsx';
 
 export function AppLayout() {
   const [isDrawerOpen, setDrawerOpen] = useState(false);
-  const [account] = useChosenAccount();
+  const [account] = useSelectedAccount();
   const path = useLocation({ select: ({ pathname }) => pathname });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: every other page closes the drawer.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: navigation closes the drawer.
   useEffect(() => setDrawerOpen(false), [path]);
   return (
     <div className="min-h-dvh lg:pl-60">
@@ -20,16 +23,16 @@ export function AppLayout() {
         href="#content"
         className="sr-only z-50 rounded-md bg-raised font-medium shadow-float focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:px-3 focus:py-2"
       >
-        Skip to the content
+        Skip to content
       </a>
       <header className="sticky top-0 z-30 flex h-13 items-center gap-2 border-b border-line bg-canvas/90 px-3 backdrop-blur lg:hidden">
         <IconButton
           icon={MenuIcon}
-          label="Open the menu"
+          label="Open menu"
           aria-haspopup="dialog"
           onClick={() => setDrawerOpen(true)}
         />
-        <Link to="/" aria-label="Tollgate, to the overview" className="rounded">
+        <Link to="/" aria-label="Tollgate overview" className="rounded">
           <Wordmark />
         </Link>
         <span className="ml-auto min-w-0 truncate pr-1 pl-3 text-[0.8125rem] text-ink-soft">
@@ -39,7 +42,7 @@ export function AppLayout() {
       {isDrawerOpen && <Drawer onClose={() => setDrawerOpen(false)} />}
       <aside className="fixed inset-y-0 left-0 hidden w-60 flex-col border-r border-line bg-surface lg:flex">
         <div className="flex h-14 shrink-0 items-center px-5">
-          <Link to="/" aria-label="Tollgate, to the overview" className="rounded">
+          <Link to="/" aria-label="Tollgate overview" className="rounded">
             <Wordmark />
           </Link>
         </div>
@@ -78,9 +81,58 @@ function Drawer({ onClose }: Readonly<{ onClose: () => void }>) {
     >
       <div className="flex h-13 shrink-0 items-center justify-between pr-3 pl-5">
         <Wordmark />
-        <IconButton icon={X} label="Close the menu" onClick={onClose} />
+        <IconButton icon={X} label="Close menu" onClick={onClose} />
       </div>
       <Sidebar />
     </dialog>
   );
+}
+
+const retryMs = 5_000;
+
+/** While the gateway is unreachable, the page may be out of date. It is refreshed once the gateway is back. */
+export function UnreachableNote() {
+  const isReachable = useIsReachable();
+  const queryClient = useQueryClient();
+  useEffect(() => {
+    if (isReachable) return undefined;
+    const timer = setInterval(() => {
+      get('/api/console/sign-in-options').catch(() => {});
+    }, retryMs);
+    return () => {
+      clearInterval(timer);
+      queryClient.invalidateQueries().catch(() => {});
+    };
+  }, [isReachable, queryClient]);
+  return (
+    <div role="status">
+      {!isReachable && (
+        <p className="mb-6 flex items-center gap-2.5 rounded-lg border border-line bg-sunken px-3.5 py-2.5 text-ink-soft">
+          <WifiOff aria-hidden className="size-4 shrink-0" />
+          The gateway cannot be reached. This page may be out of date.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Pages about an account need one. Switching accounts remounts the page, so that it keeps nothing of the previous one. */
+export function AccountGate() {
+  const { user } = useMe();
+  const [account] = useSelectedAccount();
+  if (account !== null) return <Outlet key={account.id} />;
+  return user.is_operator ? <Navigate to="/operator/accounts" replace /> : <NoAccountPage />;
+}
+
+export function PendingApp() {
+  return (
+    <div role="status" className="grid min-h-dvh animate-breathe place-items-center">
+      <Wordmark />
+      <span className="sr-only">Loading …</span>
+    </div>
+  );
+}
+
+export function PendingPage() {
+  return <SkeletonLines count={8} />;
 }

@@ -1,17 +1,37 @@
-import { Link } from '@tanstack/react-router';
-import { useChosenAccount, useMe } from '../api/session.ts';
+import { Link, type LinkProps } from '@tanstack/react-router';
+import {
+  BookMarked,
+  Boxes,
+  Building2,
+  ChartColumn,
+  CreditCard,
+  KeyRound,
+  LayoutDashboard,
+  ListTree,
+  type LucideIcon,
+  MessageSquareText,
+  Monitor,
+  Moon,
+  Plug,
+  Scale,
+  Server,
+  Split,
+  Sun,
+  Users,
+  UsersRound,
+} from 'lucide-react';
+import { useState } from 'react';
+import { useMe, useSelectedAccount } from '../api/session.ts';
 import { Badge } from '../kit/badge.tsx';
+import { Segmented } from '../kit/choice.tsx';
 import { formatCount } from '../kit/format-figures.ts';
-import { useDeadLetters } from '../pages/operator/ledger/queries.ts';
-import { AccountSwitcher } from './account-switcher.tsx';
-import { accountDestinations, type Destination, operatorDestinations } from './navigation.ts';
-import { PersonMenu } from './person-menu.tsx';
-import { ThemeSwitch } from './theme-switch.tsx';
+import { useDeadLetters } from '../pages/operator/operator-query.ts';
+import { chooseTheme, storedTheme } from '../theme.ts';
+import { AccountSwitcher, PersonMenu } from './sidebar-menus.tsx';
 
-/** The same on a wide screen and in the drawer of a narrow one. */
 export function Sidebar() {
   const { user } = useMe();
-  const [account] = useChosenAccount();
+  const [account] = useSelectedAccount();
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <AccountSwitcher />
@@ -34,10 +54,10 @@ export function Sidebar() {
   );
 }
 
-/** What the ledger could not settle is told on every page: nobody runs an audit without a reason. */
+/** Failed settlements are shown on every page, because nobody runs an audit without a reason. */
 function OperatorDestinations() {
   const count = useDeadLetters().data?.total ?? 0;
-  const attention = { count, what: count === 1 ? 'refused settlement' : 'refused settlements' };
+  const attention = { count, what: count === 1 ? 'failed settlement' : 'failed settlements' };
   const list = operatorDestinations.map((destination) =>
     destination.to === '/operator/ledger' && count > 0 ? { ...destination, attention } : destination,
   );
@@ -74,5 +94,50 @@ function AttentionMark({ count, what }: Attention) {
         <span className="sr-only"> {what}</span>
       </Badge>
     </span>
+  );
+}
+
+type Destination = Readonly<{ to: NonNullable<LinkProps['to']>; label: string; icon: LucideIcon }>;
+
+const accountDestinations: readonly Destination[] = [
+  { to: '/', label: 'Overview', icon: LayoutDashboard },
+  { to: '/keys', label: 'Keys', icon: KeyRound },
+  { to: '/models', label: 'Models', icon: Boxes },
+  { to: '/generations', label: 'Generations', icon: ListTree },
+  { to: '/usage', label: 'Usage', icon: ChartColumn },
+  { to: '/billing', label: 'Billing', icon: CreditCard },
+  { to: '/team', label: 'Team', icon: UsersRound },
+  { to: '/playground', label: 'Playground', icon: MessageSquareText },
+  { to: '/decisions', label: 'Decisions', icon: Split },
+];
+
+const operatorDestinations: readonly Destination[] = [
+  { to: '/operator/accounts', label: 'Accounts', icon: Building2 },
+  { to: '/operator/users', label: 'Users', icon: Users },
+  { to: '/operator/providers', label: 'Providers', icon: Plug },
+  { to: '/operator/catalog', label: 'Catalogue', icon: BookMarked },
+  { to: '/operator/nodes', label: 'Nodes', icon: Server },
+  { to: '/operator/ledger', label: 'Ledger', icon: Scale },
+];
+
+const options = [
+  { value: 'system', name: 'System', label: <Monitor aria-hidden className="size-4" /> },
+  { value: 'light', name: 'Light', label: <Sun aria-hidden className="size-4" /> },
+  { value: 'dark', name: 'Dark', label: <Moon aria-hidden className="size-4" /> },
+] as const;
+
+function ThemeSwitch() {
+  const [theme, setTheme] = useState(storedTheme);
+  return (
+    <Segmented
+      label="Theme"
+      value={theme}
+      options={options}
+      onChange={(next) => {
+        chooseTheme(next);
+        setTheme(next);
+      }}
+      className="flex w-full"
+    />
   );
 }

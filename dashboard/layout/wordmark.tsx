@@ -1,4 +1,4 @@
-/** The sign of the house: a post, a bar across the way, and what waits behind it. */
+/** The logo: a toll gate with its post and barrier. */
 export function Wordmark() {
   return (
     <span className="flex items-center gap-2 text-ink">

@@ -42,13 +42,13 @@ test('a new link in the same tab begins anew, and its token does not stay in the
   const { page } = watched;
   await page.goto('/reset-password#token=not-a-token');
   await page.getByLabel('New password').fill('another horse battery');
-  await page.getByRole('button', { name: 'Save the password' }).click();
+  await page.getByRole('button', { name: 'Save password' }).click();
   await page.getByText('Ask the operator of this gateway for a new one.').waitFor();
   await page.evaluate(`location.hash = ${JSON.stringify(new URL(resetUrl).hash)}`);
   await page.getByLabel('New password').fill('another horse battery');
   expect(page.url()).toEndWith('/reset-password');
-  await page.getByRole('button', { name: 'Save the password' }).click();
-  await page.getByRole('heading', { name: 'Your password is set' }).waitFor();
+  await page.getByRole('button', { name: 'Save password' }).click();
+  await page.getByRole('heading', { name: 'Your password was changed' }).waitFor();
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -74,7 +74,7 @@ describe('a gateway that is gone', () => {
   test('is said as long as it is so', async () => {
     const watched = await fixture.enter('owner', '/');
     const { page } = watched;
-    const note = page.getByText('The gateway cannot be reached. What you see may be out of date.');
+    const note = page.getByText('The gateway cannot be reached. This page may be out of date.');
     await page.getByText('Balance').first().waitFor();
     expect(await note.count()).toBe(0);
     await page.route('**/api/**', (route) => route.abort());
@@ -99,13 +99,13 @@ describe('a gateway that is gone', () => {
     await page.getByRole('link', { name: 'Decisions', exact: true }).click();
     await page.getByRole('heading', { name: 'Decisions', level: 1 }).waitFor();
     await page.getByRole('link', { name: 'Keys', exact: true }).click();
-    await page.getByText('This page could not be shown').waitFor();
+    await page.getByText('This page could not be displayed').waitFor();
     await takePicture(page, 'everyday-missing-code');
     await page.unroute('**/assets/keys-page-*');
     await page.unroute('**/assets/**');
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
-    expect(complaints.filter((text) => !text.includes('Its code did not arrive.'))).toEqual([]);
+    expect(complaints.filter((text) => !text.includes('Its code could not be loaded.'))).toEqual([]);
     await watched.close();
   }, 60_000);
 });
@@ -127,7 +127,7 @@ describe('the playground', () => {
       conversation(page).evaluate((list) => list.scrollTop >= 200),
     );
     await page.getByRole('button', { name: 'Stop' }).click();
-    await page.getByText('The provider goes on with it, and the whole of it may be charged.').waitFor();
+    await page.getByText('The provider still finishes it, so all of it may be charged.').waitFor();
     await say(page, 'Next [[say Here I am.]]');
     await conversation(page).getByText('Here I am.', { exact: true }).waitFor();
     await conversation(page).getByText('Cost').last().waitFor();
@@ -145,13 +145,13 @@ describe('the playground', () => {
     const { page } = watched;
     await say(page, 'Hello [[status 429]]');
     await page.getByText('The provider is limiting requests.').waitFor();
-    await page.getByRole('link', { name: 'See the Generation' }).waitFor();
+    await page.getByRole('link', { name: 'View Generation' }).waitFor();
     const sending = page.waitForRequest('**/playground/chat');
     await say(page, 'Again [[say Yes.]]');
     const sent = (await sending).postDataJSON() as { request: { messages: unknown } };
     expect(sent.request.messages).toEqual([{ role: 'user', content: 'Again [[say Yes.]]' }]);
     await conversation(page).getByText('Yes.', { exact: true }).waitFor();
-    await conversation(page).getByText('You, left out of what is sent since').waitFor();
+    await conversation(page).getByText('You (no longer sent)').waitFor();
     expectNoComplaints(watched);
     await watched.close();
   }, 60_000);
@@ -167,12 +167,12 @@ describe('the playground', () => {
     await page.getByLabel('Message', { exact: true }).waitFor();
     expect((await owner.send('POST', `${keys}/${key.id}/revoke`, {})).status).toBe(200);
     await say(page, 'Hello');
-    await page.getByText('This key is no longer in force. Choose another one.').waitFor();
+    await page.getByText('This key is no longer active. Choose another one.').waitFor();
     expect((await operator.send('POST', `${account}/suspend`, {})).status).toBe(200);
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('This account is suspended. Ask the operator why.').waitFor();
     expect((await operator.send('POST', `${account}/resume`, {})).status).toBe(200);
-    expect(await page.getByRole('link', { name: 'See the Generation' }).count()).toBe(0);
+    expect(await page.getByRole('link', { name: 'View Generation' }).count()).toBe(0);
     expectNoComplaints(watched);
     await watched.close();
   }, 60_000);
@@ -183,14 +183,14 @@ test('a decision that was changed is one’s own, is kept, and is not replaced w
   const { page } = watched;
   const state = page.getByLabel('State as JSON');
   const chooser = page.getByLabel('Start from an example');
-  const old = page.getByText('From before your last change');
+  const old = page.getByText('These answers are from before your last change.');
   await state.press('Control+Enter');
   await page.getByRole('heading', { name: 'urgency' }).waitFor();
   expect([await chooser.inputValue(), await old.count()]).toEqual(['support', 0]);
   await state.fill('{"mine": true}');
   await old.waitFor();
   await takePicture(page, 'everyday-decision-changed');
-  expect(await chooser.locator('option:checked').textContent()).toBe('Your own');
+  expect(await chooser.locator('option:checked').textContent()).toBe('Custom');
   await page.getByRole('link', { name: 'Keys', exact: true }).click();
   await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
   await page.getByRole('link', { name: 'Decisions', exact: true }).click();
@@ -200,7 +200,7 @@ test('a decision that was changed is one’s own, is kept, and is not replaced w
   await page.getByRole('button', { name: 'Cancel' }).click();
   expect(await state.inputValue()).toBe('{"mine": true}');
   await chooser.selectOption('quality');
-  await page.getByRole('button', { name: 'Replace it' }).click();
+  await page.getByRole('button', { name: 'Replace' }).click();
   await page.getByLabel('Instructions').waitFor();
   expect(await chooser.inputValue()).toBe('quality');
   expectNoComplaints(watched);
@@ -216,7 +216,7 @@ test('names of any length stay within the window, and a phone says which account
   await page.getByRole('banner').getByText('NNN').waitFor();
   for (const [path, heading] of [
     ['/', 'Overview'],
-    ['/account', 'Your sign-in'],
+    ['/account', 'Profile'],
     ['/keys', 'Keys'],
     ['/team', 'Team'],
   ] as const) {

@@ -34,7 +34,7 @@ async function waitForCode(key: string, model: string, code: string | null): Pro
 
 const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
 
-async function act(page: Page, name: string, action: 'Change' | 'Replace' | 'Revoke'): Promise<void> {
+async function act(page: Page, name: string, action: 'Edit' | 'Replace' | 'Revoke'): Promise<void> {
   await page.getByRole('button', { name: `Actions for ${name}` }).click();
   await page.getByRole('menuitem', { name: action }).click();
 }
@@ -42,14 +42,12 @@ async function act(page: Page, name: string, action: 'Change' | 'Replace' | 'Rev
 async function takeSecret(page: Page): Promise<string> {
   const secret = (await page.getByTestId('secret').textContent()) ?? '';
   expect(secret).toStartWith('svc_sk_');
-  expect(await page.getByRole('region', { name: 'the command with your key' }).textContent()).toContain(
-    secret,
-  );
-  await page.getByRole('button', { name: 'Copy the key' }).click();
+  expect(await page.getByRole('region', { name: 'Command with your key' }).textContent()).toContain(secret);
+  await page.getByRole('button', { name: 'Copy key' }).click();
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret);
   // Only the button closes it.
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await page.getByRole('button', { name: 'I have saved it' }).click();
   await page.getByTestId('secret').waitFor({ state: 'detached' });
   expect(await page.content()).not.toContain(secret);
   return secret;
@@ -58,26 +56,26 @@ async function takeSecret(page: Page): Promise<string> {
 test('an owner makes, changes, replaces and revokes a key, and the API agrees', async () => {
   const watched = await fixture.enter('owner', '/keys');
   const { page } = watched;
-  await page.getByRole('button', { name: 'Create a key' }).click();
-  await page.getByRole('button', { name: 'Create the key' }).click();
-  await page.getByText('Give the key a name.').waitFor();
+  await page.getByRole('button', { name: 'New key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByText('Enter a name.').waitFor();
   await page.getByLabel('Name', { exact: true }).fill('Batch jobs');
   await page.getByLabel('Requests per minute').fill('120');
-  await page.getByLabel('Requests at once').fill('7');
+  await page.getByLabel('Concurrent requests').fill('7');
   await page.getByLabel(/^Monthly limit/).fill('2.5');
-  await page.getByText('Only these').click();
+  await page.getByText('Selected models').click();
   await page.getByLabel('Search models').fill('fu');
   await page.getByLabel('plain').waitFor({ state: 'detached' });
   await page.getByLabel('full').check();
   await page.getByLabel('Expires').selectOption('30');
-  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
   const first = await takeSecret(page);
   const row = await rowOf(page, 'Batch jobs').textContent();
-  for (const words of ['Active', '120', '7 at once', '$2.50', 'full']) expect(row).toContain(words);
+  for (const words of ['Active', '120', '7 concurrent', '$2.50', 'full']) expect(row).toContain(words);
   expect(await chatWith(first, 'full')).toBeNull();
   expect(await chatWith(first, 'plain')).toBe('model_not_allowed');
 
-  await act(page, 'Batch jobs', 'Change');
+  await act(page, 'Batch jobs', 'Edit');
   expect(await page.getByLabel(/^Monthly limit/).inputValue()).toBe('2.5');
   await page.getByLabel(/^Monthly limit/).fill('0');
   await page.getByLabel('Name', { exact: true }).fill('Nightly jobs');
@@ -85,14 +83,14 @@ test('an owner makes, changes, replaces and revokes a key, and the API agrees', 
   await rowOf(page, 'Nightly jobs').getByText('100 %').waitFor();
   await waitForCode(first, 'full', 'monthly_spend_limit_exceeded');
 
-  await act(page, 'Nightly jobs', 'Change');
+  await act(page, 'Nightly jobs', 'Edit');
   await page.getByLabel(/^Monthly limit/).fill('');
   await page.getByRole('button', { name: 'Save' }).click();
   await rowOf(page, 'Nightly jobs').getByText('no limit').waitFor();
 
   await act(page, 'Nightly jobs', 'Replace');
-  await page.getByLabel('The old key ends').selectOption('now');
-  await page.getByRole('button', { name: 'Replace the key' }).click();
+  await page.getByLabel('Old key expires').selectOption('now');
+  await page.getByRole('button', { name: 'Replace key' }).click();
   const second = await takeSecret(page);
   expect(second).not.toBe(first);
   expect(await chatWith(second, 'full')).toBeNull();
@@ -103,11 +101,11 @@ test('an owner makes, changes, replaces and revokes a key, and the API agrees', 
   expect(new URL(page.url()).searchParams.get('revoked')).toBe('shown');
 
   await act(page, 'Nightly jobs', 'Revoke');
-  const revoke = page.getByRole('button', { name: 'Revoke the key' });
+  const revoke = page.getByRole('button', { name: 'Revoke key' });
   expect(await revoke.isDisabled()).toBe(true);
-  await page.getByLabel('Write Nightly jobs to confirm').fill('Nightly jobs');
+  await page.getByLabel('Type Nightly jobs to confirm').fill('Nightly jobs');
   await revoke.click();
-  await page.getByText('is revoked.').waitFor();
+  await page.getByText('was revoked.').waitFor();
   await waitForCode(second, 'full', 'invalid_api_key');
   expectNoComplaints(watched);
   await watched.close();
@@ -116,21 +114,21 @@ test('an owner makes, changes, replaces and revokes a key, and the API agrees', 
 test('a replaced key stays in force until it ends', async () => {
   const watched = await fixture.enter('owner', '/keys');
   const { page } = watched;
-  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByRole('button', { name: 'New key' }).click();
   await page.getByLabel('Name', { exact: true }).fill('Mobile app');
-  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
   const first = await takeSecret(page);
   await act(page, 'Mobile app', 'Replace');
-  await page.getByLabel('The old key ends').selectOption('time');
-  await page.getByRole('button', { name: 'Replace the key' }).click();
-  await page.getByText('Choose a day and a time.').waitFor();
+  await page.getByLabel('Old key expires').selectOption('time');
+  await page.getByRole('button', { name: 'Replace key' }).click();
+  await page.getByText('Choose a date and time.').waitFor();
   await page.getByLabel('Time').fill('2040-01-01T00:00');
-  await page.getByRole('button', { name: 'Replace the key' }).click();
+  await page.getByRole('button', { name: 'Replace key' }).click();
   await page.getByText('The old key must end within 30 days.').waitFor();
-  await page.getByLabel('The old key ends').selectOption('hour');
-  await page.getByRole('button', { name: 'Replace the key' }).click();
+  await page.getByLabel('Old key expires').selectOption('hour');
+  await page.getByRole('button', { name: 'Replace key' }).click();
   const second = await takeSecret(page);
-  await rowOf(page, 'Mobile app').filter({ hasText: 'Replaced' }).getByText('ends in').waitFor();
+  await rowOf(page, 'Mobile app').filter({ hasText: 'Replaced' }).getByText('expires in').waitFor();
   expect([await chatWith(first, 'full'), await chatWith(second, 'full')]).toEqual([null, null]);
   expectNoComplaints(watched);
   await watched.close();
@@ -139,9 +137,9 @@ test('a replaced key stays in force until it ends', async () => {
 test('a member sees the keys, and whom to ask', async () => {
   const watched = await fixture.enter('member', '/keys');
   const { page } = watched;
-  await page.getByText('ask owner@example.com').waitFor();
+  await page.getByText('Ask owner@example.com').waitFor();
   await page.getByRole('cell', { name: 'Active' }).first().waitFor();
-  expect(await page.getByRole('button', { name: /Create a key|Actions for/ }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: /New key|Actions for/ }).count()).toBe(0);
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -170,7 +168,7 @@ test('models are found, calculated and tried', async () => {
   const { page } = watched;
   await page.getByRole('heading', { name: 'tiered' }).waitFor();
   expect(await page.getByRole('heading', { name: 'picture' }).count()).toBe(0);
-  await page.getByRole('button', { name: 'Calls tools' }).click();
+  await page.getByRole('button', { name: 'Tool calls' }).click();
   await page.getByRole('heading', { name: 'plain' }).waitFor({ state: 'detached' });
   await page.getByLabel('Search models').fill('tier');
   await page.getByText('1 model', { exact: true }).waitFor();
@@ -189,9 +187,9 @@ test('models are found, calculated and tried', async () => {
   await page.getByText('Enter a whole number.').waitFor();
   await page.getByRole('button', { name: 'Close' }).last().click();
 
-  await page.getByRole('button', { name: 'Copy the model ID tiered' }).click();
+  await page.getByRole('button', { name: 'Copy model ID tiered' }).click();
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe('tiered');
-  await page.getByRole('link', { name: /Try it.*tiered/ }).click();
+  await page.getByRole('link', { name: /Try tiered/ }).click();
   await page.getByRole('heading', { name: 'Playground', level: 1 }).waitFor();
   expect(await page.getByLabel('Model').inputValue()).toBe('tiered');
 
@@ -200,7 +198,7 @@ test('models are found, calculated and tried', async () => {
   await page.getByLabel('Images').fill('3');
   expect(await total.textContent()).toBe('$0.12');
   await page.goto('/models?q=nothing-like-this');
-  await page.getByText('No model fits').waitFor();
+  await page.getByText('No matching models').waitFor();
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -214,7 +212,7 @@ test('a key that has expired can be given another name', async () => {
   const watched = await fixture.enter('owner', '/keys');
   const { page } = watched;
   await rowOf(page, 'Old jobs').getByText('Expired').waitFor();
-  await act(page, 'Old jobs', 'Change');
+  await act(page, 'Old jobs', 'Edit');
   await page.getByLabel('Name', { exact: true }).fill('Retired jobs');
   await page.getByRole('button', { name: 'Save' }).click();
   await rowOf(page, 'Retired jobs').getByText('Expired').waitFor();
@@ -233,7 +231,7 @@ test('what is held counts against a limit and is told apart from what is spent',
   });
   await page.getByRole('link', { name: 'Keys', exact: true }).click();
   const row = page.getByRole('row').nth(1);
-  await row.getByText('and $3.00 held').waitFor();
+  await row.getByText('plus $3.00 held').waitFor();
   await row.getByText('90 %').waitFor();
   await row.getByText('$6.00 of $10.00').waitFor();
   expect(await row.getByRole('meter').getAttribute('aria-valuenow')).toBe('90');
@@ -256,7 +254,7 @@ test('a phone lays rows out as blocks, and they are still read as a table, each 
   const named = (role: string) =>
     shown.filter((node) => node.role?.value === role).map(({ name }) => String(name?.value));
   expect(named('table')).toEqual(['Keys of this account']);
-  const headers = ['Name', 'State', 'Per minute', 'Spent this month', 'Last use', 'Expires', 'Actions'];
+  const headers = ['Name', 'Status', 'Requests/min', 'Spent this month', 'Last used', 'Expires', 'Actions'];
   expect(named('columnheader')).toEqual(headers);
   const rowCount = await page.locator('tbody tr').count();
   expect(named('row')).toHaveLength(rowCount + 1);
@@ -268,11 +266,11 @@ test('a phone lays rows out as blocks, and they are still read as a table, each 
 test('the dialogs can be used by everyone', async () => {
   const watched = await fixture.enter('owner', '/keys');
   const { page } = watched;
-  await page.getByRole('button', { name: 'Create a key' }).click();
-  await page.getByText('Only these').click();
+  await page.getByRole('button', { name: 'New key' }).click();
+  await page.getByText('Selected models').click();
   await page.getByLabel('full').check();
-  await page.getByRole('button', { name: 'Create the key' }).click();
-  await page.getByText('Give the key a name.').waitFor();
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByText('Enter a name.').waitFor();
   await checkLooks(page, 'keys-create');
   await page.goto('/models');
   await page.getByRole('button', { name: 'Calculate the cost of full' }).click();

@@ -65,20 +65,20 @@ describe('accounts', () => {
     await rowOf(page, 'Test').waitFor();
     expect(await rowOf(page, 'Northwind').count()).toBe(0);
     await page.getByLabel('Search accounts').fill('nobody has this name');
-    await page.getByText('No account fits').waitFor();
+    await page.getByText('No matching accounts').waitFor();
   });
 
   test('are made with a first credit', async () => {
     const { page } = operator;
     await page.goto('/operator/accounts');
-    await page.getByRole('button', { name: 'Create an account' }).click();
-    await page.getByRole('button', { name: 'Create the account' }).click();
-    await page.getByText('Give the account a name.').waitFor();
+    await page.getByRole('button', { name: 'New account' }).click();
+    await page.getByRole('button', { name: 'Create account' }).click();
+    await page.getByText('Enter a name.').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Blue Harbour');
-    await page.getByLabel('First credit in USD').fill('ten');
+    await page.getByLabel('Initial credit in USD').fill('ten');
     await page.getByText('Enter an amount such as 20 or 0.50.').waitFor();
-    await page.getByLabel('First credit in USD').fill('10');
-    await page.getByRole('button', { name: 'Create the account' }).click();
+    await page.getByLabel('Initial credit in USD').fill('10');
+    await page.getByRole('button', { name: 'Create account' }).click();
     await rowOf(page, 'Blue Harbour').getByText('$10.00').waitFor();
   });
 
@@ -97,10 +97,10 @@ describe('accounts', () => {
     await page.getByLabel('Memo').fill('Invoice 7');
     await page.getByRole('definition').filter({ hasText: '$12.50' }).waitFor();
     await checkLooks(page, 'operator-credit');
-    await page.getByRole('button', { name: 'Add the credit' }).click();
+    await page.getByRole('button', { name: 'Add credit' }).click();
     await page.getByText('The gateway cannot be reached.').waitFor();
-    await page.getByRole('button', { name: 'Add the credit' }).click();
-    await page.getByText('$2.50 is credited to Blue Harbour.').waitFor();
+    await page.getByRole('button', { name: 'Add credit' }).click();
+    await page.getByText('$2.50 was added to Blue Harbour.').waitFor();
     await page.getByText('The new balance is $12.50.').waitFor();
     await page.getByRole('button', { name: 'Done' }).click();
     await page.unroute('**/credit');
@@ -114,12 +114,12 @@ describe('accounts', () => {
     const { page } = operator;
     await page.goto('/operator/accounts?search=Blue');
     await choose(page, 'Blue Harbour', 'Suspend');
-    await page.getByText('New requests with any of its keys are refused').waitFor();
+    await page.getByText('new requests with its keys are rejected').waitFor();
     await takePicture(page, 'operator-suspend');
-    await page.getByRole('button', { name: 'Suspend the account' }).click();
+    await page.getByRole('button', { name: 'Suspend account' }).click();
     await rowOf(page, 'Blue Harbour').getByText('Suspended').waitFor();
     await choose(page, 'Blue Harbour', 'Resume');
-    await page.getByRole('button', { name: 'Resume the account' }).click();
+    await page.getByRole('button', { name: 'Resume account' }).click();
     await rowOf(page, 'Blue Harbour').getByText('Active').waitFor();
   });
 });
@@ -128,8 +128,8 @@ describe('users', () => {
   test('are created with a link that is shown once and lets them choose a password', async () => {
     const { page } = operator;
     await page.goto('/operator/users');
-    await page.getByRole('button', { name: 'Create a user' }).click();
-    await page.getByRole('button', { name: 'Create the user' }).click();
+    await page.getByRole('button', { name: 'New user' }).click();
+    await page.getByRole('button', { name: 'Create user' }).click();
     await page.getByText('Choose an account, or make the user an operator.').waitFor();
     await page.getByLabel('E-mail', { exact: true }).fill('grace@example.com');
     await page.getByLabel('Search accounts by name or ID').fill('blue');
@@ -138,12 +138,12 @@ describe('users', () => {
     await page.getByLabel('Search accounts by name or ID').press('Enter');
     await page.getByLabel('Role').selectOption('member');
     await checkLooks(page, 'operator-create-user');
-    await page.getByRole('button', { name: 'Create the user' }).click();
+    await page.getByRole('button', { name: 'Create user' }).click();
     const link = new URL(await page.getByTestId('password-link').innerText());
     expect(link.origin).toBe(fixture.gateway.origin);
-    await page.getByText('It works once and is valid for an hour').waitFor();
+    await page.getByText('It works once and expires in an hour').waitFor();
     await takePicture(page, 'operator-link');
-    await page.getByRole('button', { name: 'Copy the link' }).click();
+    await page.getByRole('button', { name: 'Copy link' }).click();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(link.href);
     await page.getByRole('button', { name: 'I have sent it' }).click();
     expect(await page.getByTestId('password-link').count()).toBe(0);
@@ -159,9 +159,9 @@ describe('users', () => {
   test('whose address is taken are refused at the field', async () => {
     const { page } = operator;
     await page.goto('/operator/accounts?search=Blue');
-    await choose(page, 'Blue Harbour', 'Add a user');
+    await choose(page, 'Blue Harbour', 'Add user');
     await page.getByLabel('E-mail').fill('member@example.com');
-    await page.getByRole('button', { name: 'Create the user' }).click();
+    await page.getByRole('button', { name: 'Create user' }).click();
     await page.getByText('Someone has signed up with this e-mail address already.').waitFor();
     expect(await page.getByLabel('E-mail').getAttribute('aria-invalid')).toBe('true');
     await page.getByRole('button', { name: 'Cancel' }).click();
@@ -170,16 +170,16 @@ describe('users', () => {
   test('get another link, another account, and other rights', async () => {
     const { page } = operator;
     await page.goto('/operator/users?search=grace');
-    await choose(page, 'grace@example.com', 'Make a password link');
-    await page.getByRole('button', { name: 'Make the link' }).click();
+    await choose(page, 'grace@example.com', 'Create password link');
+    await page.getByRole('button', { name: 'Create link' }).click();
     await page.getByTestId('password-link').waitFor();
     await page.getByRole('button', { name: 'I have sent it' }).click();
-    await choose(page, 'grace@example.com', 'Add to an account');
+    await choose(page, 'grace@example.com', 'Add to account');
     await page.getByRole('radio', { name: 'Northwind' }).check();
-    await page.getByRole('button', { name: 'Add to the account' }).click();
+    await page.getByRole('button', { name: 'Add to account', exact: true }).click();
     await rowOf(page, 'grace@example.com').getByText('Northwind').waitFor();
-    await choose(page, 'grace@example.com', 'Make an operator');
-    await page.getByRole('button', { name: 'Make an operator' }).click();
+    await choose(page, 'grace@example.com', 'Make operator');
+    await page.getByRole('button', { name: 'Make operator' }).click();
     await rowOf(page, 'grace@example.com').getByText('Operator').waitFor();
     await choose(page, 'grace@example.com', 'Remove as operator');
     await page.getByRole('button', { name: 'Remove as operator' }).click();
@@ -192,16 +192,16 @@ describe('users', () => {
     await page.goto('/operator/users?search=grace');
     const row = rowOf(page, 'grace@example.com');
     await row.getByText('Not verified').waitFor();
-    await choose(page, 'grace@example.com', 'Add to an account');
+    await choose(page, 'grace@example.com', 'Add to account');
     await page.getByText('This address is not verified').waitFor();
     await page.getByRole('radio', { name: 'Northwind' }).check();
     await page.getByLabel('Role').selectOption('owner');
     await takePicture(page, 'operator-unverified');
-    await page.getByRole('button', { name: 'Add anyway' }).click();
+    await page.getByRole('button', { name: 'Add anyway', exact: true }).click();
     await row.getByText('owner').waitFor();
-    await choose(page, 'grace@example.com', 'Make an operator');
+    await choose(page, 'grace@example.com', 'Make operator');
     await page.getByText('This address is not verified').waitFor();
-    await page.getByRole('button', { name: 'Make an operator anyway' }).click();
+    await page.getByRole('button', { name: 'Make operator anyway' }).click();
     await row.getByText('Operator').waitFor();
     await fixture.database.sql`
       update users set email_verified = true, is_operator = false where email = 'grace@example.com'`;
@@ -235,17 +235,17 @@ describe('providers', () => {
     await page.getByRole('row').filter({ hasText: 'provider_unavailable' }).getByRole('link').first().click();
     await page.waitForURL(`**/operator/generations/${failedId}`);
     await page.getByRole('heading', { name: 'plain for Northwind' }).waitFor();
-    await page.getByText('answered with status 503').waitFor();
+    await page.getByText('HTTP status 503').waitFor();
   });
 
   test('have a place to look up any request', async () => {
     const { page } = operator;
     await page.goto('/operator/providers');
-    await page.getByLabel('Request ID').fill('req_nothing');
-    await page.getByRole('button', { name: 'Look it up' }).click();
-    await page.getByText('A request ID is “req_” and 32 digits').waitFor();
-    await page.getByLabel('Request ID').fill(`x-service-request-id: ${failedId}`);
-    await page.getByRole('button', { name: 'Look it up' }).click();
+    await page.getByLabel('Find a request by its ID').fill('req_nothing');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByText('A request ID is “req_” followed by 32 characters').waitFor();
+    await page.getByLabel('Find a request by its ID').fill(`x-service-request-id: ${failedId}`);
+    await page.getByRole('button', { name: 'Find' }).click();
     await page.getByRole('heading', { name: 'plain for Northwind' }).waitFor();
     await page.goto(`/operator/generations/req_${'0'.repeat(32)}`);
     await page.getByText('No account has this request').waitFor();
@@ -274,8 +274,8 @@ describe('the catalogue', () => {
     try {
       await eventually('the broken catalogue', isBroken);
       await page.goto('/operator/catalog');
-      await page.getByText('The file as it is now was not loaded').waitFor();
-      await page.getByLabel('the error', { exact: true }).getByText('not_a_field').waitFor();
+      await page.getByText('The current file could not be loaded').waitFor();
+      await page.getByLabel('Error message', { exact: true }).getByText('not_a_field').waitFor();
       await checkLooks(page, 'operator-catalog-error');
     } finally {
       writeFileSync(file, text);
@@ -287,8 +287,8 @@ describe('the catalogue', () => {
 test('nodes show the one that answers, alive', async () => {
   const { page } = operator;
   await page.goto('/operator/nodes');
-  await rowOf(page, 'This one').getByText('Alive').waitFor();
-  await rowOf(page, 'This one')
+  await rowOf(page, 'This node').getByText('Alive').waitFor();
+  await rowOf(page, 'This node')
     .getByText(/^\d+ s ago$/)
     .waitFor();
 });
@@ -296,11 +296,11 @@ test('nodes show the one that answers, alive', async () => {
 test('the ledger is audited on demand, and says what operators did', async () => {
   const { page } = operator;
   await page.goto('/operator/ledger');
-  await page.getByText('No audit has been run on this page yet').waitFor();
+  await page.getByText('No audit yet').waitFor();
   await rowOf(page, 'Added credit').getByText('$2.50').waitFor();
   await rowOf(page, 'Added credit').getByText('Blue Harbour').waitFor();
-  await page.getByRole('button', { name: 'Run the audit' }).click();
-  await page.getByText('The ledger holds').waitFor();
+  await page.getByRole('button', { name: 'Run audit' }).click();
+  await page.getByText('The ledger is consistent').waitFor();
   const { totals } = await ask<Audit>('POST', '/api/console/operator/ledger-audit');
   expect(Number(totals.balance)).toBe(212.5);
   await page.getByText('$212.50').waitFor();
@@ -319,9 +319,9 @@ test('the ledger is audited on demand, and says what operators did', async () =>
       } satisfies Audit,
     }),
   );
-  await page.getByRole('button', { name: 'Run the audit' }).click();
-  await page.getByText('The ledger does not hold').waitFor();
-  await rowOf(page, 'No Generation is charged twice.').getByText('Broken', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Run audit' }).click();
+  await page.getByText('The ledger is inconsistent').waitFor();
+  await rowOf(page, 'No Generation is charged twice.').getByText('Violated', { exact: true }).waitFor();
   await checkLooks(page, 'operator-audit');
   await page.unroute('**/ledger-audit');
 });
@@ -332,13 +332,10 @@ test('a settlement that the database refused is noticed on every page, and expla
   const id = await settleAs(database, { accountId, keyId }, impossible);
   await page.goto('/operator/accounts');
   const menu = page.getByRole('navigation', { name: 'Pages' });
-  await menu.getByRole('link', { name: 'Ledger 1 refused settlement' }).click();
-  await page.getByText('The database refused to settle a request').waitFor();
-  await page
-    .getByRole('region', { name: 'the command to try again' })
-    .getByText('tollgate ledger retry')
-    .waitFor();
-  const row = page.getByRole('table', { name: 'Refused settlements' }).locator('tbody tr');
+  await menu.getByRole('link', { name: 'Ledger 1 failed settlement' }).click();
+  await page.getByText('The database rejected the settlement of a request').waitFor();
+  await page.getByRole('region', { name: 'Retry command' }).getByText('tollgate ledger retry').waitFor();
+  const row = page.getByRole('table', { name: 'Failed settlements' }).locator('tbody tr');
   for (const words of ['Northwind', '$0.25', '22003']) await row.getByText(words).waitFor();
   await checkLooks(page, 'operator-dead-letters');
   await row.getByTitle(id).click();
@@ -346,8 +343,8 @@ test('a settlement that the database refused is noticed on every page, and expla
   await page.getByRole('heading', { name: 'full for Northwind' }).waitFor();
   await database.sql`delete from dead_letters`;
   await page.goto('/operator/ledger');
-  await page.getByText('No audit has been run on this page yet').waitFor();
-  expect(await page.getByText('Refused settlements').count()).toBe(0);
+  await page.getByText('No audit yet').waitFor();
+  expect(await page.getByText('Failed settlements').count()).toBe(0);
 });
 
 test('what a provider reported and was not believed is told to operators alone', async () => {
@@ -366,12 +363,14 @@ test('what a provider reported and was not believed is told to operators alone',
   );
   await page.goto(`/operator/generations/${id}`);
   await page
-    .getByText('The provider reported 100,000,000 output tokens; at most 5 were asked for. Charged for 5.')
+    .getByText(
+      'The provider reported 100,000,000 output tokens, but at most 5 were requested. Charged for 5.',
+    )
     .waitFor();
-  await page.getByText('The difference, $60.00, was charged to nobody.').waitFor();
+  await page.getByText('The difference of $60.00 was not charged to anyone.').waitFor();
   await checkLooks(page, 'operator-implausible');
   const owner = await fixture.enter('owner', `/generations/${id}`);
-  await owner.page.getByText('The total was taken from the balance, once.').waitFor();
+  await owner.page.getByText('The total was charged to the balance.').waitFor();
   expect(await owner.page.content()).not.toContain('100,000,000');
   await owner.close();
 });
@@ -389,8 +388,8 @@ describe('the team', () => {
     const owner = await fixture.enter('owner', '/');
     const { page } = owner;
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Team' }).click();
-    await choose(page, 'owner@example.com', 'Leave the account');
-    await page.getByRole('button', { name: 'Leave the account' }).click();
+    await choose(page, 'owner@example.com', 'Leave account');
+    await page.getByRole('button', { name: 'Leave account' }).click();
     await page.getByText('An account needs an owner, and this is the last one.').waitFor();
     await page.getByRole('button', { name: 'Cancel' }).click();
     await choose(page, 'grace@example.com', 'Make an owner');
@@ -409,7 +408,7 @@ describe('the team', () => {
 
 test.each([
   ['providers', '/operator/providers', '1 (100 %)'],
-  ['generation', () => `/operator/generations/${failedId}`, 'answered with status 503'],
+  ['generation', () => `/operator/generations/${failedId}`, 'HTTP status 503'],
   ['catalog', '/operator/catalog', 'It is disabled.'],
   ['ledger', '/operator/ledger', 'Added credit'],
 ] as const)('the filled page %s can be used by everyone', async (name, path, words) => {
@@ -425,11 +424,11 @@ test('a provider that the operator has to see to says so in plain words, until i
   await chat('locked', 'hello');
   await chat('tiered', '[[status 402]]');
   await chat('renamed', '[[status 404]]');
-  await page.getByText('refuses the key of this gateway (401)').waitFor();
-  const unpaid = page.getByText('wants to be paid (402). Add credit to your account there.');
+  await page.getByText('rejected the key of this gateway (401)').waitFor();
+  const unpaid = page.getByText('requires payment (402). Add credit to your account there.');
   await unpaid.waitFor();
   await page.getByText('does not know the model (404). It was retired').waitFor();
-  await page.getByText('Last seen').first().waitFor();
+  await page.getByText('Last error').first().waitFor();
   await checkLooks(page, 'operator-setbacks');
   await chat('tiered', 'hello');
   await unpaid.waitFor({ state: 'detached' });
@@ -438,7 +437,7 @@ test('a provider that the operator has to see to says so in plain words, until i
 
 test('nobody else has these pages', async () => {
   const owner = await fixture.enter('owner', '/operator/accounts');
-  await owner.page.getByRole('heading', { level: 1, name: 'Nothing is at this address' }).waitFor();
+  await owner.page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
   expect(await owner.page.getByRole('link', { name: 'Ledger' }).count()).toBe(0);
   await owner.close();
 });
@@ -447,7 +446,7 @@ test('an operator who signs out everywhere is out here too, and no page complain
   const { page } = operator;
   await page.goto('/operator/users?search=operator');
   await choose(page, 'operator@example.com', 'Sign out everywhere');
-  await page.getByText('this one included').waitFor();
+  await page.getByText('including this one').waitFor();
   await page.getByRole('button', { name: 'Sign out everywhere' }).click();
   await page.waitForURL('**/sign-in?next=*');
   expectNoComplaints(operator);

@@ -48,12 +48,12 @@ test('an answer is streamed, shown as plain text, and charged as the page says',
   const { page } = watched;
   await page.getByLabel('System message').fill('Be brief.');
   await page.getByLabel('Temperature').fill('2');
-  await page.getByText('From 0 to below 2.').waitFor();
+  await page.getByText('Enter a number from 0 to less than 2.').waitFor();
   await page.getByLabel('Message', { exact: true }).fill('Hi');
   expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
   await page.getByLabel('Temperature').fill('0.5');
   await say(page, 'Hello [[say <img src=x> one\nand two]]');
-  const link = page.getByRole('link', { name: 'See the Generation' });
+  const link = page.getByRole('link', { name: 'View Generation' });
   await link.waitFor();
   // Once as it was asked for and once as it was answered, and neither of them a picture.
   expect(await conversation(page).getByText('<img src=x> one').count()).toBe(2);
@@ -75,7 +75,7 @@ test('an answer is streamed, shown as plain text, and charged as the page says',
   await conversation(page).getByText('Three.', { exact: true }).waitFor();
   expect(lastAsked().messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
   await page.getByRole('button', { name: 'Start over' }).click();
-  await page.getByText('Write the first message below').waitFor();
+  await page.getByText('Write your first message below').waitFor();
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -86,22 +86,22 @@ test('an answer can be stopped, and what breaks off is told in plain words', asy
   await say(page, 'Go on [[long 500]] [[chunk-delay 30]]');
   await conversation(page).getByText('Writing …').waitFor();
   await page.getByRole('button', { name: 'Stop' }).click();
-  await page.getByText('You stopped this answer.').waitFor();
+  await page.getByText('You stopped this response.').waitFor();
 
   await say(page, 'Break [[long 20]] [[cut 5]]');
   await page.getByText('The stream from the provider failed.').waitFor();
   await page.getByRole('button', { name: 'Try again' }).waitFor();
   await say(page, 'No more [[finish content_filter]]');
-  await page.getByText('because of its content rules').waitFor();
+  await page.getByText('content filter withheld').waitFor();
 
   await page.getByLabel('Model').selectOption('locked');
   await say(page, 'Hello');
   await page.getByText('The provider refused the credentials of this gateway.').waitFor();
-  await page.getByText('Only the operator of this gateway can repair this.').waitFor();
+  await page.getByText('Only the operator of this gateway can fix this.').waitFor();
 
   await page.getByRole('button', { name: 'Start over' }).click();
   await page.getByLabel('Model').selectOption('plain');
-  await page.getByText('This model calls no tools.').waitFor();
+  await page.getByText('This model does not support tools.').waitFor();
   await say(page, 'Whole [[say At once.]]');
   await conversation(page).getByText('At once.', { exact: true }).waitFor();
   expectNoComplaints(watched);
@@ -118,7 +118,7 @@ test('an answer whose connection breaks before its last event is not called whol
     await route.fulfill({ response, body: text.replace('data: [DONE]\n\n', '') });
   });
   await say(page, 'Hello [[say All of it.]]');
-  await page.getByText('The connection broke before the end of the answer.').waitFor();
+  await page.getByText('The connection was lost before the end of the response.').waitFor();
   await conversation(page).getByText('All of it.', { exact: true }).waitFor();
   await conversation(page).getByText('Completed').waitFor();
   await conversation(page).getByText('Cost').waitFor();
@@ -126,7 +126,7 @@ test('an answer whose connection breaks before its last event is not called whol
   await page.unroute('**/playground/chat');
   await say(page, 'And now? [[say Whole.]]');
   await conversation(page).getByText('Whole.', { exact: true }).waitFor();
-  await page.getByText('The connection broke').waitFor();
+  await page.getByText('The connection was lost').waitFor();
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -137,11 +137,11 @@ test('a tool call is shown, and its result sent back', async () => {
   await page.getByLabel(/^Tools/).fill('[{}]');
   await page.getByText('Tool 1 needs "type": "function".').waitFor();
   await page.getByLabel(/^Tools/).fill('');
-  await page.getByRole('button', { name: 'Insert an example' }).click();
+  await page.getByRole('button', { name: 'Insert example' }).click();
   await say(page, 'Weather? [[tool get_weather]]');
   await conversation(page).getByText('"city"').waitFor();
   await page.getByLabel('Result of get_weather').fill('{"temperature": 21}');
-  await page.getByRole('button', { name: 'Send the result' }).click();
+  await page.getByRole('button', { name: 'Send result' }).click();
   await conversation(page).getByText('{"temperature": 21}', { exact: true }).waitFor();
   await eventually('the result at the provider', () => lastAsked().messages.at(-1)?.role === 'tool');
   expect(lastAsked().messages.at(-1)).toMatchObject({ content: '{"temperature": 21}' });
@@ -155,9 +155,9 @@ test('a picture is previewed and sent, to models that see', async () => {
   const pixel =
     'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
   const file = (name: string, mimeType: string) => ({ name, mimeType, buffer: Buffer.from(pixel, 'base64') });
-  const chooser = page.getByLabel('Pictures', { exact: true });
+  const chooser = page.getByLabel('Images', { exact: true });
   await chooser.setInputFiles(file('notes.txt', 'text/plain'));
-  await page.getByText('notes.txt is not a PNG, JPEG, WebP or GIF picture.').waitFor();
+  await page.getByText('notes.txt is not a PNG, JPEG, WebP or GIF image.').waitFor();
   await chooser.setInputFiles(file('pixel.png', 'image/png'));
   await page.getByRole('img', { name: 'pixel.png' }).waitFor();
   await say(page, 'What is this? [[say A pixel.]]');
@@ -167,7 +167,7 @@ test('a picture is previewed and sent, to models that see', async () => {
     { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel}` } },
   ]);
   await page.getByLabel('Model').selectOption('plain');
-  await page.getByRole('button', { name: 'Add a picture' }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Add image' }).waitFor({ state: 'detached' });
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -176,10 +176,10 @@ test('the code to copy does the same, and holds no key', async () => {
   const watched = await enter('/playground?model=full');
   const { page } = watched;
   await page.getByLabel('Message', { exact: true }).fill("It's me [[say Hello from code.]]");
-  await page.getByText('As code').click();
+  await page.getByText('Code', { exact: true }).click();
   const codeOf = async (language: string) => {
     await page.getByText(language, { exact: true }).click();
-    await page.getByRole('button', { name: 'Copy the request as code' }).click();
+    await page.getByRole('button', { name: 'Copy: Request as code' }).click();
     return (await page.evaluate('navigator.clipboard.readText()')) as string;
   };
   const folder = temporaryFolder();
@@ -222,33 +222,53 @@ describe('decisions', () => {
     await page.getByRole('tab', { name: 'Details' }).click();
     await page.getByText('sandbox-decision-2026-11-01').waitFor();
     await page.getByRole('tab', { name: 'JSON' }).click();
-    const json = await page.getByRole('region', { name: 'the answer as JSON' }).textContent();
+    const json = await page.getByRole('region', { name: 'Response as JSON' }).textContent();
     const { answers } = JSON.parse(json ?? '') as { answers: object };
     expect(Object.keys(answers).toSorted()).toEqual(['__proto__', 'urgency', 'wants_refund']);
 
-    await page.getByRole('group', { name: 'How to write the questions' }).getByText('JSON').click();
+    await page.getByRole('group', { name: 'Edit questions as' }).getByText('JSON').click();
     const editor = page.getByLabel('Questions as JSON');
     const written = new Map(Object.entries<{ criteria: object }>(JSON.parse(await editor.inputValue())));
     expect(Object.keys(written.get('__proto__')?.criteria ?? {})).toEqual(['technical', 'billing', 'sales']);
     await editor.fill('{"a": {"type": "score", "instructions": "x", "criteria": ["one"]}}');
-    await page.getByText('a › criteria: Give at least two levels.', { exact: true }).waitFor();
-    await page.getByRole('group', { name: 'How to write the questions' }).getByText('Form').click();
-    await page.getByText('once the JSON is free of mistakes').waitFor();
+    await page.getByText('a › criteria: Add at least two levels.', { exact: true }).waitFor();
+    await page.getByRole('group', { name: 'Edit questions as' }).getByText('Form').click();
+    await page.getByText('once the JSON is valid').waitFor();
     await page.getByLabel('State as JSON').fill('[]');
     await page.getByText('The state must be an object').waitFor();
     expectNoComplaints(watched);
     await watched.close();
   }, 60_000);
 
+  test('have tabs that follow the arrow keys and name their panel', async () => {
+    const watched = await enter('/decisions', deciding);
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Run' }).click();
+    const tab = (name: string) => page.getByRole('tab', { name, selected: true });
+    await tab('Answers').press('ArrowRight');
+    expect(await tab('Details').evaluate('(element) => element === document.activeElement')).toBe(true);
+    await page.getByRole('tabpanel', { name: 'Details' }).getByText('Provider request ID').waitFor();
+    await tab('Details').press('End');
+    await page.getByRole('tabpanel', { name: 'JSON' }).waitFor();
+    await tab('JSON').press('ArrowRight');
+    await page.getByRole('tabpanel', { name: 'Answers' }).waitFor();
+    // One stop for the Tab key: from the tabs it leads to the panel.
+    expect(await page.locator('[role=tab][tabindex="0"]').count()).toBe(1);
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement?.role')).toBe('tabpanel');
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 30_000);
+
   test('are made about the state as it is written, to the last digit', async () => {
     const watched = await enter('/decisions', deciding);
     const { page } = watched;
     const state = '{"id": 12345678901234567890, "rate": 1.10}';
     await page.getByLabel('State as JSON').fill('{"id": 1, "a": {"b": 1, "b": 2}}');
-    await page.getByText('The name “b” stands twice in one object.').waitFor();
+    await page.getByText('The name “b” appears twice in one object.').waitFor();
     expect(await page.getByRole('button', { name: 'Run' }).isDisabled()).toBe(true);
     await page.getByLabel('State as JSON').fill(state);
-    await page.getByRole('group', { name: 'How to write the questions' }).getByText('JSON').click();
+    await page.getByRole('group', { name: 'Edit questions as' }).getByText('JSON').click();
     const questions = '{ "a": {"type":"noul", "instructions":"\\u0041?"} }';
     await page.getByLabel('Questions as JSON').fill(questions);
     const sending = page.waitForRequest('**/api/decisions/run');
@@ -281,12 +301,12 @@ describe('decisions', () => {
     const run = page.getByRole('button', { name: 'Run' });
     await instructions.fill('How? [[status 429]] [[retry-after 2]]');
     await run.click();
-    await page.getByText(/You can run again in [12] s\./).waitFor();
+    await page.getByText(/You can run it again in [12] s\./).waitFor();
     expect(await run.isDisabled()).toBe(true);
-    await page.getByText('You can run again now.').waitFor();
+    await page.getByText('You can run it again now.').waitFor();
     await instructions.fill('How? [[status 422]]');
     await run.click();
-    await page.getByText('Word the questions or the criteria differently.').waitFor();
+    await page.getByText('Rephrase the questions or the criteria.').waitFor();
     await instructions.fill('How? [[hang]]');
     await run.click();
     await page.getByRole('button', { name: 'Cancel' }).click();
@@ -306,12 +326,12 @@ describe('decisions', () => {
 test('a filled page can be used by everyone', async () => {
   const watched = await enter('/playground?model=full', deciding);
   const { page } = watched;
-  await page.getByRole('button', { name: 'Insert an example' }).click();
+  await page.getByRole('button', { name: 'Insert example' }).click();
   await say(page, 'Weather? [[tool get_weather]]');
   await page.getByLabel('Result of get_weather').waitFor();
   await page.getByText('Cost').waitFor();
   await checkLooks(page, 'playground');
-  await page.getByText('As code').click();
+  await page.getByText('Code', { exact: true }).click();
   await checkLooks(page, 'playground-code');
   await page.goto('/decisions');
   await page.getByRole('button', { name: 'Run' }).press('Enter');

@@ -53,8 +53,8 @@ const searchOf = (page: Page) => Object.fromEntries(new URL(page.url()).searchPa
 test('a new account is led to its first request, and sees it appear', async () => {
   const watched = await fixture.enter('stranger', '/');
   const { page } = watched;
-  await page.getByRole('heading', { name: 'First steps' }).waitFor();
-  const command = await page.getByRole('region', { name: 'the first request' }).innerText();
+  await page.getByRole('heading', { name: 'Get started' }).waitFor();
+  const command = await page.getByRole('region', { name: 'First request' }).innerText();
   expect(command).toContain(`curl ${fixture.gateway.origin}/v1/chat/completions`);
   await page.getByText('Waiting for your first request').waitFor();
   const made = await fixture.people.stranger.send(
@@ -64,7 +64,7 @@ test('a new account is led to its first request, and sees it appear', async () =
   );
   const { secret } = (await made.json()) as NewKey;
   const id = await ask(secret, 'full', 'Say hello.');
-  await page.getByRole('link', { name: 'See what happened' }).click();
+  await page.getByRole('link', { name: 'View request' }).click();
   await page.waitForURL(`**/generations/${id}`);
   await page.getByRole('heading', { level: 1, name: 'full' }).waitFor();
   expectNoComplaints(watched);
@@ -79,7 +79,7 @@ test('the overview shows the money, the days and the latest requests', async () 
     .getByTitle(`$${balance.replace(/0+$/, '')} USD`)
     .first()
     .waitFor();
-  await page.getByRole('heading', { name: 'The last 24 hours' }).waitFor();
+  await page.getByRole('heading', { name: 'Last 24 hours' }).waitFor();
   const chart = page.getByRole('slider', { name: 'Spend by day, day' });
   expect(await chart.getAttribute('aria-valuemax')).toBe('30');
   const today = await chart.getAttribute('aria-valuetext');
@@ -133,12 +133,12 @@ test('filters stand in the address, and pages can be turned and come back to', a
   await page.reload();
   await rows.first().getByText('Failed').waitFor();
   await page.getByLabel('Model').selectOption('tiered');
-  await page.getByText('No request fits these filters').waitFor();
+  await page.getByText('No requests match these filters').waitFor();
   expect(searchOf(page)).toEqual({ status: 'failed', model: 'tiered' });
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await rows.nth(49).waitFor();
   await page.goto('/generations?cursor=nonsense');
-  await page.getByRole('button', { name: 'To the newest' }).click();
+  await page.getByRole('button', { name: 'Go to the newest' }).click();
   await rows.nth(49).waitFor();
   expectNoComplaints(watched);
   await watched.close();
@@ -160,13 +160,13 @@ test('a request is found by its ID, with its exact cost, its attempts and its JS
   for (const amount of [generation.cost?.input, generation.cost?.output, generation.cost?.total])
     await page.getByText(`$${amount}`).waitFor();
   await page.getByText('Charged', { exact: true }).waitFor();
-  const attempts = page.getByRole('list').filter({ hasText: 'begun' }).getByRole('listitem');
+  const attempts = page.getByRole('list').filter({ hasText: 'started' }).getByRole('listitem');
   expect(await attempts.count()).toBe(2);
   expect(await attempts.first().innerText()).toContain('provider_unavailable');
-  await page.getByRole('button', { name: 'Copy the request ID' }).click();
+  await page.getByRole('button', { name: 'Copy request ID' }).click();
   expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(id);
   await page.getByText('Raw JSON').click();
-  const json = await page.getByRole('region', { name: 'the Generation as JSON' }).innerText();
+  const json = await page.getByRole('region', { name: 'Generation as JSON' }).innerText();
   expect(JSON.parse(json)).toEqual(generation);
   await page.goto(`/generations/req_${'0'.repeat(32)}`);
   await page.getByText('No such request in this account').waitFor();
@@ -180,7 +180,7 @@ test('a failure is explained, and nothing was charged for it', async () => {
   const { page } = watched;
   await page.getByText('The provider is down or overloaded.').first().waitFor();
   await page.getByText('Not charged', { exact: true }).waitFor();
-  await page.getByText('answered with status 503').waitFor();
+  await page.getByText('HTTP status 503').waitFor();
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -201,10 +201,10 @@ test('usage is shown for the days and by what the address says, and is downloade
   await page.getByRole('textbox', { name: 'From' }).fill('2026-02-10');
   await page.getByRole('textbox', { name: 'To' }).fill('2026-02-09');
   await page.getByRole('button', { name: 'Show' }).click();
-  await page.getByText('The first day must not be after the last.').waitFor();
+  await page.getByText('The start date must not be after the end date.').waitFor();
   await page.getByRole('textbox', { name: 'To' }).fill('2026-02-11');
   await page.getByRole('button', { name: 'Show' }).click();
-  await page.getByText('Nothing was used on these days').waitFor();
+  await page.getByText('No usage on these days').waitFor();
   expect(searchOf(page)).toMatchObject({ range: 'custom', from: '2026-02-10', to: '2026-02-11' });
   await page.goto('/usage?range=7');
   const downloading = page.waitForEvent('download');
@@ -254,7 +254,7 @@ test('an estimated charge is marked, and a refund leads to the request that it i
   await refundRow.getByRole('link').click();
   await page.waitForURL(`**/generations/${refunded}`);
   await page.getByText('Refunded', { exact: true }).waitFor();
-  await page.getByText('$0.25 was taken from the balance and given back').waitFor();
+  await page.getByText('$0.25 was charged and then refunded').waitFor();
   await checkLooks(page, 'generation-refunded');
   await page.goto('/billing');
   await rows.filter({ hasText: 'Estimated' }).getByRole('link').click();

@@ -76,14 +76,14 @@ async function printed(pattern: RegExp): Promise<string> {
 
 test('makes a key, which is shown once', async () => {
   await go('Keys');
-  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByRole('button', { name: 'New key' }).click();
   await page.getByLabel('Name').fill('Walk');
-  await page.getByRole('button', { name: 'Create the key' }).click();
-  await page.getByRole('button', { name: 'Copy the key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByRole('button', { name: 'Copy key' }).click();
   secret = (await page.getByTestId('secret').textContent()) ?? '';
   expect(secret).toMatch(/^svc_sk_\w+$/);
   expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(secret);
-  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await page.getByRole('button', { name: 'I have saved it' }).click();
   await page.getByRole('row', { name: /Walk/ }).waitFor();
   expect(await page.content()).not.toContain(secret);
 });
@@ -110,21 +110,21 @@ test('replaces the key: the new one is accepted, the old one refused', async () 
   await go('Keys');
   await page.getByRole('button', { name: 'Actions for Walk' }).click();
   await page.getByRole('menuitem', { name: 'Replace' }).click();
-  await page.getByLabel('The old key ends').selectOption({ label: 'Now' });
-  await page.getByRole('button', { name: 'Replace the key' }).click();
+  await page.getByLabel('Old key expires').selectOption({ label: 'Immediately' });
+  await page.getByRole('button', { name: 'Replace key' }).click();
   secret = (await page.getByTestId('secret').textContent()) ?? '';
   expect(secret).not.toBe(old);
-  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await page.getByRole('button', { name: 'I have saved it' }).click();
   expect((await sayHello(secret)).data.choices).toHaveLength(1);
   expect(await refusalOf(old)).toMatchObject({ status: 401, code: 'invalid_api_key' });
 });
 
 test('hits a spend limit, and sees why', async () => {
   await page.getByRole('button', { name: 'Actions for Walk' }).click();
-  await page.getByRole('menuitem', { name: 'Change' }).click();
+  await page.getByRole('menuitem', { name: 'Edit' }).click();
   await page.getByLabel('Monthly limit in USD').fill('0.000001');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('The key “Walk” is changed.').waitFor();
+  await page.getByText('The key “Walk” was changed.').waitFor();
   expect(await refusalOf(secret)).toMatchObject({ status: 403, code: 'monthly_spend_limit_exceeded' });
   await page.getByRole('row', { name: /Walk/ }).getByText('100 %').waitFor();
   await takePicture(page, 'walk-key-at-limit');
@@ -151,7 +151,7 @@ test('credits the account as the operator, once however often it is pressed', as
   await page.getByRole('menuitem', { name: /credit/i }).click();
   await page.getByLabel('Amount in USD').fill('12.50');
   await page.getByLabel('Memo').fill('Invoice 7');
-  await page.getByRole('button', { name: 'Add the credit' }).dblclick();
+  await page.getByRole('button', { name: 'Add credit' }).dblclick();
   await page.getByText('$12.50 is credited to Demo.').waitFor();
   await page.getByRole('button', { name: 'Done' }).click();
   await go('Billing');
@@ -177,7 +177,7 @@ const places: readonly (readonly [path: string, title: RegExp])[] = [
   ['/operator/catalog', /^Catalogue$/],
   ['/operator/nodes', /^Nodes$/],
   ['/operator/ledger', /^Ledger$/],
-  ['/nowhere', /^Nothing is at this address$/],
+  ['/nowhere', /^Page not found$/],
 ];
 
 test.each(places)('%s looks right by day, at night and on a phone', async (path, title) => {

@@ -1,15 +1,19 @@
-/** What belongs to the person who is signed in: their password and where they are signed in. */
-import { useMe } from '../../api/session.ts';
-import { Card } from '../../kit/card.tsx';
-import { Fact, Facts } from '../../kit/facts.tsx';
+/** The user's own profile, password and sessions. */
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { changePassword, sessionsQuery, useMe } from '../../api/session.ts';
+import { Button } from '../../kit/button.tsx';
+import { Card, Fact, Facts } from '../../kit/card.tsx';
+import { Field, Input, NewPasswordField } from '../../kit/field.tsx';
 import { Page } from '../../kit/page.tsx';
-import { ChangePassword } from './change-password.tsx';
+import { FormProblem, fieldProblem } from '../../kit/states.tsx';
+import { showToast } from '../../kit/toast.tsx';
 import { Sessions } from './sessions.tsx';
 
 export function AccountPage() {
   const { user, accounts } = useMe();
   return (
-    <Page title="Your sign-in" description="Who you are here, your password, and where you are signed in.">
+    <Page title="Profile" description="Your details, password and sessions.">
       <div className="grid items-start gap-6 lg:grid-cols-2">
         <Card title="You">
           <Facts>
@@ -27,5 +31,58 @@ export function AccountPage() {
       </div>
       <Sessions />
     </Page>
+  );
+}
+
+const ownFields = ['currentPassword', 'newPassword'];
+
+export function ChangePassword() {
+  const [currentPassword, setCurrentPassword] = useState('');
+  const [newPassword, setNewPassword] = useState('');
+  const { user } = useMe();
+  const queryClient = useQueryClient();
+  const changing = useMutation({
+    mutationFn: () => changePassword(currentPassword, newPassword),
+    onSuccess: async () => {
+      setCurrentPassword('');
+      setNewPassword('');
+      showToast('good', 'Your password was changed. Your other sessions have ended.');
+      await queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey });
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    changing.mutate();
+  };
+  return (
+    <Card title="Password">
+      <form onSubmit={submit} className="space-y-4">
+        {/* Tells password managers which user this is. */}
+        <input type="text" name="username" autoComplete="username" value={user.email} readOnly hidden />
+        <Field label="Current password" error={fieldProblem(changing.error, 'currentPassword')}>
+          <Input
+            type="password"
+            name="password"
+            autoComplete="current-password"
+            required
+            value={currentPassword}
+            onChange={(event) => setCurrentPassword(event.target.value)}
+          />
+        </Field>
+        <NewPasswordField
+          label="New password"
+          value={newPassword}
+          onChange={setNewPassword}
+          error={fieldProblem(changing.error, 'newPassword')}
+        />
+        <FormProblem error={changing.error} fields={ownFields} />
+        <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+          <Button type="submit" variant="primary" isBusy={changing.isPending}>
+            Change password
+          </Button>
+          <span className="text-xs text-ink-faint">This ends your other sessions.</span>
+        </div>
+      </form>
+    </Card>
   );
 }

@@ -1,18 +1,17 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ListedSession } from '../../../src/sign-in/contract.ts';
-import { problemOf } from '../../api/problem.ts';
+import { problemOf } from '../../api/client.ts';
 import { endOtherSessions, endSession, sessionsQuery } from '../../api/session.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
-import { ConfirmDialog } from '../../kit/confirm-dialog.tsx';
-import { ErrorState } from '../../kit/error-state.tsx';
+import { ConfirmDialog } from '../../kit/dialog.tsx';
+import { Time } from '../../kit/figures.tsx';
 import { formatTime } from '../../kit/format-figures.ts';
-import { type Column, Table } from '../../kit/table.tsx';
-import { Time } from '../../kit/time.tsx';
+import { QueryTable } from '../../kit/query-table.tsx';
+import type { Column } from '../../kit/table.tsx';
 import { showToast } from '../../kit/toast.tsx';
-import { describeBrowser } from './describe-browser.ts';
 
 export function Sessions() {
   const [isAsking, setAsking] = useState(false);
@@ -34,34 +33,31 @@ export function Sessions() {
   return (
     <Card
       title="Sessions"
-      description="End those that you do not know, and change your password."
+      description="If you do not recognise a session, end it and change your password."
       isFlush
       actions={
         <Button size="small" disabled={!hasOthers} onClick={() => setAsking(true)}>
-          End all others
+          End other sessions
         </Button>
       }
     >
-      {sessions.data === undefined && sessions.isError ? (
-        <ErrorState error={sessions.error} onRetry={sessions.refetch} />
-      ) : (
-        <Table
-          caption="Your sessions"
-          columns={columnsOf((id) => ending.mutate(id), ending.isPending ? ending.variables : null)}
-          rows={sessions.data}
-          rowKey={({ id }) => id}
-          expectedRows={2}
-        />
-      )}
+      <QueryTable
+        query={sessions}
+        caption="Your sessions"
+        columns={columnsOf((id) => ending.mutate(id), ending.isPending ? ending.variables : null)}
+        rows={sessions.data}
+        rowKey={({ id }) => id}
+        expectedRows={2}
+      />
       {isAsking && (
         <ConfirmDialog
           title="End all other sessions?"
-          confirmLabel="End them"
+          confirmLabel="End sessions"
           isDangerous
           onConfirm={endOthers}
           onClose={() => setAsking(false)}
         >
-          Every browser but this one has to sign in again.
+          You will have to sign in again in every browser except this one.
         </ConfirmDialog>
       )}
     </Card>
@@ -77,11 +73,11 @@ function columnsOf(end: (id: string) => void, endingId: string | null): Column<L
       cell: ({ userAgent, isCurrent }) => (
         <span className="inline-flex flex-wrap items-center gap-2 font-medium" title={userAgent ?? undefined}>
           {describeBrowser(userAgent)}
-          {isCurrent && <Badge tone="good">This one</Badge>}
+          {isCurrent && <Badge tone="good">Current</Badge>}
         </span>
       ),
     },
-    { key: 'address', header: 'Address', cell: ({ ipAddress }) => ipAddress || '–' },
+    { key: 'address', header: 'IP address', cell: ({ ipAddress }) => ipAddress || '–' },
     { key: 'since', header: 'Signed in', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       key: 'end',
@@ -93,7 +89,7 @@ function columnsOf(end: (id: string) => void, endingId: string | null): Column<L
           <Button
             size="small"
             isBusy={endingId === id}
-            aria-label={`End the session in ${describeBrowser(userAgent)}, begun ${formatTime(new Date(createdAt), 'exact')}`}
+            aria-label={`End the session in ${describeBrowser(userAgent)}, started ${formatTime(new Date(createdAt), 'exact')}`}
             onClick={() => end(id)}
           >
             End
@@ -101,4 +97,30 @@ function columnsOf(end: (id: string) => void, endingId: string | null): Column<L
         ),
     },
   ];
+}
+
+/** In this order, because user agents also name the browsers that they descend from. */
+const browsers: readonly [pattern: RegExp, name: string][] = [
+  [/Edg(?:e|A|iOS)?\//, 'Edge'],
+  [/OPR\//, 'Opera'],
+  [/Firefox\/|FxiOS\//, 'Firefox'],
+  [/Chrome\/|CriOS\/|HeadlessChrome/, 'Chrome'],
+  [/Safari\//, 'Safari'],
+  [/curl\//, 'curl'],
+];
+
+const systems: readonly [pattern: RegExp, name: string][] = [
+  [/iPhone|iPad/, 'iOS'],
+  [/Android/, 'Android'],
+  [/Windows/, 'Windows'],
+  [/Mac OS X|Macintosh/, 'macOS'],
+  [/Linux|X11/, 'Linux'],
+];
+
+export function describeBrowser(userAgent: string | null): string {
+  const named = (list: readonly [RegExp, string][]) =>
+    list.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1];
+  const browser = named(browsers) ?? 'Unknown browser';
+  const system = named(systems);
+  return system === undefined ? browser : `${browser} on ${system}`;
 }

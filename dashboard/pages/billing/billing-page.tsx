@@ -1,50 +1,43 @@
+import { keepPreviousData } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { CreditCard } from 'lucide-react';
 import type { Statement } from '../../../src/console/contract.ts';
+import { useAccountQuery, useMe } from '../../api/session.ts';
+import { signOfMoney, subtractMoney } from '../../kit/amounts.ts';
+import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { FailedList } from '../../kit/failed-list.tsx';
-import { Money } from '../../kit/money.tsx';
+import { textLinkClass } from '../../kit/class-names.ts';
+import { Money } from '../../kit/figures.tsx';
 import { Page } from '../../kit/page.tsx';
-import { Pager } from '../../kit/pager.tsx';
+import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
-import { signOfMoney, subtractMoney } from '../../kit/sum-money.ts';
-import { Table } from '../../kit/table.tsx';
-import { useAddressCursors } from '../../kit/use-address-cursors.ts';
-import { AboutMoney } from './about-money.tsx';
-import { entryColumnsFor } from './entry-columns.tsx';
-import { useStatement } from './queries.ts';
-import { digitsOf } from './statement-digits.ts';
+import { EmptyState } from '../../kit/states.tsx';
+import { digitsOf, entryColumns } from './statement.tsx';
 
 export function BillingPage() {
   const cursors = useAddressCursors();
   const statement = useStatement(cursors.cursor);
   const hasFailed = statement.data === undefined && statement.isError;
   return (
-    <Page title="Billing" description="What was paid in, what was taken out, and what is left.">
+    <Page title="Billing" description="Credit, charges and the remaining balance.">
       {!hasFailed && <MoneyFigures statement={statement.data} />}
       <AboutMoney />
-      <Card title="Statement" description="Every movement of money, the newest first." isFlush>
-        {hasFailed ? (
-          <FailedList error={statement.error} onRetry={statement.refetch} goToStart={cursors.goToStart} />
-        ) : (
-          <>
-            <Table
-              caption="Statement"
-              columns={entryColumnsFor(digitsOf(statement.data?.data ?? []))}
-              rows={statement.data?.data}
-              rowKey={({ number }) => `${number}`}
-              expectedRows={10}
-              isDimmed={statement.isPlaceholderData}
-              empty={<NothingYet />}
-            />
-            <Pager
-              cursors={cursors}
-              nextCursor={statement.data?.next_cursor}
-              isBusy={statement.isPlaceholderData}
-              label="the statement"
-            />
-          </>
-        )}
+      <Card title="Statement" description="All transactions, newest first." isFlush>
+        <QueryTable
+          query={statement}
+          caption="Statement"
+          columns={entryColumns(digitsOf(statement.data?.data ?? []))}
+          rows={statement.data?.data}
+          rowKey={({ number }) => `${number}`}
+          expectedRows={10}
+          empty={
+            <EmptyState icon={CreditCard} title="No transactions yet">
+              Credit from the operator and the cost of each request appear here.
+            </EmptyState>
+          }
+          cursors={cursors}
+          nextCursor={statement.data?.next_cursor}
+        />
       </Card>
     </Page>
   );
@@ -57,7 +50,7 @@ function MoneyFigures({ statement }: Readonly<{ statement: Statement | undefined
       <Stat label="Balance" value={statement && <Money amount={statement.balance} isBalance />} />
       <Stat label="Held" value={statement && <Money amount={statement.held} />} />
       <Stat
-        label="Free to spend"
+        label="Available"
         value={free && <Money amount={free} isBalance />}
         tone={free !== undefined && signOfMoney(free) <= 0 ? 'bad' : 'plain'}
       />
@@ -65,10 +58,38 @@ function MoneyFigures({ statement }: Readonly<{ statement: Statement | undefined
   );
 }
 
-function NothingYet() {
+export function AboutMoney() {
+  const { user } = useMe();
   return (
-    <EmptyState icon={CreditCard} title="No money has moved yet">
-      Credit from the operator and the cost of each request appear here.
-    </EmptyState>
+    <div className="grid gap-3 lg:grid-cols-2">
+      <Callout title="How to add credit">
+        {user.is_operator ? (
+          <>
+            Card payments are not available. As an operator, you can add credit under{' '}
+            <Link to="/operator/accounts" className={textLinkClass}>
+              Operator → Accounts
+            </Link>
+            . It appears below immediately.
+          </>
+        ) : (
+          'Ask the operator of this gateway for credit. Card payments are not available. Credit appears below as soon as the operator adds it.'
+        )}
+      </Callout>
+      <Callout title="What “held” means">
+        While a request is running, its maximum cost is set aside. When it ends, only its actual cost is
+        charged, and the rest becomes available again.
+      </Callout>
+    </div>
   );
+}
+
+const pageSize = 50;
+const newestEveryMs = 15_000;
+
+export function useStatement(cursor: string | null) {
+  return useAccountQuery<Statement>('ledger', {
+    query: { limit: pageSize, cursor },
+    placeholderData: keepPreviousData,
+    ...(cursor === null ? { refetchInterval: newestEveryMs } : {}),
+  });
 }

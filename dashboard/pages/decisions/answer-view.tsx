@@ -1,10 +1,10 @@
-/** One answer: how likely each option or level is, which one it is, and how sure that is. */
+/** One answer: the probability of each option or level, the result, and its confidence. */
 import { Check } from 'lucide-react';
 import type { DecisionAnswer } from '../../../src/console/contract.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { classNames } from '../../kit/class-names.ts';
+import { Meter } from '../../kit/figures.tsx';
 import { formatShare } from '../../kit/format-figures.ts';
-import { Meter } from '../../kit/meter.tsx';
 
 export function AnswerView({ name, answer }: Readonly<{ name: string; answer: DecisionAnswer }>) {
   return (
@@ -56,7 +56,7 @@ function AnswerBars({ answer }: Readonly<{ answer: DecisionAnswer }>) {
       return (
         <ul className="space-y-2.5">
           <Bar label="True" share={answer.noul} isChosen={answer.noul >= 0.5} />
-          <Bar label="Not true" share={1 - answer.noul} isChosen={answer.noul < 0.5} />
+          <Bar label="False" share={1 - answer.noul} isChosen={answer.noul < 0.5} />
         </ul>
       );
     case 'score':
@@ -107,11 +107,11 @@ function Bar({ label, share, isChosen }: Readonly<{ label: string; share: number
 
 type ScaleProps = Readonly<{ score: number; legend: Readonly<Record<string, string>> }>;
 
-/** Where the expected level lies between the lowest and the highest: a picture of what the verdict says in words. */
+/** Where the expected level lies between the lowest and the highest. */
 function Scale({ score, legend }: ScaleProps) {
   const levels = Object.entries(legend);
-  const most = Math.max(1, levels.length - 1);
-  const percent = Math.min(100, Math.max(0, (score / most) * 100));
+  const highest = Math.max(1, levels.length - 1);
+  const percent = Math.min(100, Math.max(0, (score / highest) * 100));
   return (
     <div>
       <span aria-hidden className="relative mx-2 block h-6">
@@ -119,7 +119,7 @@ function Scale({ score, legend }: ScaleProps) {
         {levels.map(([level], at) => (
           <span
             key={level}
-            style={{ left: `${(at / most) * 100}%` }}
+            style={{ left: `${(at / highest) * 100}%` }}
             className="absolute top-1/2 size-1.5 -translate-x-1/2 -translate-y-1/2 rounded-full bg-edge"
           />
         ))}

@@ -1,9 +1,7 @@
-/** What a question is answered by: the options of a choice, or the levels of a score from 0 on. */
-import { ArrowDown, ArrowUp, Plus, X } from 'lucide-react';
-import { Button } from '../../kit/button.tsx';
-import { Field } from '../../kit/field.tsx';
-import { IconButton } from '../../kit/icon-button.tsx';
-import { Input } from '../../kit/input.tsx';
+/** The criteria of a question: the options of a choice, or the levels of a score, which count from 0. */
+import { ArrowDown, ArrowUp, Plus, Trash2 } from 'lucide-react';
+import { Button, IconButton } from '../../kit/button.tsx';
+import { Field, Input } from '../../kit/field.tsx';
 import { moved, type QuestionDraft, replaced, without } from './question-form.ts';
 import { type Path, type Problem, problemAt } from './validate.ts';
 
@@ -11,7 +9,7 @@ type OptionFieldsProps = Readonly<{
   options: QuestionDraft['options'];
   onChange: (options: QuestionDraft['options']) => void;
   problems: readonly Problem[];
-  /** Which question it is. */
+  /** The index of the question. */
   at: number;
   path: Path;
 }>;
@@ -20,12 +18,12 @@ export function OptionFields({ options, onChange, problems, at, path }: OptionFi
   return (
     <CriteriaList
       title="Options"
-      addLabel="Add an option"
+      addLabel="Add option"
       problem={problemAt(problems, ...path)}
       onAdd={() => onChange([...options, { name: '', description: '' }])}
     >
       {options.map((option, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an option has no other name than the one being written.
+        // biome-ignore lint/suspicious/noArrayIndexKey: an option has no ID, and its name is being edited.
         <li key={place} className="flex items-start gap-1">
           <div className="grid min-w-0 flex-1 gap-2 sm:grid-cols-[7.5rem_minmax(0,1fr)]">
             <Field
@@ -58,7 +56,15 @@ export function OptionFields({ options, onChange, problems, at, path }: OptionFi
               />
             </Field>
           </div>
-          <CriterionButtons what="option" at={place} items={options} onChange={onChange} />
+          <span className="pt-1">
+            <MoveButtons
+              name={`option ${place + 1}`}
+              at={place}
+              items={options}
+              minCount={2}
+              onChange={onChange}
+            />
+          </span>
         </li>
       ))}
     </CriteriaList>
@@ -75,13 +81,13 @@ type LevelFieldsProps = Readonly<{
 export function LevelFields({ levels, onChange, problems, path }: LevelFieldsProps) {
   return (
     <CriteriaList
-      title="Levels, the lowest first"
-      addLabel="Add a level"
+      title="Levels, lowest first"
+      addLabel="Add level"
       problem={problemAt(problems, ...path)}
       onAdd={() => onChange([...levels, ''])}
     >
       {levels.map((level, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a level has no name but its place.
+        // biome-ignore lint/suspicious/noArrayIndexKey: a level has no ID but its index.
         <li key={place} className="flex items-start gap-2">
           <span aria-hidden className="figures w-4 pt-2 text-right text-ink-faint">
             {place}
@@ -99,7 +105,9 @@ export function LevelFields({ levels, onChange, problems, path }: LevelFieldsPro
               onChange={(event) => onChange(replaced(levels, place, event.target.value))}
             />
           </Field>
-          <CriterionButtons what="level" at={place} items={levels} onChange={onChange} />
+          <span className="pt-1">
+            <MoveButtons name={`level ${place}`} at={place} items={levels} minCount={2} onChange={onChange} />
+          </span>
         </li>
       ))}
     </CriteriaList>
@@ -127,24 +135,25 @@ function CriteriaList({ title, addLabel, problem, onAdd, children }: CriteriaLis
   );
 }
 
-type CriterionButtonsProps<Item> = Readonly<{
-  what: 'option' | 'level';
+type MoveButtonsProps<Item> = Readonly<{
+  /** Such as "option 1". */
+  name: string;
   at: number;
   items: readonly Item[];
+  /** Fewer items than this are not possible. */
+  minCount: number;
   onChange: (items: readonly Item[]) => void;
 }>;
 
-/** An option is called by its place from 1 on, a level by its number from 0 on. */
-function CriterionButtons<Item>({ what, at, items, onChange }: CriterionButtonsProps<Item>) {
-  const name = `${what} ${what === 'option' ? at + 1 : at}`;
+export function MoveButtons<Item>({ name, at, items, minCount, onChange }: MoveButtonsProps<Item>) {
   return (
-    <span className="flex pt-1">
+    <span className="flex">
       <IconButton
         icon={ArrowUp}
         label={`Move ${name} up`}
         disabled={at === 0}
         onClick={() => onChange(moved(items, at, -1))}
-        className="size-7 max-sm:hidden"
+        className="size-7"
       />
       <IconButton
         icon={ArrowDown}
@@ -154,9 +163,9 @@ function CriterionButtons<Item>({ what, at, items, onChange }: CriterionButtonsP
         className="size-7"
       />
       <IconButton
-        icon={X}
+        icon={Trash2}
         label={`Remove ${name}`}
-        disabled={items.length <= 2}
+        disabled={items.length <= minCount}
         onClick={() => onChange(without(items, at))}
         className="size-7"
       />

@@ -1,20 +1,18 @@
 /** Questions about a state, answered with probabilities. */
 import { Play, Scale, Square } from 'lucide-react';
+import { useState } from 'react';
 import { useMe } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { Field } from '../../kit/field.tsx';
-import { TextArea } from '../../kit/input.tsx';
+import { ConfirmDialog } from '../../kit/dialog.tsx';
+import { Field, Select, TextArea } from '../../kit/field.tsx';
 import { Page } from '../../kit/page.tsx';
-import { SkeletonLines } from '../../kit/skeleton.tsx';
-import { ExampleChooser } from './example-chooser.tsx';
-import { sameForm } from './example-in.ts';
-import { adviceForFailure } from './failure-words.ts';
+import { EmptyState, SkeletonLines } from '../../kit/states.tsx';
+import { type Example, examples, normalizedJson } from './examples.ts';
 import { DecisionFailureView, DecisionResult, useSecondsLeft } from './outcome-view.tsx';
 import { QuestionsForm, QuestionsJson, QuestionsViewSwitch } from './questions-editor.tsx';
-import { type DecisionRun, useDecision } from './use-decision.ts';
+import { adviceForFailure, type DecisionRun, useDecision } from './run-decision.ts';
 import { type DecisionDraft, useDraft } from './use-draft.ts';
 
 const shortcut = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘ + Enter' : 'Ctrl + Enter';
@@ -35,7 +33,7 @@ export function DecisionsPage() {
           {adviceForFailure('not_configured', 503)}
         </Callout>
       )}
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys are a short way to a button, which does the same. */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys are a shortcut for a button. */}
       <div
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
@@ -98,7 +96,7 @@ function QuestionsCard({ draft }: Readonly<{ draft: DecisionDraft }>) {
   );
 }
 
-/** Runs what is written; null while that cannot be. */
+/** Runs the draft; null while it cannot be run. */
 function useStart({ body }: DecisionDraft, { outcome, isRunning, run }: DecisionRun): (() => void) | null {
   const failure = outcome?.kind === 'failed' ? outcome : null;
   const wait = useSecondsLeft(failure?.failedAt ?? 0, failure?.failure.retry_after_seconds);
@@ -113,10 +111,10 @@ type ResultCardProps = Readonly<{
 
 function ResultCard({ draft, decision, start }: ResultCardProps) {
   const { outcome, decidedBody, isRunning, cancel } = decision;
-  const isOld = draft.body === null || sameForm(draft.body) !== sameForm(decidedBody ?? '');
+  const isOld = draft.body === null || normalizedJson(draft.body) !== normalizedJson(decidedBody ?? '');
   return (
     <Card
-      title="Answer"
+      title="Answers"
       actions={
         isRunning ? (
           <Button icon={Square} onClick={cancel}>
@@ -134,17 +132,17 @@ function ResultCard({ draft, decision, start }: ResultCardProps) {
     >
       <div aria-live="polite" aria-busy={isRunning} className="min-h-64">
         {draft.obstacle !== null && (
-          <p className="mb-4 text-[0.8125rem] text-ink-soft">{`To run: ${draft.obstacle}`}</p>
+          <p className="mb-4 text-[0.8125rem] text-ink-soft">{`Before you can run it: ${draft.obstacle}`}</p>
         )}
         {isRunning ? (
           <SkeletonLines count={8} />
         ) : outcome === null ? (
-          <EmptyState icon={Scale} title="No answer yet">
-            Run the decision to see its answers here. It costs your account nothing.
+          <EmptyState icon={Scale} title="No answers yet">
+            Run the decision to see its answers here. It is free of charge.
           </EmptyState>
         ) : outcome.kind === 'answered' ? (
           <>
-            {isOld && <p className="mb-4 font-medium">From before your last change</p>}
+            {isOld && <p className="mb-4 font-medium">These answers are from before your last change.</p>}
             <div className={isOld ? 'opacity-60' : ''}>
               <DecisionResult body={outcome.body} />
             </div>
@@ -154,5 +152,40 @@ function ResultCard({ draft, decision, start }: ResultCardProps) {
         )}
       </div>
     </Card>
+  );
+}
+
+/** Decisions to start from. A person's own changes are not discarded without asking. */
+export function ExampleChooser({ draft }: Readonly<{ draft: DecisionDraft }>) {
+  const [wanted, setWanted] = useState<Example | null>(null);
+  const choose = (id: string) => {
+    const example = examples.find((candidate) => candidate.id === id);
+    if (example === undefined) return;
+    if (draft.example === null) setWanted(example);
+    else draft.load(example);
+  };
+  return (
+    <>
+      <Select
+        aria-label="Start from an example"
+        className="w-72 max-w-full"
+        value={draft.example?.id ?? ''}
+        options={[
+          ...(draft.example === null ? [{ value: '', label: 'Custom' }] : []),
+          ...examples.map(({ id, label }) => ({ value: id, label: `Example: ${label}` })),
+        ]}
+        onChange={choose}
+      />
+      {wanted !== null && (
+        <ConfirmDialog
+          title="Replace your changes?"
+          confirmLabel="Replace"
+          onConfirm={async () => draft.load(wanted)}
+          onClose={() => setWanted(null)}
+        >
+          The example “{wanted.label}” replaces your state and your questions.
+        </ConfirmDialog>
+      )}
+    </>
   );
 }

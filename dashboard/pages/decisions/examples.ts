@@ -1,4 +1,4 @@
-/** Three decisions to start from, one for each kind of question and one with all of them. */
+/** Decisions to start from. */
 export type Example = Readonly<{
   id: string;
   label: string;
@@ -72,3 +72,23 @@ export const examples: readonly Example[] = [
     },
   },
 ];
+
+/** Removes the differences in white space; null for invalid JSON. */
+export function normalizedJson(json: string): string | null {
+  try {
+    return JSON.stringify(JSON.parse(json));
+  } catch {
+    return null;
+  }
+}
+
+/** The example that the draft still equals; null once it was changed. */
+export function exampleIn(stateJson: string, questionsJson: string): Example | null {
+  const state = normalizedJson(stateJson);
+  const questions = normalizedJson(questionsJson);
+  return (
+    examples.find(
+      (example) => JSON.stringify(example.state) === state && JSON.stringify(example.questions) === questions,
+    ) ?? null
+  );
+}

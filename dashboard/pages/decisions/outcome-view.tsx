@@ -1,30 +1,28 @@
-/** What became of a decision: the answers, how they were had, the JSON; or what went wrong and what to do. */
+/** The outcome of a decision: its answers, details and JSON, or what went wrong and what to do about it. */
 import { useEffect, useState } from 'react';
 import type { DecisionBody } from '../../../src/console/contract.ts';
 import { Callout } from '../../kit/callout.tsx';
+import { Fact, Facts } from '../../kit/card.tsx';
 import { CodeBlock } from '../../kit/code-block.tsx';
-import { CopyButton } from '../../kit/copy-button.tsx';
-import { Fact, Facts } from '../../kit/facts.tsx';
+import { RequestId } from '../../kit/copy-button.tsx';
+import { Duration } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { Tabs } from '../../kit/tabs.tsx';
-import { Duration } from '../../kit/time.tsx';
 import { AnswerView } from './answer-view.tsx';
-import { adviceForFailure, secondsLeft } from './failure-words.ts';
-import type { DecisionFailure } from './run-decision.ts';
+import { adviceForFailure, type DecisionFailure, secondsLeft } from './run-decision.ts';
 
 export function DecisionResult({ body }: Readonly<{ body: DecisionBody }>) {
   return (
     <Tabs
-      label="The decision"
+      label="Decision"
       tabs={[
-        { value: 'answers', label: 'Answers', content: <Answers body={body} /> },
-        { value: 'details', label: 'Details', content: <Details body={body} /> },
+        { label: 'Answers', content: <Answers body={body} /> },
+        { label: 'Details', content: <Details body={body} /> },
         {
-          value: 'json',
           label: 'JSON',
           content: (
             <CodeBlock
-              label="the answer as JSON"
+              label="Response as JSON"
               samples={[{ label: 'JSON', code: JSON.stringify(body, null, 2) }]}
             />
           ),
@@ -47,37 +45,26 @@ function Answers({ body }: Readonly<{ body: DecisionBody }>) {
 function Details({ body: { model, usage, charge, service } }: Readonly<{ body: DecisionBody }>) {
   return (
     <Facts>
-      <Fact name="Model that answered">
+      <Fact name="Model">
         <code className="font-mono text-[0.8125rem]">{model}</code>
       </Fact>
       <Fact name="Provider">{service.provider}</Fact>
-      <Fact name="Time">
+      <Fact name="Duration">
         <Duration ms={service.latency_ms} />
       </Fact>
-      <Fact name="Status from the provider">{service.upstream_status}</Fact>
+      <Fact name="Provider status">{service.upstream_status}</Fact>
       {service.upstream_request_id !== undefined && (
-        <Fact name="Request ID of the provider">
+        <Fact name="Provider request ID">
           <code className="font-mono text-xs">{service.upstream_request_id}</code>
         </Fact>
       )}
       <Fact name="Request ID">
         <RequestId id={service.request_id} />
       </Fact>
-      <Fact name="Tokens in">{formatCount(usage.input_tokens)}</Fact>
-      <Fact name="Tokens out">{formatCount(usage.output_tokens)}</Fact>
-      {charge !== undefined && (
-        <Fact name="Charge named by the provider">{`$${charge.amount} ${charge.currency}`}</Fact>
-      )}
+      <Fact name="Input tokens">{formatCount(usage.input_tokens)}</Fact>
+      <Fact name="Output tokens">{formatCount(usage.output_tokens)}</Fact>
+      {charge !== undefined && <Fact name="Provider charge">{`$${charge.amount} ${charge.currency}`}</Fact>}
     </Facts>
-  );
-}
-
-function RequestId({ id }: Readonly<{ id: string }>) {
-  return (
-    <span className="inline-flex max-w-full items-center gap-1">
-      <code className="font-mono text-xs wrap-anywhere">{id}</code>
-      <CopyButton text={id} label="Copy the request ID" />
-    </span>
   );
 }
 
@@ -91,10 +78,10 @@ export function DecisionFailureView({ failure, failedAt }: DecisionFailureViewPr
       {failure.type === 'rate_limit' && (
         <p className="figures mt-1 font-medium text-ink">
           {wait === null
-            ? 'Wait a moment before the next run.'
+            ? 'Wait a moment before you run it again.'
             : wait > 0
-              ? `You can run again in ${wait} s.`
-              : 'You can run again now.'}
+              ? `You can run it again in ${wait} s.`
+              : 'You can run it again now.'}
         </p>
       )}
       <p className="mt-2 flex flex-wrap gap-x-3 text-xs text-ink-faint">
@@ -111,7 +98,7 @@ export function DecisionFailureView({ failure, failedAt }: DecisionFailureViewPr
   );
 }
 
-/** Counts down to when the next run may begin; null where nothing was said of it. */
+/** Counts down to when the next run is allowed; null if the provider did not say. */
 export function useSecondsLeft(failedAt: number, retryAfterSeconds: number | undefined): number | null {
   const [now, setNow] = useState(() => Date.now());
   const left = retryAfterSeconds === undefined ? null : secondsLeft(failedAt, retryAfterSeconds, now);

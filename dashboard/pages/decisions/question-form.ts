@@ -1,11 +1,11 @@
 /**
- * Questions as a form has them: in an order, with names that may still be empty or twice the same. Names are whatever
- * someone writes, `__proto__` included, so objects are only made by defining their fields and never by assigning.
+ * Questions as the form holds them: in order, with names that may still be empty or repeated. A name can be anything,
+ * even `__proto__`, so objects are built from entries and never by assignment.
  */
 export const questionTypes = ['choice', 'noul', 'score'] as const;
 export type QuestionType = (typeof questionTypes)[number];
 
-/** Each type keeps its own criteria, so that a look at another type loses nothing. */
+/** Each type keeps its own criteria, so that switching between types loses nothing. */
 export type QuestionDraft = Readonly<{
   name: string;
   type: QuestionType;
@@ -46,7 +46,7 @@ function questionOf({ type, instructions, options, levels }: QuestionDraft): Fie
   }
 }
 
-/** For questions that were found to be good. */
+/** For valid questions only. */
 export function draftsOf(questions: Fields): readonly QuestionDraft[] {
   return Object.entries(questions).map(([name, question]) => draftOf(name, question as Fields));
 }
@@ -66,7 +66,7 @@ function draftOf(name: string, { type, instructions, criteria }: Fields): Questi
   return { ...draft, type: 'noul' };
 }
 
-/** One step up or down; at the ends everything stays. */
+/** Moves an item one step. At either end nothing changes. */
 export function moved<Item>(items: readonly Item[], from: number, step: -1 | 1): readonly Item[] {
   const to = from + step;
   const [item, other] = [items[from], items[to]];

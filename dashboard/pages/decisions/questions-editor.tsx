@@ -1,12 +1,11 @@
-/** The questions, as a form or as JSON: two views of the same thing. */
+/** The questions, edited as a form or as JSON. */
 import { Plus } from 'lucide-react';
 import { Button } from '../../kit/button.tsx';
-import { Field } from '../../kit/field.tsx';
-import { TextArea } from '../../kit/input.tsx';
-import { Segmented } from '../../kit/segmented.tsx';
-import { QuestionFields } from './question-fields.tsx';
-import { emptyQuestion, moved, type QuestionDraft, replaced, without } from './question-form.ts';
-import type { Problem } from './validate.ts';
+import { Segmented } from '../../kit/choice.tsx';
+import { Field, Input, Select, TextArea } from '../../kit/field.tsx';
+import { LevelFields, MoveButtons, OptionFields } from './criteria-fields.tsx';
+import { emptyQuestion, type QuestionDraft, type QuestionType, replaced } from './question-form.ts';
+import { describeProblem, type Problem, problemAt } from './validate.ts';
 
 export type QuestionsView = 'form' | 'json';
 
@@ -18,7 +17,7 @@ type ViewSwitchProps = Readonly<{
 export function QuestionsViewSwitch({ view, onChange }: ViewSwitchProps) {
   return (
     <Segmented
-      label="How to write the questions"
+      label="Edit questions as"
       value={view}
       options={[
         { value: 'form', label: 'Form' },
@@ -40,19 +39,18 @@ export function QuestionsForm({ drafts, onChange, problems }: QuestionsFormProps
     <div className="space-y-4">
       {drafts.map((draft, at) => (
         <QuestionFields
-          // biome-ignore lint/suspicious/noArrayIndexKey: a question has no other name than the one being written.
+          // biome-ignore lint/suspicious/noArrayIndexKey: a question has no ID, and its name is being edited.
           key={at}
-          draft={draft}
+          all={drafts}
           at={at}
-          count={drafts.length}
+          draft={draft}
           problems={problems}
           onChange={(next) => onChange(replaced(drafts, at, next))}
-          onMove={(step) => onChange(moved(drafts, at, step))}
-          onRemove={() => onChange(without(drafts, at))}
+          onMove={onChange}
         />
       ))}
       <Button icon={Plus} onClick={() => onChange([...drafts, emptyQuestion])}>
-        Add a question
+        Add question
       </Button>
     </div>
   );
@@ -66,14 +64,85 @@ type QuestionsJsonProps = Readonly<{
 
 export function QuestionsJson({ text, onChange, problems }: QuestionsJsonProps) {
   return (
-    <Field label="Questions as JSON" isLabelHidden error={problems[0] && inWords(problems[0])}>
+    <Field label="Questions as JSON" isLabelHidden error={problems[0] && describeProblem(problems[0])}>
       <TextArea isCode rows={22} value={text} onChange={(event) => onChange(event.target.value)} />
     </Field>
   );
 }
 
-/** `team › criteria › billing: Describe this option.` */
-export function inWords({ path, message }: Problem): string {
-  const place = path.slice(1).join(' › ');
-  return place === '' ? message : `${place}: ${message}`;
+const typeOptions: readonly Readonly<{ value: QuestionType; label: string }>[] = [
+  { value: 'choice', label: 'Multiple choice' },
+  { value: 'noul', label: 'True or false' },
+  { value: 'score', label: 'Score' },
+];
+
+type QuestionFieldsProps = Readonly<{
+  all: readonly QuestionDraft[];
+  at: number;
+  draft: QuestionDraft;
+  /** Of all questions. */
+  problems: readonly Problem[];
+  onChange: (draft: QuestionDraft) => void;
+  onMove: (all: readonly QuestionDraft[]) => void;
+}>;
+
+/** One question: its name, type, instructions and criteria. */
+export function QuestionFields(props: QuestionFieldsProps) {
+  const { all, at, draft, problems, onChange, onMove } = props;
+  const change = (part: Partial<QuestionDraft>) => onChange({ ...draft, ...part });
+  const place = ['questions', draft.name] as const;
+  const title = `Question ${at + 1}`;
+  return (
+    <fieldset className="min-w-0 rounded-md border border-line">
+      <legend className="sr-only">{title}</legend>
+      <div className="flex items-center justify-between gap-2 border-b border-line bg-sunken py-1 pr-1 pl-3">
+        <span aria-hidden className="text-xs font-medium text-ink-faint">
+          {title}
+        </span>
+        <MoveButtons name={title} at={at} items={all} minCount={1} onChange={onMove} />
+      </div>
+      <div className="space-y-4 p-3">
+        <div className="grid gap-3 sm:grid-cols-2">
+          <Field label="Name" error={problemAt(problems, 'form', at, 'name')}>
+            <Input
+              autoComplete="off"
+              spellCheck={false}
+              value={draft.name}
+              onChange={(event) => change({ name: event.target.value })}
+            />
+          </Field>
+          <Field label="Type">
+            <Select value={draft.type} options={typeOptions} onChange={(type) => change({ type })} />
+          </Field>
+        </div>
+        <Field
+          label={draft.type === 'noul' ? 'Statement' : 'Instructions'}
+          error={problemAt(problems, ...place, 'instructions')}
+        >
+          <TextArea
+            rows={2}
+            value={draft.instructions}
+            onChange={(event) => change({ instructions: event.target.value })}
+          />
+        </Field>
+        {draft.type === 'choice' && (
+          <OptionFields
+            options={draft.options}
+            onChange={(options) => change({ options })}
+            problems={problems}
+            at={at}
+            path={[...place, 'criteria']}
+          />
+        )}
+        {draft.type === 'score' && (
+          <LevelFields
+            levels={draft.levels}
+            onChange={(levels) => change({ levels })}
+            problems={problems}
+            path={[...place, 'criteria']}
+          />
+        )}
+      </div>
+    </fieldset>
+  );
 }

@@ -1,12 +1,18 @@
-/** What is being written: the state, the questions in either view, and what keeps them from being sent. */
+/** The draft of a decision: the state, the questions in either view, and why they cannot be sent yet. */
 import { useEffect, useState } from 'react';
 import { useMe } from '../../api/session.ts';
-import { bodyText } from './body-text.ts';
-import { exampleIn } from './example-in.ts';
-import { type Example, examples } from './examples.ts';
+import { type Example, exampleIn, examples } from './examples.ts';
 import { draftsOf, emptyQuestion, type QuestionDraft, questionsOf } from './question-form.ts';
-import { inWords, type QuestionsView } from './questions-editor.tsx';
-import { formProblems, type Problem, readQuestions, readState, sizeProblem } from './validate.ts';
+import type { QuestionsView } from './questions-editor.tsx';
+import {
+  bodyText,
+  describeProblem,
+  formProblems,
+  type Problem,
+  readQuestions,
+  readState,
+  sizeProblem,
+} from './validate.ts';
 
 export type DecisionDraft = Readonly<{
   stateText: string;
@@ -14,25 +20,25 @@ export type DecisionDraft = Readonly<{
   stateProblem: string | null;
   view: QuestionsView;
   setView: (view: QuestionsView) => void;
-  /** Why the other view cannot show what is written. */
+  /** Why the form cannot show the questions. */
   viewProblem: string | null;
   drafts: readonly QuestionDraft[];
   setDrafts: (drafts: readonly QuestionDraft[]) => void;
   questionsText: string;
   setQuestionsText: (text: string) => void;
   questionProblems: readonly Problem[];
-  /** What to send, as it is written; null as long as something is wrong with it, which `obstacle` then says. */
+  /** What to send, exactly as written; null while something is wrong, which `obstacle` describes. */
   body: string | null;
   obstacle: string | null;
-  /** The example that is shown as it is, or null once something in it was changed. */
+  /** The example on the screen, or null once it was changed. */
   example: Example | null;
   load: (example: Example) => void;
 }>;
 
 type Written = Pick<DecisionDraft, 'stateText' | 'view' | 'drafts' | 'questionsText'>;
 
-/** What each person wrote since the page was opened, for when they come back from another page. */
-const kept = new Map<string, Written>();
+/** The drafts since the app was loaded, by user, for when they return from another page. */
+const savedDrafts = new Map<string, Written>();
 
 const pretty = (value: unknown) => JSON.stringify(value, null, 2);
 
@@ -48,14 +54,14 @@ function firstDraft(): Written {
 
 export function useDraft(model: string): DecisionDraft {
   const { user } = useMe();
-  const [start] = useState(() => kept.get(user.id) ?? firstDraft());
+  const [start] = useState(() => savedDrafts.get(user.id) ?? firstDraft());
   const [stateText, setStateText] = useState(start.stateText);
   const [view, setViewOnly] = useState(start.view);
   const [viewProblem, setViewProblem] = useState<string | null>(null);
   const [drafts, setDrafts] = useState(start.drafts);
   const [questionsText, setQuestionsText] = useState(start.questionsText);
   useEffect(() => {
-    kept.set(user.id, { stateText, view, drafts, questionsText });
+    savedDrafts.set(user.id, { stateText, view, drafts, questionsText });
   }, [user.id, stateText, view, drafts, questionsText]);
 
   const { problems: stateProblems } = readState(stateText);
@@ -63,18 +69,18 @@ export function useDraft(model: string): DecisionDraft {
   const questionProblems = written?.problems ?? formProblems(drafts);
   const [stateProblem] = stateProblems;
   const [questionProblem] = questionProblems;
-  const isWhole = stateProblem === undefined && questionProblem === undefined;
+  const isValid = stateProblem === undefined && questionProblem === undefined;
   const questionsJson = written === null ? JSON.stringify(questionsOf(drafts)) : questionsText;
   const body = bodyText(model, stateText, questionsJson);
-  const tooLarge = isWhole ? sizeProblem(body) : null;
+  const tooLarge = isValid ? sizeProblem(body) : null;
 
   const setView = (next: QuestionsView) => {
     setViewProblem(null);
     if (next === 'json') setQuestionsText(pretty(questionsOf(drafts)));
-    // The form has no place for what is not a good question, so nothing is thrown away by showing it there.
+    // The form cannot hold invalid questions, and they must not be lost by switching to it.
     else if (written?.value && questionProblem === undefined) setDrafts(draftsOf(written.value));
     else {
-      setViewProblem('The form can show the questions once the JSON is free of mistakes.');
+      setViewProblem('The form can show the questions once the JSON is valid.');
       return;
     }
     setViewOnly(next);
@@ -97,17 +103,17 @@ export function useDraft(model: string): DecisionDraft {
     questionsText,
     setQuestionsText,
     questionProblems,
-    body: isWhole && tooLarge === null ? body : null,
+    body: isValid && tooLarge === null ? body : null,
     obstacle:
-      (stateProblem && 'correct the state.') ??
-      (questionProblem && `correct the questions (${inWords(readable(questionProblem))}).`) ??
+      (stateProblem && 'fix the state.') ??
+      (questionProblem && `fix the questions (${describeProblem(readable(questionProblem))}).`) ??
       tooLarge,
     example: exampleIn(stateText, questionsJson),
     load,
   };
 }
 
-/** Problems of the form name a question by its place, which people count from 1 on. */
+/** Form problems name a question by its index, which people count from 1. */
 function readable(problem: Problem): Problem {
   const [root, at] = problem.path;
   return root === 'form' && typeof at === 'number'

@@ -1,13 +1,11 @@
-/** What the server would refuse, by the same rules and said while one writes. */
-
+/** Checks a decision by the rules of the server, so that mistakes are shown while one types. */
 import { type QuestionDraft, questionsOf } from './question-form.ts';
-import { repeatedName } from './repeated-name.ts';
 
 export type Path = readonly (string | number)[];
 export type Problem = Readonly<{ path: Path; message: string }>;
 type Fields = Readonly<Record<string, unknown>>;
 
-export const mostBodyBytes = 262_144;
+export const maxBodyBytes = 262_144;
 
 const fieldsByType: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['noul', ['type', 'instructions']],
@@ -40,12 +38,12 @@ function readObject(text: string, path: Path, what: string): Read<Fields> {
   if (repeated !== null)
     return {
       value: null,
-      problems: [{ path, message: `The name “${repeated}” stands twice in one object.` }],
+      problems: [{ path, message: `The name “${repeated}” appears twice in one object.` }],
     };
   return { value, problems: [] };
 }
 
-/** Of questions in the words of the wire. */
+/** Checks questions in the form of the API. */
 export function questionProblems(questions: Fields): readonly Problem[] {
   const named = Object.entries(questions);
   if (named.length === 0) return [{ path: ['questions'], message: 'Ask at least one question.' }];
@@ -53,7 +51,8 @@ export function questionProblems(questions: Fields): readonly Problem[] {
 }
 
 function problemsOfQuestion(question: unknown, path: Path): readonly Problem[] {
-  if (!isObject(question)) return [{ path, message: 'A question is an object with type and instructions.' }];
+  if (!isObject(question))
+    return [{ path, message: 'A question must be an object with a type and instructions.' }];
   const { type, instructions, criteria } = question;
   const known = fieldsByType.get(type);
   if (known === undefined)
@@ -63,19 +62,20 @@ function problemsOfQuestion(question: unknown, path: Path): readonly Problem[] {
       .filter((field) => !known.includes(field))
       .map((field) => ({
         path: [...path, field],
-        message: `A question of the type ${type} has no field “${field}”.`,
+        message: `A question of type ${type} has no field “${field}”.`,
       })),
-    ...textProblems(instructions, [...path, 'instructions'], 'Write the instructions.'),
+    ...textProblems(instructions, [...path, 'instructions'], 'Enter the instructions.'),
     ...(type === 'choice' ? optionProblems(criteria, [...path, 'criteria']) : []),
     ...(type === 'score' ? levelProblems(criteria, [...path, 'criteria']) : []),
   ];
 }
 
 function optionProblems(criteria: unknown, path: Path): readonly Problem[] {
-  if (!isObject(criteria)) return [{ path, message: 'Criteria of a choice are an object of options.' }];
+  if (!isObject(criteria))
+    return [{ path, message: 'The criteria of a choice must be an object of options.' }];
   const options = Object.entries(criteria);
   return [
-    ...(options.length < 2 ? [{ path, message: 'Give at least two options.' }] : []),
+    ...(options.length < 2 ? [{ path, message: 'Add at least two options.' }] : []),
     ...options.flatMap(([name, description]) =>
       textProblems(description, [...path, name], 'Describe this option.'),
     ),
@@ -83,20 +83,21 @@ function optionProblems(criteria: unknown, path: Path): readonly Problem[] {
 }
 
 function levelProblems(criteria: unknown, path: Path): readonly Problem[] {
-  if (!Array.isArray(criteria)) return [{ path, message: 'Criteria of a score are a list of levels.' }];
+  if (!Array.isArray(criteria))
+    return [{ path, message: 'The criteria of a score must be a list of levels.' }];
   const levels: readonly unknown[] = criteria;
   return [
-    ...(levels.length < 2 ? [{ path, message: 'Give at least two levels.' }] : []),
+    ...(levels.length < 2 ? [{ path, message: 'Add at least two levels.' }] : []),
     ...levels.flatMap((level, at) => textProblems(level, [...path, at], 'Describe this level.')),
   ];
 }
 
-/** White space alone says as little as nothing at all. */
+/** White space alone counts as empty. */
 function textProblems(value: unknown, path: Path, message: string): readonly Problem[] {
   return typeof value === 'string' && value.trim() !== '' ? [] : [{ path, message }];
 }
 
-/** Of a form, where two questions or two options may have the same name, which an object cannot. */
+/** Checks the form, where questions and options may have the same name, which an object cannot represent. */
 export function formProblems(drafts: readonly QuestionDraft[]): readonly Problem[] {
   const names = drafts.map(({ name }) => name);
   return [
@@ -125,22 +126,56 @@ function nameProblems(
 ): readonly Problem[] {
   if (name.trim() === '') return [{ path, message: `Name this ${what}.` }];
   return all.filter((other) => other === name).length > 1
-    ? [{ path, message: `Another ${what} has this name.` }]
+    ? [{ path, message: `Another ${what} already has this name.` }]
     : [];
 }
 
-/** The message at a place, if there is one. */
+/** The message for a path, if there is one. */
 export function problemAt(problems: readonly Problem[], ...path: Path): string | undefined {
   return problems.find(
     (problem) => problem.path.length === path.length && problem.path.every((step, at) => step === path[at]),
   )?.message;
 }
 
+/** `team › criteria › billing: Describe this option.` */
+export function describeProblem({ path, message }: Problem): string {
+  const place = path.slice(1).join(' › ');
+  return place === '' ? message : `${place}: ${message}`;
+}
+
 export function sizeProblem(body: string): string | null {
   const sizeBytes = new TextEncoder().encode(body).length;
-  return sizeBytes > mostBodyBytes ? 'State and questions together are larger than 256 KB.' : null;
+  return sizeBytes > maxBodyBytes ? 'the state and the questions together exceed 256 KB.' : null;
 }
 
 function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The first name that appears twice in one object of a valid JSON text, or null. Parsers silently keep the last of two
+ * fields with the same name, so the text itself is checked.
+ */
+export function repeatedName(json: string): string | null {
+  const objects: Set<string>[] = [];
+  let lastText = '';
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[{}:]/g)) {
+    if (token === '{') objects.push(new Set());
+    else if (token === '}') objects.pop();
+    // Only a name is followed by a colon.
+    else if (token === ':') {
+      const name = String(JSON.parse(lastText));
+      if (objects.at(-1)?.has(name)) return name;
+      objects.at(-1)?.add(name);
+    } else lastText = token;
+  }
+  return null;
+}
+
+/**
+ * The body of a decision, from JSON exactly as it was written. Parsing and serializing it would round large numbers, and
+ * the decision would be about another state than the one on the screen.
+ */
+export function bodyText(model: string, stateJson: string, questionsJson: string): string {
+  return `{"model":${JSON.stringify(model)},"state":${stateJson},"questions":${questionsJson}}`;
 }

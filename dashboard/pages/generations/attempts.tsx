@@ -1,13 +1,12 @@
-/** The attempts as bars on one axis. To a screen reader they are an ordered list of sentences. */
-
+/** The attempts of a request as bars on a time axis. To a screen reader they are an ordered list of sentences. */
 import type { GenerationDetail } from '../../../src/console/contract.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { Card } from '../../kit/card.tsx';
+import { marksOf } from '../../kit/chart-scale.ts';
 import { classNames } from '../../kit/class-names.ts';
+import { Duration } from '../../kit/figures.tsx';
 import { formatDuration } from '../../kit/format-figures.ts';
-import { Duration } from '../../kit/time.tsx';
-import { explainAttempt } from './explain-error.ts';
-import { type Bar, timelineOf } from './timeline.ts';
+import { explainAttempt } from './explain.ts';
 
 const colours: Readonly<Record<string, string>> = {
   in_progress: 'bg-accent animate-breathe',
@@ -23,12 +22,12 @@ export function Attempts({ generation }: Readonly<{ generation: GenerationDetail
       title="Attempts"
       description={
         bars.length > 1
-          ? 'Providers were asked in turn until one of them answered, or none was left.'
-          : 'Which provider was asked, and how long it took.'
+          ? 'Providers were tried in order until one succeeded or none was left.'
+          : 'Which provider was called, and how long it took.'
       }
     >
       {bars.length === 0 ? (
-        <p className="text-ink-soft">No provider has been asked.</p>
+        <p className="text-ink-soft">No provider has been called.</p>
       ) : (
         <>
           <ol className="space-y-4">
@@ -65,9 +64,9 @@ function AttemptLine({ bar }: Readonly<{ bar: Bar }>) {
         </div>
         <p className="text-[0.8125rem] text-ink-soft">
           <Duration ms={durationMs} />
-          {attempt.status === 'in_progress' && ' so far'}, begun{' '}
-          {startedAfterMs < 1 ? 'at once' : `after ${formatDuration(startedAfterMs)}`}
-          {attempt.upstream_status !== null && `, answered with status ${attempt.upstream_status}`}.
+          {attempt.status === 'in_progress' && ' so far'}, started{' '}
+          {startedAfterMs < 1 ? 'immediately' : `after ${formatDuration(startedAfterMs)}`}
+          {attempt.upstream_status !== null && `, HTTP status ${attempt.upstream_status}`}.
           {attempt.error !== null && (
             <>
               {' '}
@@ -97,4 +96,46 @@ function Axis({ marksMs }: Readonly<{ marksMs: readonly number[] }>) {
 function formatMark(ms: number): string {
   if (ms < 1_000) return `${ms} ms`;
   return ms < 60_000 ? `${ms / 1_000} s` : formatDuration(ms);
+}
+
+type Attempt = GenerationDetail['attempts'][number];
+
+export type Bar = Readonly<{
+  attempt: Attempt;
+  startedAfterMs: number;
+  /** Until now, for one in progress. */
+  durationMs: number;
+  /** As a fraction of the axis. */
+  start: number;
+  length: number;
+}>;
+
+type Timeline = Readonly<{ bars: readonly Bar[]; marksMs: readonly number[] }>;
+
+/** The time axis starts when the request arrived. */
+export function timelineOf({
+  created_at: createdAt,
+  latency_ms: latencyMs,
+  attempts,
+}: Pick<GenerationDetail, 'created_at' | 'latency_ms' | 'attempts'>): Timeline {
+  const startMs = Date.parse(createdAt);
+  const spans = attempts.map((attempt) => {
+    // The clocks of two machines may differ slightly; nothing starts before the request did.
+    const startedAfterMs = Math.max(0, Date.parse(attempt.started_at) - startMs);
+    const durationMs = Math.max(0, attempt.latency_ms ?? latencyMs - startedAfterMs);
+    return { attempt, startedAfterMs, durationMs };
+  });
+  const marksMs = marksOf(
+    Math.max(1, latencyMs, ...spans.map((span) => span.startedAfterMs + span.durationMs)),
+    true,
+  );
+  const axisMs = marksMs.at(-1) ?? 1;
+  return {
+    marksMs,
+    bars: spans.map((span) => ({
+      ...span,
+      start: span.startedAfterMs / axisMs,
+      length: span.durationMs / axisMs,
+    })),
+  };
 }

@@ -1,67 +1,82 @@
-import { useNavigate } from '@tanstack/react-router';
 import { X } from 'lucide-react';
 import type { GenerationRow } from '../../../src/console/contract.ts';
+import { type Search, useReplaceSearch } from '../../address.ts';
 import { Button } from '../../kit/button.tsx';
-import { Field } from '../../kit/field.tsx';
-import { Select } from '../../kit/input.tsx';
-import { type GenerationFilter, isFiltered, statuses } from './filter.ts';
-import { useKeyNames, useModelIds } from './queries.ts';
+import { Field, Select } from '../../kit/field.tsx';
+import { useModels } from '../models/models.ts';
+import { useKeyNames } from './queries.ts';
+
+const statuses = [
+  { value: 'in_progress', label: 'In progress' },
+  { value: 'completed', label: 'Completed' },
+  { value: 'failed', label: 'Failed' },
+  { value: 'cancelled', label: 'Cancelled' },
+] as const;
+
+export type GenerationFilter = Readonly<{ status: string | null; model: string | null; key: string | null }>;
+
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const maxModelLength = 200;
+
+/** The filter in the address. Invalid values are ignored. */
+export function filterIn({ status, model, key }: Search): GenerationFilter {
+  const isModel = typeof model === 'string' && model !== '' && model.length <= maxModelLength;
+  return {
+    status: statuses.find(({ value }) => value === status)?.value ?? null,
+    model: isModel ? model : null,
+    key: typeof key === 'string' && uuidPattern.test(key) ? key : null,
+  };
+}
+
+export function isFiltered({ status, model, key }: GenerationFilter): boolean {
+  return status !== null || model !== null || key !== null;
+}
 
 type FiltersProps = Readonly<{ filter: GenerationFilter; rows: readonly GenerationRow[] | undefined }>;
 
 export function Filters({ filter, rows = [] }: FiltersProps) {
-  const navigate = useNavigate();
+  const replace = useReplaceSearch();
   const keys = useKeyNames();
-  const modelIds = useModelIds() ?? [];
-  // Models that are gone from the catalogue still have Generations.
-  const models = [
-    ...new Set([...modelIds, ...rows.map(({ model }) => model), ...present(filter.model)]),
-  ].toSorted();
-  const change = (changed: Partial<GenerationFilter>) => {
-    const { status, model, key } = { ...filter, ...changed };
-    const search = { status: status ?? undefined, model: model ?? undefined, key: key ?? undefined };
-    navigate({ to: '.', replace: true, resetScroll: false, search }).catch(() => {});
-  };
+  const listed = useModels().data?.data ?? [];
+  // Models that were removed from the catalogue still have Generations.
+  const models = new Set([...listed.map(({ id }) => id), ...rows.map(({ model }) => model)]);
+  if (filter.model !== null) models.add(filter.model);
+  const isKnownKey = filter.key === null || keys?.some(({ id }) => id === filter.key);
+  const change = (changed: Partial<GenerationFilter>) =>
+    replace(() =>
+      Object.fromEntries(Object.entries({ ...filter, ...changed }).filter(([, value]) => value !== null)),
+    );
   return (
     <div className="flex flex-wrap items-end gap-3 border-b border-line px-4 py-3 sm:px-5">
       <Field label="Status" className="w-full sm:w-40">
         <Select
           value={filter.status ?? ''}
-          onChange={(event) => change({ status: event.target.value || null })}
-        >
-          <option value="">Any status</option>
-          {statuses.map(({ value, label }) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </Select>
+          options={[{ value: '', label: 'Any status' }, ...statuses]}
+          onChange={(status) => change({ status: status || null })}
+        />
       </Field>
       <Field label="Model" className="w-full sm:w-56">
         <Select
           value={filter.model ?? ''}
-          onChange={(event) => change({ model: event.target.value || null })}
-        >
-          <option value="">Any model</option>
-          {models.map((model) => (
-            <option key={model} value={model}>
-              {model}
-            </option>
-          ))}
-        </Select>
+          options={[
+            { value: '', label: 'Any model' },
+            ...[...models].toSorted().map((model) => ({ value: model, label: model })),
+          ]}
+          onChange={(model) => change({ model: model || null })}
+        />
       </Field>
       <Field label="Key" className="w-full sm:w-56">
-        <Select value={filter.key ?? ''} onChange={(event) => change({ key: event.target.value || null })}>
-          <option value="">Any key</option>
-          {filter.key !== null && !keys?.some(({ id }) => id === filter.key) && (
-            <option value={filter.key}>{keys === undefined ? 'Loading …' : 'Unknown key'}</option>
-          )}
-          {keys?.map(({ id, name, hint }) => (
-            <option key={id} value={id}>
-              {`${name} (${hint})`}
-            </option>
-          ))}
-        </Select>
+        <Select
+          value={filter.key ?? ''}
+          options={[
+            { value: '', label: 'Any key' },
+            ...(isKnownKey
+              ? []
+              : [{ value: filter.key ?? '', label: keys === undefined ? 'Loading …' : 'Unknown key' }]),
+            ...(keys ?? []).map(({ id, name, hint }) => ({ value: id, label: `${name} (${hint})` })),
+          ]}
+          onChange={(key) => change({ key: key || null })}
+        />
       </Field>
       {isFiltered(filter) && (
         <Button variant="quiet" icon={X} onClick={() => change({ status: null, model: null, key: null })}>
@@ -70,8 +85,4 @@ export function Filters({ filter, rows = [] }: FiltersProps) {
       )}
     </div>
   );
-}
-
-function present(model: string | null): string[] {
-  return model === null ? [] : [model];
 }

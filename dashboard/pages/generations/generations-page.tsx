@@ -1,24 +1,24 @@
-import { useSearch } from '@tanstack/react-router';
-import { ArrowUp, ListTree } from 'lucide-react';
+import { ArrowUp, CornerDownRight, ListTree } from 'lucide-react';
+import type { GenerationRow } from '../../../src/console/contract.ts';
+import { useSearchParameters } from '../../address.ts';
 import { useAccount } from '../../api/session.ts';
+import { StatusBadge } from '../../kit/badge.tsx';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { FailedList } from '../../kit/failed-list.tsx';
+import { Dash, Duration, Money, Time } from '../../kit/figures.tsx';
+import { formatCount } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
-import { Pager } from '../../kit/pager.tsx';
-import { Table } from '../../kit/table.tsx';
-import { useAddressCursors } from '../../kit/use-address-cursors.ts';
+import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
+import { EmptyState } from '../../kit/states.tsx';
+import type { Column } from '../../kit/table.tsx';
 import { useHasKey } from '../overview/queries.ts';
-import { columns } from './columns.tsx';
-import { filterIn, isFiltered } from './filter.ts';
-import { Filters } from './filters.tsx';
-import { FindById } from './find-by-id.tsx';
+import { Filters, filterIn, isFiltered } from './filters.tsx';
+import { FindRequest } from './find-request.tsx';
+import { useHeldRows } from './held-rows.ts';
 import { useGenerations } from './queries.ts';
-import { useHeldRows } from './use-held-rows.ts';
 
 export function GenerationsPage() {
-  const filter = filterIn(useSearch({ strict: false }));
+  const filter = filterIn(useSearchParameters());
   const cursors = useAddressCursors();
   const generations = useGenerations(filter, cursors.cursor);
   const fetched = generations.data?.data;
@@ -26,40 +26,30 @@ export function GenerationsPage() {
   return (
     <Page
       title="Generations"
-      description="Every request to a model, the newest first."
-      actions={<FindById />}
+      description="All requests to models, newest first."
+      actions={<FindRequest to="/generations/$id" />}
     >
       <Card isFlush>
         <Filters filter={filter} rows={fetched} />
-        {fetched === undefined && generations.isError ? (
-          <FailedList error={generations.error} onRetry={generations.refetch} goToStart={cursors.goToStart} />
-        ) : (
-          <>
-            <Table
-              caption="Generations"
-              columns={columns}
-              rows={rows}
-              rowKey={({ id }) => id}
-              rowLink={({ id }) => ({ to: '/generations/$id', params: { id } })}
-              expectedRows={12}
-              isDimmed={generations.isPlaceholderData}
-              empty={isFiltered(filter) ? <NothingFits /> : <NothingYet />}
-            />
-            <Pager
-              cursors={cursors}
-              nextCursor={generations.data?.next_cursor}
-              isBusy={generations.isPlaceholderData}
-              label="Generations"
-            />
-          </>
-        )}
+        <QueryTable
+          query={generations}
+          caption="Generations"
+          columns={columns}
+          rows={rows}
+          rowKey={({ id }) => id}
+          rowLink={({ id }) => ({ to: '/generations/$id', params: { id } })}
+          expectedRows={12}
+          empty={isFiltered(filter) ? <NoMatches /> : <NoRequests />}
+          cursors={cursors}
+          nextCursor={generations.data?.next_cursor}
+        />
       </Card>
       <NewRows count={newCount} />
     </Page>
   );
 }
 
-/** Fixed to the window, so that it moves nothing. */
+/** Fixed to the window, so that it does not shift the page. */
 function NewRows({ count }: Readonly<{ count: number }>) {
   return (
     <div
@@ -77,7 +67,7 @@ function NewRows({ count }: Readonly<{ count: number }>) {
   );
 }
 
-function NothingYet() {
+function NoRequests() {
   const hasKey = useHasKey();
   return (
     <EmptyState
@@ -85,13 +75,12 @@ function NothingYet() {
       title="No requests yet"
       action={hasKey === undefined ? null : <NextStep hasKey={hasKey} />}
     >
-      Each request that you send to a model appears here within two seconds, with its cost and what happened
-      to it.
+      Requests to models appear here within two seconds, with their cost and outcome.
     </EmptyState>
   );
 }
 
-/** The playground needs a key too. */
+/** The playground needs a key as well. */
 function NextStep({ hasKey }: Readonly<{ hasKey: boolean }>) {
   const { role } = useAccount();
   if (hasKey)
@@ -101,7 +90,7 @@ function NextStep({ hasKey }: Readonly<{ hasKey: boolean }>) {
       </LinkButton>
     );
   if (role !== 'owner')
-    return <p className="text-ink-soft">There is no key yet. An owner of this account can create one.</p>;
+    return <p className="text-ink-soft">This account has no key yet. An owner can create one.</p>;
   return (
     <LinkButton to="/keys" variant="primary">
       Create a key
@@ -109,10 +98,78 @@ function NextStep({ hasKey }: Readonly<{ hasKey: boolean }>) {
   );
 }
 
-function NothingFits() {
+function NoMatches() {
   return (
-    <EmptyState icon={ListTree} title="No request fits these filters">
-      Choose other filters, or clear them to see every request.
+    <EmptyState icon={ListTree} title="No requests match these filters">
+      Change the filters, or clear them to see all requests.
     </EmptyState>
+  );
+}
+
+export const columns: readonly Column<GenerationRow>[] = [
+  {
+    key: 'time',
+    header: 'Time',
+    isBare: true,
+    cell: ({ created_at: createdAt }) => <Time at={createdAt} style="brief" />,
+  },
+  { key: 'model', header: 'Model', cell: ({ model }) => model },
+  { key: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  {
+    key: 'key',
+    header: 'Key',
+    cell: ({ key }) => (
+      <span title={key.name} className="block truncate text-ink-soft md:max-w-36">
+        {key.name}
+      </span>
+    ),
+  },
+  {
+    key: 'provider',
+    header: 'Provider',
+    isOptional: true,
+    cell: ({ provider, fallback }) => (
+      <span className="inline-flex items-center gap-1">
+        {fallback && (
+          <span title="Another provider failed first">
+            <CornerDownRight aria-hidden className="size-3.5 text-warn" />
+            <span className="sr-only">Fell back to </span>
+          </span>
+        )}
+        {provider}
+      </span>
+    ),
+  },
+  {
+    key: 'tokens',
+    header: 'Tokens',
+    align: 'right',
+    cell: ({ usage }) => <Usage usage={usage} />,
+  },
+  {
+    key: 'cost',
+    header: 'Cost',
+    align: 'right',
+    cell: ({ cost }) => <Money amount={cost?.total ?? null} />,
+  },
+  {
+    key: 'latency',
+    header: 'Latency',
+    align: 'right',
+    cell: ({ latency_ms: latencyMs }) => <Duration ms={latencyMs} />,
+  },
+];
+
+function Usage({ usage }: Pick<GenerationRow, 'usage'>) {
+  if (usage === null) return <Dash />;
+  if (usage.unit === 'images')
+    return `${formatCount(Number(usage.units))} ${usage.units === '1' ? 'image' : 'images'}`;
+  return (
+    <span
+      title={`${formatCount(usage.input_tokens)} input, ${formatCount(usage.output_tokens)} output`}
+      className="whitespace-nowrap"
+    >
+      {formatCount(usage.total_tokens)}
+    </span>
   );
 }

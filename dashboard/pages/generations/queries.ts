@@ -1,34 +1,33 @@
 import { keepPreviousData } from '@tanstack/react-query';
-import type { GenerationDetail, GenerationRow, Key, Model, Page } from '../../../src/console/contract.ts';
+import type { GenerationDetail, GenerationRow, Key, Page } from '../../../src/console/contract.ts';
 import { useAccountQuery } from '../../api/session.ts';
-import type { GenerationFilter } from './filter.ts';
+import type { GenerationFilter } from './filters.tsx';
 
 const pageSize = 50;
-const liveEveryMs = 2_000;
-const listsStayMs = 300_000;
+const listRefreshMs = 2_000;
+const runningRefreshMs = 1_000;
+const keysStaleMs = 300_000;
 
-/** The first page is followed as it changes; older ones stand still. */
+/** Only the first page is refreshed: the older ones do not change. */
 export function useGenerations(filter: GenerationFilter, cursor: string | null) {
   return useAccountQuery<Page<GenerationRow>>('generations', {
     query: { limit: pageSize, cursor, ...filter },
     placeholderData: keepPreviousData,
-    ...(cursor === null ? { refetchInterval: liveEveryMs } : {}),
+    refetchInterval: cursor === null ? listRefreshMs : false,
   });
 }
 
-/** Followed until it has ended. */
+/** The refresh interval of a request, until it has ended. */
+export function whileRunning({
+  state,
+}: Readonly<{ state: Readonly<{ data: GenerationDetail | undefined }> }>) {
+  return state.data?.status === 'in_progress' ? runningRefreshMs : false;
+}
+
 export function useGeneration(id: string) {
-  return useAccountQuery<GenerationDetail>(['generations', id], {
-    refetchInterval: ({ state }) => (state.data?.status === 'in_progress' ? liveEveryMs : false),
-  });
+  return useAccountQuery<GenerationDetail>(['generations', id], { refetchInterval: whileRunning });
 }
 
 export function useKeyNames() {
-  return useAccountQuery<{ data: Key[] }>('keys', { staleTime: listsStayMs }).data?.data;
-}
-
-export function useModelIds(): readonly string[] | undefined {
-  return useAccountQuery<{ data: Model[] }>('models', { staleTime: listsStayMs }).data?.data.map(
-    ({ id }) => id,
-  );
+  return useAccountQuery<{ data: Key[] }>('keys', { staleTime: keysStaleMs }).data?.data;
 }

@@ -1,35 +1,30 @@
-/** What the table says of each key. */
 import { Ellipsis, Pencil, RefreshCw, Trash2 } from 'lucide-react';
 import type { Key } from '../../../src/console/contract.ts';
+import { formatMoney, shareOfLimit, signOfMoney, sumMoney, toneOfShare } from '../../kit/amounts.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
+import { IconButton } from '../../kit/button.tsx';
 import { classNames } from '../../kit/class-names.ts';
+import { Meter, Money, Time } from '../../kit/figures.tsx';
 import { formatCount, formatShare } from '../../kit/format-figures.ts';
-import { formatMoney } from '../../kit/format-money.ts';
-import { IconButton } from '../../kit/icon-button.tsx';
-import { shareOfLimit, toneOfShare } from '../../kit/limit-share.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
-import { Meter } from '../../kit/meter.tsx';
-import { Money } from '../../kit/money.tsx';
-import { signOfMoney, sumMoney } from '../../kit/sum-money.ts';
 import type { Column } from '../../kit/table.tsx';
-import { Time } from '../../kit/time.tsx';
-import { refusalNearLimit } from './key-fields.tsx';
+import { nearLimitHint } from './key-fields.tsx';
 
 export type KeyAction = 'edit' | 'replace' | 'revoke';
 
 const dataColumns: readonly Column<Key>[] = [
   { key: 'name', header: 'Name', isBare: true, cell: (key) => <KeyName subject={key} /> },
-  { key: 'state', header: 'State', cell: (key) => <KeyState subject={key} /> },
+  { key: 'state', header: 'Status', cell: (key) => <KeyState subject={key} /> },
   {
     key: 'rate',
-    header: 'Per minute',
+    header: 'Requests/min',
     align: 'right',
     cell: (key) => <KeyRate subject={key} />,
   },
   { key: 'spend', header: 'Spent this month', cell: (key) => <KeySpend subject={key} /> },
   {
     key: 'used',
-    header: 'Last use',
+    header: 'Last used',
     cell: ({ last_used_at: at }) => <Time at={at} style="distance" otherwise="Never" />,
   },
   {
@@ -39,9 +34,9 @@ const dataColumns: readonly Column<Key>[] = [
   },
 ];
 
-/** Without `onAct` for those who may only look. */
-export function keyColumns(onAct?: (action: KeyAction, key: Key) => void): readonly Column<Key>[] {
-  if (onAct === undefined) return dataColumns;
+/** Members get no actions. */
+export function keyColumns(onAction?: (action: KeyAction, key: Key) => void): readonly Column<Key>[] {
+  if (onAction === undefined) return dataColumns;
   return [
     ...dataColumns,
     {
@@ -51,7 +46,9 @@ export function keyColumns(onAct?: (action: KeyAction, key: Key) => void): reado
       isBare: true,
       width: 'w-14',
       cell: (key) =>
-        key.state === 'revoked' ? null : <KeyMenu subject={key} onAct={(action) => onAct(action, key)} />,
+        key.state === 'revoked' ? null : (
+          <KeyMenu subject={key} onAction={(action) => onAction(action, key)} />
+        ),
     },
   ];
 }
@@ -81,7 +78,7 @@ function KeyState({ subject: { state, revoked_at: revokedAt } }: Readonly<{ subj
       <StatusBadge status={state} />
       {state === 'replaced' && (
         <span className="text-xs text-ink-faint">
-          ends <Time at={revokedAt} style="distance" />
+          expires <Time at={revokedAt} style="distance" />
         </span>
       )}
     </span>
@@ -89,7 +86,7 @@ function KeyState({ subject: { state, revoked_at: revokedAt } }: Readonly<{ subj
 }
 
 function KeyRate({ subject }: Readonly<{ subject: Key }>) {
-  const { requests_per_minute: perMinute, max_concurrent: atOnce } = subject;
+  const { requests_per_minute: perMinute, max_concurrent: concurrent } = subject;
   return (
     <span className="inline-block">
       <span className="block" title={`${formatCount(perMinute)} requests per minute`}>
@@ -97,9 +94,9 @@ function KeyRate({ subject }: Readonly<{ subject: Key }>) {
       </span>
       <span
         className="block text-xs whitespace-nowrap text-ink-faint"
-        title={`At most ${formatCount(atOnce)} requests under way at once`}
+        title={`At most ${formatCount(concurrent)} concurrent requests`}
       >
-        {formatCount(atOnce)} at once
+        {formatCount(concurrent)} concurrent
       </span>
     </span>
   );
@@ -120,9 +117,9 @@ function KeySpend({ subject }: Readonly<{ subject: Key }>) {
       <span className="block md:whitespace-nowrap">
         <Money amount={spent} /> <span className="text-ink-faint">of {formatMoney(limit)}</span>
       </span>
-      <span className="mt-0.5 flex items-center gap-2" title={refusalNearLimit}>
+      <span className="mt-0.5 flex items-center gap-2" title={nearLimitHint}>
         <Meter
-          label={`Spent and held of the limit of ${name}`}
+          label={`Used of the limit of ${name}`}
           share={share}
           certainShare={shareOfLimit(spent, limit)}
           tone={toneOfShare(share)}
@@ -142,19 +139,19 @@ function KeySpend({ subject }: Readonly<{ subject: Key }>) {
   );
 }
 
-/** What requests under way may still cost counts against the limit, and moves into what is spent or is given back. */
+/** Amounts held for running requests count against the limit until they are charged or released. */
 function Held({ amount }: Readonly<{ amount: string }>) {
   if (signOfMoney(amount) === 0) return null;
   return (
     <span className="block text-xs text-ink-faint">
-      and <Money amount={amount} /> held
+      plus <Money amount={amount} /> held
     </span>
   );
 }
 
-type KeyMenuProps = Readonly<{ subject: Key; onAct: (action: KeyAction) => void }>;
+type KeyMenuProps = Readonly<{ subject: Key; onAction: (action: KeyAction) => void }>;
 
-function KeyMenu({ subject, onAct }: KeyMenuProps) {
+function KeyMenu({ subject, onAction }: KeyMenuProps) {
   return (
     <Menu
       trigger={
@@ -165,14 +162,14 @@ function KeyMenu({ subject, onAct }: KeyMenuProps) {
         />
       }
     >
-      <MenuItem icon={Pencil} onSelect={() => onAct('edit')}>
-        Change
+      <MenuItem icon={Pencil} onSelect={() => onAction('edit')}>
+        Edit
       </MenuItem>
-      <MenuItem icon={RefreshCw} isDisabled={subject.state !== 'active'} onSelect={() => onAct('replace')}>
+      <MenuItem icon={RefreshCw} isDisabled={subject.state !== 'active'} onSelect={() => onAction('replace')}>
         Replace
       </MenuItem>
       <MenuSeparator />
-      <MenuItem icon={Trash2} isDangerous onSelect={() => onAct('revoke')}>
+      <MenuItem icon={Trash2} isDangerous onSelect={() => onAction('revoke')}>
         Revoke
       </MenuItem>
     </Menu>

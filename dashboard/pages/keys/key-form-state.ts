@@ -1,4 +1,4 @@
-/** What is written into the form of a key, and what becomes of it on the wire. */
+/** The state of the key form, its validation, and what is sent to the API. */
 import type { Key, KeyDraft } from '../../../src/console/contract.ts';
 
 export const expiryChoices = ['never', '7', '30', '90', '365', 'time'] as const;
@@ -8,12 +8,12 @@ export type KeyFormState = Readonly<{
   name: string;
   requestsPerMinute: string;
   maxConcurrent: string;
-  /** Empty is no limit. */
+  /** Empty for no limit. */
   monthlyLimit: string;
   /** Null allows every model. */
   allowedModels: readonly string[] | null;
   expiry: ExpiryChoice;
-  /** Counts when the choice is `time`: as a `datetime-local` field writes it, in the viewer's zone. */
+  /** Used if the choice is `time`: the value of a `datetime-local` input, in the viewer's time zone. */
   expiryTime: string;
 }>;
 
@@ -37,8 +37,8 @@ export const emptyKeyForm: KeyFormState = {
 };
 
 const dayMs = 86_400_000;
-const mostPerMinute = 1_000_000;
-const mostAtOnce = 100_000;
+const maxPerMinute = 1_000_000;
+const maxConcurrent = 100_000;
 const amountPattern = /^\d{1,12}(?:\.\d{1,12})?$/;
 
 export function formOfKey(key: Key): KeyFormState {
@@ -46,7 +46,7 @@ export function formOfKey(key: Key): KeyFormState {
     name: key.name,
     requestsPerMinute: `${key.requests_per_minute}`,
     maxConcurrent: `${key.max_concurrent}`,
-    monthlyLimit: key.monthly_limit === null ? '' : withoutTail(key.monthly_limit),
+    monthlyLimit: key.monthly_limit === null ? '' : withoutTrailingZeros(key.monthly_limit),
     allowedModels: key.allowed_models,
     expiry: key.expires_at === null ? 'never' : 'time',
     expiryTime: key.expires_at === null ? '' : localTimeOf(new Date(key.expires_at)),
@@ -54,38 +54,36 @@ export function formOfKey(key: Key): KeyFormState {
 }
 
 /**
- * In the words of the fields, before the server has to say it. An expiry that is `before`'s is not sent, so it may lie
- * behind: a key that has expired can still be given another name.
+ * What is wrong with each field. An unchanged expiry is not sent, so it may be in the past: an expired key can still be
+ * renamed.
  */
 export function problemsOf(before: KeyFormState, form: KeyFormState, now: Date): KeyFormProblems {
   const limit = form.monthlyLimit.trim();
   const expiresAt = hasOther(before, form, 'expiry', 'expiryTime') ? expiryOf(form, now) : null;
   return {
-    ...(form.name.trim() === '' ? { name: 'Give the key a name.' } : {}),
+    ...(form.name.trim() === '' ? { name: 'Enter a name.' } : {}),
     ...(form.name.trim().length > 200 ? { name: 'Use at most 200 characters.' } : {}),
-    ...(isCount(form.requestsPerMinute, mostPerMinute)
+    ...(isCount(form.requestsPerMinute, maxPerMinute)
       ? {}
       : { requests_per_minute: 'Enter a whole number from 1 to 1,000,000.' }),
-    ...(isCount(form.maxConcurrent, mostAtOnce)
+    ...(isCount(form.maxConcurrent, maxConcurrent)
       ? {}
       : { max_concurrent: 'Enter a whole number from 1 to 100,000.' }),
     ...(limit === '' || amountPattern.test(limit)
       ? {}
       : { monthly_limit: 'Enter an amount such as 20 or 0.50.' }),
     ...(form.allowedModels?.length === 0 ? { allowed_models: 'Choose at least one model.' } : {}),
-    ...(expiresAt === 'invalid' ? { expires_at: 'Choose a day and a time.' } : {}),
-    ...(expiresAt instanceof Date && expiresAt <= now
-      ? { expires_at: 'Choose a time that lies ahead.' }
-      : {}),
+    ...(expiresAt === 'invalid' ? { expires_at: 'Choose a date and time.' } : {}),
+    ...(expiresAt instanceof Date && expiresAt <= now ? { expires_at: 'Choose a time in the future.' } : {}),
   };
 }
 
-function isCount(text: string, most: number): boolean {
+function isCount(text: string, max: number): boolean {
   const count = Number(text);
-  return /^\d{1,7}$/.test(text.trim()) && count >= 1 && count <= most;
+  return /^\d{1,7}$/.test(text.trim()) && count >= 1 && count <= max;
 }
 
-/** Only for a form without problems. */
+/** For a valid form only. */
 export function draftOf(form: KeyFormState, now: Date): Required<KeyDraft> {
   const expiresAt = expiryOf(form, now);
   return {
@@ -98,7 +96,7 @@ export function draftOf(form: KeyFormState, now: Date): Required<KeyDraft> {
   };
 }
 
-/** Only what was changed, so that what another owner changed meanwhile stays. */
+/** Only what was changed, so that another owner's changes in the meantime are kept. */
 export function changesOf(before: KeyFormState, after: KeyFormState, now: Date): Partial<KeyDraft> {
   const draft = draftOf(after, now);
   const isOther = (...fields: (keyof KeyFormState)[]) => hasOther(before, after, ...fields);
@@ -122,19 +120,19 @@ function expiryOf(form: KeyFormState, now: Date): Date | null | 'invalid' {
   return timeOf(form.expiryTime) ?? 'invalid';
 }
 
-/** Null when it is not the whole of a day and a time. */
+/** Null if the date or the time is missing. */
 export function timeOf(localTime: string): Date | null {
   const time = new Date(localTime);
   return localTime === '' || Number.isNaN(time.getTime()) ? null : time;
 }
 
-/** `2027-01-31T12:00` in the viewer's zone, as a `datetime-local` field wants it. */
+/** `2027-01-31T12:00` in the viewer's time zone, as a `datetime-local` input expects it. */
 export function localTimeOf(time: Date): string {
   const two = (count: number) => `${count}`.padStart(2, '0');
   const day = `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
   return `${day}T${two(time.getHours())}:${two(time.getMinutes())}`;
 }
 
-function withoutTail(amount: string): string {
+function withoutTrailingZeros(amount: string): string {
   return amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount;
 }

@@ -1,23 +1,20 @@
-/** The keys of the account. Owners make, change, replace and revoke them; members see them. */
+/** The keys of the account. Owners create, edit, replace and revoke them; members can only view them. */
 import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { Key, NewKey } from '../../../src/console/contract.ts';
+import { useSearchValue } from '../../address.ts';
 import { useAccount } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Switch } from '../../kit/choice.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { ErrorState } from '../../kit/error-state.tsx';
 import { Page } from '../../kit/page.tsx';
-import { Table } from '../../kit/table.tsx';
-import { useSearchValue } from '../../kit/use-search-value.ts';
-import { CreateKeyDialog } from './create-key-dialog.tsx';
-import { EditKeyDialog } from './edit-key-dialog.tsx';
+import { QueryTable } from '../../kit/query-table.tsx';
+import { EmptyState } from '../../kit/states.tsx';
+import { useMembers } from '../team/queries.ts';
 import { type KeyAction, keyColumns } from './key-columns.tsx';
-import { useKeys, useMembers } from './queries.ts';
-import { ReplaceKeyDialog } from './replace-key-dialog.tsx';
-import { RevokeKeyDialog } from './revoke-key-dialog.tsx';
+import { CreateKeyDialog, EditKeyDialog, ReplaceKeyDialog, RevokeKeyDialog } from './key-dialogs.tsx';
+import { useKeys } from './queries.ts';
 import { SecretDialog } from './secret-dialog.tsx';
 
 type OpenDialog =
@@ -32,43 +29,49 @@ export function KeysPage() {
   return (
     <Page
       title="Keys"
-      description="Programs call the API with a key. Each has limits of its own, and is shown once when it is made."
+      description="Programs use a key to call the API. Each key has its own limits, and its secret is shown only once."
       actions={
         isOwner ? (
           <Button variant="primary" icon={Plus} onClick={create}>
-            Create a key
+            New key
           </Button>
         ) : undefined
       }
     >
       {!isOwner && <OwnersNote />}
       <KeyList
-        {...(isOwner
-          ? { onCreate: create, onAct: (kind: KeyAction, subject: Key) => setDialog({ kind, subject }) }
-          : {})}
+        onCreate={isOwner ? create : undefined}
+        onAction={isOwner ? (kind, subject) => setDialog({ kind, subject }) : undefined}
       />
       {dialog !== null && <KeyDialog dialog={dialog} onChange={setDialog} />}
     </Page>
   );
 }
 
-/** As many as the list has of them. */
-const mostEndedKeys = 200;
-const onlyNewest = `Of the keys that were revoked or have expired, these are the newest ${mostEndedKeys}.`;
+/** The API lists no more revoked and expired keys than this. */
+const maxInactiveKeys = 200;
 
-type KeyListProps = Readonly<{ onCreate?: () => void; onAct?: (action: KeyAction, key: Key) => void }>;
+/** Members get no actions. */
+type KeyListProps = Readonly<{
+  onCreate: (() => void) | undefined;
+  onAction: ((action: KeyAction, key: Key) => void) | undefined;
+}>;
 
-function KeyList({ onCreate, onAct }: KeyListProps) {
+function KeyList({ onCreate, onAction }: KeyListProps) {
   const [revoked, setRevoked] = useSearchValue('revoked', 'hidden');
   const keys = useKeys();
   const all = keys.data?.data;
   const shown = revoked === 'shown' ? all : all?.filter(({ state }) => state !== 'revoked');
   const revokedCount = all?.filter(({ state }) => state === 'revoked').length ?? 0;
-  const endedCount = all?.filter(({ state }) => state === 'revoked' || state === 'expired').length ?? 0;
+  const inactiveCount = all?.filter(({ state }) => state === 'revoked' || state === 'expired').length ?? 0;
   return (
     <Card
       title="All keys"
-      {...(endedCount < mostEndedKeys ? {} : { description: onlyNewest })}
+      description={
+        inactiveCount < maxInactiveKeys
+          ? undefined
+          : `Only the newest ${maxInactiveKeys} revoked and expired keys are shown.`
+      }
       isFlush
       actions={
         <Switch
@@ -78,50 +81,51 @@ function KeyList({ onCreate, onAct }: KeyListProps) {
         />
       }
     >
-      {all === undefined && keys.isError ? (
-        <ErrorState error={keys.error} title="The keys could not be loaded" onRetry={keys.refetch} />
-      ) : (
-        <Table
-          caption="Keys of this account"
-          columns={keyColumns(onAct)}
-          rows={shown}
-          rowKey={({ id }) => id}
-          expectedRows={3}
-          empty={<NoKeys hasRevoked={revokedCount > 0} {...(onCreate === undefined ? {} : { onCreate })} />}
-        />
-      )}
+      <QueryTable
+        query={keys}
+        errorTitle="The keys could not be loaded"
+        caption="Keys of this account"
+        columns={keyColumns(onAction)}
+        rows={shown}
+        rowKey={({ id }) => id}
+        expectedRows={3}
+        empty={<NoKeys hasRevoked={revokedCount > 0} onCreate={onCreate} />}
+      />
     </Card>
   );
 }
 
-function NoKeys({ hasRevoked, onCreate }: Readonly<{ hasRevoked: boolean; onCreate?: () => void }>) {
+function NoKeys({
+  hasRevoked,
+  onCreate,
+}: Pick<KeyListProps, 'onCreate'> & Readonly<{ hasRevoked: boolean }>) {
   return (
     <EmptyState
       icon={KeyRound}
-      title={hasRevoked ? 'No key is in force' : 'There is no key yet'}
+      title={hasRevoked ? 'No active keys' : 'No keys yet'}
       action={
         onCreate === undefined ? undefined : (
           <Button variant="primary" icon={Plus} onClick={onCreate}>
-            Create a key
+            New key
           </Button>
         )
       }
     >
       {onCreate === undefined
         ? 'An owner of this account can create one.'
-        : 'Create one, give it to your program, and its requests appear here.'}
+        : 'Create a key and use it in your program to call the API.'}
     </EmptyState>
   );
 }
 
-/** Says why there are no buttons, and whom to ask. */
+/** Explains why there are no buttons, and who can help. */
 function OwnersNote() {
-  const members = useMembers(true);
+  const members = useMembers();
   const owners = members.data?.data.filter(({ role }) => role === 'owner').map(({ email }) => email) ?? [];
   return (
-    <Callout title="You can see the keys, but not change them">
-      You are a member of this account. Only an owner creates, changes, replaces and revokes its keys
-      {owners.length === 0 ? '.' : `: ask ${owners.join(' or ')}.`}
+    <Callout title="You can view the keys, but not change them">
+      You are a member of this account. Only owners can create, edit, replace and revoke keys
+      {owners.length === 0 ? '.' : `. Ask ${owners.join(' or ')}.`}
     </Callout>
   );
 }

@@ -1,29 +1,16 @@
-/** The keys of the account, and everything that can be done to them. */
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import type {
-  Key,
-  KeyChange,
-  KeyDraft,
-  KeyReplacement,
-  Member,
-  NewKey,
-} from '../../../src/console/contract.ts';
+import type { Key, KeyChange, KeyDraft, KeyReplacement, NewKey } from '../../../src/console/contract.ts';
 import { patch, post } from '../../api/client.ts';
 import { accountKey, accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
 
-/** Spending and last use move while one looks. */
-const freshMs = 10_000;
+/** Spending and last use keep changing. */
+const refreshMs = 10_000;
 
 export function useKeys() {
-  return useAccountQuery<{ data: Key[] }>('keys', { refetchInterval: freshMs });
+  return useAccountQuery<{ data: Key[] }>('keys', { refetchInterval: refreshMs });
 }
 
-/** Who can be asked, for those who may not do it themselves. */
-export function useMembers(isWanted: boolean) {
-  return useAccountQuery<{ data: Member[] }>('members', { enabled: isWanted });
-}
-
-function useKeyMutation<Input, Answer>(call: (accountId: string, input: Input) => Promise<Answer>) {
+function useKeyMutation<Input, Body>(call: (accountId: string, input: Input) => Promise<Body>) {
   const { id } = useAccount();
   const queryClient = useQueryClient();
   return useMutation({
@@ -53,7 +40,7 @@ export function useReplaceKey(keyId: string) {
 }
 
 export function useRevokeKey(keyId: string) {
-  return useKeyMutation((account, nothing: Record<string, never>) =>
-    post<Key>(accountPath(account, 'keys', keyId, 'revoke'), nothing),
+  return useKeyMutation((account, body: Record<string, never>) =>
+    post<Key>(accountPath(account, 'keys', keyId, 'revoke'), body),
   );
 }

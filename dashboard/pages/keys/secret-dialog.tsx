@@ -1,14 +1,13 @@
-/** The one time that a secret is in sight. It closes by a button only: a click beside it must not lose the key. */
+/** Shows a secret once. Only the button closes it, so that a stray click cannot lose the key. */
 import type { NewKey } from '../../../src/console/contract.ts';
 import { useMe } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { CodeBlock } from '../../kit/code-block.tsx';
 import { curlOf } from '../../kit/code-samples.ts';
-import { CopyButton } from '../../kit/copy-button.tsx';
+import { OneTimeSecret } from '../../kit/copy-button.tsx';
 import { Dialog } from '../../kit/dialog.tsx';
-import type { ListedModel } from '../models/listed-model.ts';
-import { useModels } from '../models/queries.ts';
+import { type ListedModel, useModels } from '../models/models.ts';
 
 type SecretDialogProps = Readonly<{ newKey: NewKey; onClose: () => void }>;
 
@@ -17,32 +16,24 @@ export function SecretDialog({ newKey: { key, secret }, onClose }: SecretDialogP
   const models = useModels();
   return (
     <Dialog
-      title={`Your new key: ${key.name}`}
+      title={`New key: ${key.name}`}
       isDismissible={false}
       width="wide"
       onClose={onClose}
       footer={
         <Button variant="primary" onClick={onClose}>
-          I have stored it
+          I have saved it
         </Button>
       }
     >
       <Callout tone="warn" title="Copy this key now">
-        It is shown only this once. The gateway does not keep it, and nobody can tell it to you again.
+        It is shown only once. The gateway does not store it, so nobody can recover it.
       </Callout>
-      <div className="flex flex-wrap items-center gap-2">
-        <code
-          data-testid="secret"
-          className="min-w-0 flex-1 basis-72 rounded-md border border-line bg-sunken px-3 py-2 font-mono text-[0.8125rem] wrap-anywhere select-all"
-        >
-          {secret}
-        </code>
-        <CopyButton text={secret} label="Copy the key" isWide variant="primary" />
-      </div>
+      <OneTimeSecret text={secret} label="Copy key" testId="secret" />
       <div>
         <h3 className="mb-1.5 text-[0.8125rem] font-medium">Try it</h3>
         <CodeBlock
-          label="the command with your key"
+          label="Command with your key"
           samples={[
             { label: 'curl', code: trialOf(apiOrigin, secret, models.data?.data, key.allowed_models) },
           ]}
@@ -53,7 +44,7 @@ export function SecretDialog({ newKey: { key, secret }, onClose }: SecretDialogP
   );
 }
 
-/** A short chat with a model that the key may call, or else the list of models, which any key may ask for. */
+/** A short chat with a model that the key may call, or else the model list, which any key may request. */
 function trialOf(
   apiOrigin: string,
   secret: string,

@@ -1,14 +1,14 @@
-/** What a use of a model would cost, to the last digit. */
+/** Calculates the exact cost of using a model. */
 import { useState } from 'react';
+import { amountOf } from '../../kit/amounts.ts';
 import { Button } from '../../kit/button.tsx';
+import { Fact, Facts } from '../../kit/card.tsx';
 import { Dialog } from '../../kit/dialog.tsx';
-import { Fact, Facts } from '../../kit/facts.tsx';
-import { Field } from '../../kit/field.tsx';
-import { Input, Select } from '../../kit/input.tsx';
-import { Money } from '../../kit/money.tsx';
-import { amountOf, type Band, bandAt, costOfTokens, costOfUnits } from './calculate-cost.ts';
-import type { ListedModel, Pricing } from './listed-model.ts';
-import { PriceView } from './price-view.tsx';
+import { Field, Input, Select } from '../../kit/field.tsx';
+import { Money } from '../../kit/figures.tsx';
+import { PriceView } from './model-card.tsx';
+import type { ListedModel, Pricing } from './models.ts';
+import { type Band, bandAt, costOfTokens, costOfUnits } from './pricing.ts';
 
 type CostCalculatorProps = Readonly<{ model: ListedModel; onClose: () => void }>;
 
@@ -17,7 +17,7 @@ export function CostCalculator({ model, onClose }: CostCalculatorProps) {
   return (
     <Dialog
       title={`Cost of ${name}`}
-      description="Nothing is charged here. Requests are billed by what they really used."
+      description="An estimate: requests are charged for what they actually use."
       onClose={onClose}
       footer={<Button onClick={onClose}>Close</Button>}
     >
@@ -27,12 +27,12 @@ export function CostCalculator({ model, onClose }: CostCalculatorProps) {
   );
 }
 
-const mostCount = 1_000_000_000_000;
+const maxCount = 1_000_000_000_000;
 
-/** Null for what is no count. Spaces and commas between digits are how people write large ones. */
+/** Null for anything but a count. Large counts may have spaces or commas between their digits. */
 function countIn(text: string): number | null {
   const digits = text.replaceAll(/[\s,_]/g, '');
-  return /^\d{1,13}$/.test(digits) && Number(digits) <= mostCount ? Number(digits) : null;
+  return /^\d{1,13}$/.test(digits) && Number(digits) <= maxCount ? Number(digits) : null;
 }
 
 type CountFieldProps = Readonly<{ label: string; text: string; onChange: (text: string) => void }>;
@@ -70,17 +70,19 @@ function TokenCosts({ pricing }: Readonly<{ pricing: Pricing }>) {
         <CountField label="Output tokens" text={outputText} onChange={setOutputText} />
       </div>
       {pricing.time_bands !== undefined && (
-        <Field label="Hours" hint="What counts is when the request is billed.">
+        <Field label="Time of day" hint="The time at which the request is billed counts.">
           <Select
             value={band}
-            onChange={({ target: { value } }) =>
-              setBand(value === 'peak' || value === 'off_peak' ? value : 'now')
-            }
-          >
-            <option value="now">{`Now (${bandLabels[bandAt(pricing.time_bands, 'now', now)].toLowerCase()})`}</option>
-            <option value="peak">{bandLabels.peak}</option>
-            <option value="off_peak">{bandLabels.off_peak}</option>
-          </Select>
+            options={[
+              {
+                value: 'now',
+                label: `Now (${bandLabels[bandAt(pricing.time_bands, 'now', now)].toLowerCase()})`,
+              },
+              { value: 'peak', label: bandLabels.peak },
+              { value: 'off_peak', label: bandLabels.off_peak },
+            ]}
+            onChange={setBand}
+          />
         </Field>
       )}
       <Facts>
@@ -115,13 +117,11 @@ function UnitCosts({ pricing }: Readonly<{ pricing: Pricing }>) {
         />
         {tier !== null && (
           <Field label="Size">
-            <Select value={tier} onChange={(event) => setTier(event.target.value)}>
-              {tiers.map((name) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-            </Select>
+            <Select
+              value={tier}
+              options={tiers.map((name) => ({ value: name, label: name }))}
+              onChange={setTier}
+            />
           </Field>
         )}
       </div>

@@ -2,10 +2,10 @@ import { Calculator, MessageSquareText } from 'lucide-react';
 import { Badge } from '../../kit/badge.tsx';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { CopyButton } from '../../kit/copy-button.tsx';
+import { Money } from '../../kit/figures.tsx';
 import { formatCount, formatCountShort } from '../../kit/format-figures.ts';
-import { capabilities, capabilityLabels } from './find-models.ts';
-import type { ListedModel } from './listed-model.ts';
-import { PriceView } from './price-view.tsx';
+import { capabilities, capabilityLabels, type ListedModel, type Pricing } from './models.ts';
+import { priceTableOf } from './pricing.ts';
 
 type ModelCardProps = Readonly<{ model: ListedModel; onCalculate: () => void }>;
 
@@ -19,7 +19,7 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
           <h2 className="font-semibold wrap-anywhere">{name}</h2>
           <p className="flex min-w-0 items-center gap-1 text-xs text-ink-faint">
             <code className="font-mono wrap-anywhere">{id}</code>
-            <CopyButton text={id} label={`Copy the model ID ${id}`} />
+            <CopyButton text={id} label={`Copy model ID ${id}`} />
           </p>
         </div>
         <Badge tone="accent">{workload}</Badge>
@@ -32,9 +32,9 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
         </p>
       )}
       <dl className="grid grid-cols-3 gap-3 text-[0.8125rem]">
-        <Figure name="From">{owner}</Figure>
+        <Figure name="Owner">{owner}</Figure>
         {context !== null && <Figure name="Context">{tokensOf(context)}</Figure>}
-        {output !== null && <Figure name="Most output">{tokensOf(output)}</Figure>}
+        {output !== null && <Figure name="Max output">{tokensOf(output)}</Figure>}
       </dl>
       <PriceView name={name} pricing={model.pricing} />
       <footer className="mt-auto flex flex-wrap gap-2 pt-1">
@@ -52,9 +52,9 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
             icon={MessageSquareText}
             to="/playground"
             search={{ model: id }}
-            aria-label={`Try it: ${name}`}
+            aria-label={`Try ${name}`}
           >
-            Try it
+            Try
           </LinkButton>
         )}
       </footer>
@@ -73,4 +73,55 @@ function Figure({ name, children }: Readonly<{ name: string; children: React.Rea
 
 function tokensOf(count: number) {
   return <span title={`${formatCount(count)} tokens`}>{formatCountShort(count)}</span>;
+}
+
+const viewerZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** The prices of a model with all tiers or hours, and with every digit: rates are not rounded. */
+export function PriceView({ name, pricing }: Readonly<{ name: string; pricing: Pricing }>) {
+  const { unit, lines } = priceTableOf(pricing, viewerZone, new Date());
+  const hasTwo = lines.some(({ output }) => output !== null);
+  return (
+    <div>
+      <table className="w-full text-left text-[0.8125rem]">
+        <caption className="sr-only">{`Prices of ${name}`}</caption>
+        <thead>
+          <tr className="text-xs text-ink-faint">
+            <th scope="col" className="py-1 pr-3 font-normal">
+              {`USD ${unit}`}
+            </th>
+            <th scope="col" className="py-1 text-right font-normal">
+              {hasTwo ? 'Input' : 'Price'}
+            </th>
+            {hasTwo && (
+              <th scope="col" className="py-1 pl-4 text-right font-normal">
+                Output
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map(({ label, hint, input, output }) => (
+            <tr key={label} className="border-t border-line align-baseline">
+              <th scope="row" className="py-1.5 pr-3 font-normal">
+                {label}
+                {hint !== undefined && <span className="block text-xs text-ink-faint">{hint}</span>}
+              </th>
+              <td className="py-1.5 text-right">
+                <Money amount={input} isExact className="font-medium" />
+              </td>
+              {hasTwo && (
+                <td className="py-1.5 pl-4 text-right">
+                  <Money amount={output} isExact className="font-medium" />
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="mt-1.5 text-xs text-ink-faint">
+        {[`Price list ${pricing.price_version}`, pricing.region, pricing.note].filter(Boolean).join(' · ')}
+      </p>
+    </div>
+  );
 }

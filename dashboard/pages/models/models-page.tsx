@@ -1,29 +1,26 @@
-/** The models that the account can call: what they can do and what they cost. */
 import { SearchX } from 'lucide-react';
 import { useState } from 'react';
+import { useSearchValue } from '../../address.ts';
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
+import { Segmented } from '../../kit/choice.tsx';
 import { classNames } from '../../kit/class-names.ts';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { Loaded } from '../../kit/loaded.tsx';
 import { Page } from '../../kit/page.tsx';
 import { SearchInput } from '../../kit/search-input.tsx';
-import { Segmented } from '../../kit/segmented.tsx';
-import { Skeleton } from '../../kit/skeleton.tsx';
-import { useSearchValue } from '../../kit/use-search-value.ts';
+import { EmptyState, Loaded, Skeleton } from '../../kit/states.tsx';
 import { CostCalculator } from './cost-calculator.tsx';
+import { ModelCard } from './model-card.tsx';
 import {
   type Capability,
   capabilities,
   capabilitiesIn,
   capabilityLabels,
   findModels,
+  type ListedModel,
+  useModels,
   workloadIn,
   workloads,
-} from './find-models.ts';
-import type { ListedModel } from './listed-model.ts';
-import { ModelCard } from './model-card.tsx';
-import { useModels } from './queries.ts';
+} from './models.ts';
 
 const workloadLabels = { all: 'All', chat: 'Chat', image: 'Image', video: 'Video' } as const;
 const listClass = 'grid gap-4 md:grid-cols-2';
@@ -33,7 +30,7 @@ export function ModelsPage() {
   return (
     <Page
       title="Models"
-      description="Every model that your keys can call, with what it can do and what it costs."
+      description="All models that your keys can call, with their capabilities and prices."
     >
       <Filters />
       <Loaded query={models} skeleton={<Skeletons />} errorTitle="The models could not be loaded">
@@ -67,7 +64,7 @@ function Filters() {
     <div className="flex flex-wrap items-center gap-3">
       <SearchInput
         label="Search models"
-        placeholder="Search by name, ID or maker"
+        placeholder="Search by name, ID or owner"
         value={filters.words}
         onSearch={setWords}
         className="w-full sm:w-72"
@@ -115,7 +112,7 @@ function ModelList({ models }: Readonly<{ models: readonly ListedModel[] }>) {
         {isFiltered ? (
           <EmptyState
             icon={SearchX}
-            title="No model fits"
+            title="No matching models"
             action={
               filters.words === '' ? (
                 <Button
@@ -124,14 +121,14 @@ function ModelList({ models }: Readonly<{ models: readonly ListedModel[] }>) {
                   Remove a filter
                 </Button>
               ) : (
-                <Button onClick={() => setWords('')}>Clear the search</Button>
+                <Button onClick={() => setWords('')}>Clear search</Button>
               )
             }
           >
             Search for something else, or remove a filter.
           </EmptyState>
         ) : (
-          <EmptyState title="No model is offered yet">
+          <EmptyState title="No models available yet">
             The operator of this gateway has to configure a provider first.
           </EmptyState>
         )}

@@ -1,31 +1,27 @@
-/** How the operator's pages ask for things, and what is asked for anew when an operator has changed something. */
-import { type UseQueryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+/** How the operator's pages fetch and change data. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { DeadLetters } from '../../../src/console/operator-contract.ts';
 import { get } from '../../api/client.ts';
-import { meQuery } from '../../api/session.ts';
+import { type FetchOptions, meQuery } from '../../api/session.ts';
 
-/** The address of something that only operators see: `operatorPath('accounts', account.id, 'credit')`. */
-export function operatorPath(...words: readonly string[]): string {
-  return ['/api/console/operator', ...words.map(encodeURIComponent)].join('/');
+/** The path of something that only operators can access: `operatorPath('accounts', account.id, 'credit')`. */
+export function operatorPath(...segments: readonly string[]): string {
+  return ['/api/console/operator', ...segments.map(encodeURIComponent)].join('/');
 }
 
-type OperatorQueryOptions<Answer> = Readonly<{
-  query?: Readonly<Record<string, string | number | null | undefined>>;
-}> &
-  Pick<UseQueryOptions<Answer>, 'enabled' | 'refetchInterval' | 'placeholderData'>;
-
-export function useOperatorQuery<Answer>(
-  words: readonly string[],
-  { query = {}, ...options }: OperatorQueryOptions<Answer> = {},
+export function useOperatorQuery<Body>(
+  segments: readonly string[],
+  { query = {}, ...options }: FetchOptions<Body> = {},
 ) {
-  return useQuery<Answer>({
-    queryKey: ['operator', ...words, query],
-    queryFn: ({ signal }) => get<Answer>(operatorPath(...words), { query, signal }),
+  return useQuery<Body>({
+    queryKey: ['operator', ...segments, query],
+    queryFn: ({ signal }) => get<Body>(operatorPath(...segments), { query, signal }),
     ...options,
   });
 }
 
-/** Operators change accounts and people that may be their own, so all that is known of either is asked for again. */
-export function useOperatorMutation<Input, Answer>(call: (input: Input) => Promise<Answer>) {
+/** Operators may change their own accounts and users, so everything about either is fetched again. */
+export function useOperatorMutation<Input, Body>(call: (input: Input) => Promise<Body>) {
   const queryClient = useQueryClient();
   return useMutation({
     mutationFn: call,
@@ -36,4 +32,11 @@ export function useOperatorMutation<Input, Answer>(call: (input: Input) => Promi
         ),
       ),
   });
+}
+
+const deadLettersRefreshMs = 60_000;
+
+/** Here and not with the ledger page, because the sidebar shows their number on every page. */
+export function useDeadLetters() {
+  return useOperatorQuery<DeadLetters>(['dead-letters'], { refetchInterval: deadLettersRefreshMs });
 }

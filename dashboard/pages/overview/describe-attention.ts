@@ -1,7 +1,7 @@
-/** What needs attention, in plain words, with the place where it can be mended. */
+/** What needs attention, with a link to where it can be fixed. */
 import type { Attention } from '../../../src/console/contract.ts';
+import { formatBalance, formatMoney } from '../../kit/amounts.ts';
 import { formatTime } from '../../kit/format-figures.ts';
-import { formatBalance, formatMoney } from '../../kit/format-money.ts';
 
 type Notice = Readonly<{
   key: string;
@@ -11,7 +11,7 @@ type Notice = Readonly<{
   link: Readonly<{ to: '/billing' | '/keys' | '/models'; label: string }>;
 }>;
 
-const toBilling = { to: '/billing', label: 'See billing' } as const;
+const toBilling = { to: '/billing', label: 'Go to billing' } as const;
 const toKeys = { to: '/keys', label: 'Go to keys' } as const;
 
 export function describeAttention(attention: Attention): Notice {
@@ -21,23 +21,23 @@ export function describeAttention(attention: Attention): Notice {
         key: attention.kind,
         tone: 'bad',
         title: 'This account is suspended',
-        text: 'Its keys are refused until the operator of this gateway lifts the suspension. Ask them why.',
+        text: 'Its keys are rejected until the operator of this gateway lifts the suspension.',
         link: toBilling,
       };
     case 'balance_empty':
       return {
         key: attention.kind,
         tone: 'bad',
-        title: 'There is no money left',
-        text: 'New requests are refused. Ask the operator of this gateway for credit.',
+        title: 'The balance is used up',
+        text: 'New requests are rejected. Ask the operator of this gateway for credit.',
         link: toBilling,
       };
     case 'balance_low':
       return {
         key: attention.kind,
         tone: 'warn',
-        title: `${formatBalance(attention.balance)} is left`,
-        text: `${lastsFor(attention.days_left)}Requests are refused once it is used up. Ask the operator for credit in time.`,
+        title: `The balance is low: ${formatBalance(attention.balance)}`,
+        text: `${lastsFor(attention.days_left)}Requests are rejected once it is used up. Ask the operator of this gateway for credit.`,
         link: toBilling,
       };
     case 'key_near_limit':
@@ -48,7 +48,7 @@ export function describeAttention(attention: Attention): Notice {
         key: `${attention.kind} ${attention.key_id}`,
         tone: 'warn',
         title: `The key “${attention.name}” expires soon`,
-        text: `It is refused from ${formatTime(new Date(attention.expires_at), 'moment')} on. Change the date, or replace the key.`,
+        text: `It expires on ${formatTime(new Date(attention.expires_at), 'moment')}. Extend it, or replace the key.`,
         link: toKeys,
       };
     case 'key_expired':
@@ -56,39 +56,39 @@ export function describeAttention(attention: Attention): Notice {
         key: `${attention.kind} ${attention.key_id}`,
         tone: 'bad',
         title: `The key “${attention.name}” has expired`,
-        text: `It has been refused since ${formatTime(new Date(attention.expires_at), 'moment')}. Make a new key if it is still needed.`,
+        text: `It expired on ${formatTime(new Date(attention.expires_at), 'moment')}. Create a new key if you still need one.`,
         link: toKeys,
       };
     case 'model_unavailable':
       return {
         key: `${attention.kind} ${attention.model} ${attention.provider}`,
         tone: 'warn',
-        title: `${attention.model} has trouble at ${attention.provider}`,
-        text: `The provider failed several times in a row and is left alone${untilText(attention.until)}. Requests go to another provider if there is one.`,
-        link: { to: '/models', label: 'See other models' },
+        title: `${attention.model} is unavailable at ${attention.provider}`,
+        text: `The provider failed several times in a row and is not called${untilText(attention.until)}. Requests go to another provider if there is one.`,
+        link: { to: '/models', label: 'View other models' },
       };
   }
 }
 
 function describeLimit(attention: Extract<Attention, { limit: string }>): Notice {
   const isReached = attention.kind === 'key_at_limit';
-  const figures = `${formatMoney(attention.spent)} of ${formatMoney(attention.limit)} are spent or held this month.`;
+  const figures = `${formatMoney(attention.spent)} of ${formatMoney(attention.limit)} spent or held this month.`;
   return {
     key: `${attention.kind} ${attention.key_id}`,
     tone: isReached ? 'bad' : 'warn',
     title: isReached
       ? `The key “${attention.name}” has reached its monthly limit`
       : `The key “${attention.name}” is near its monthly limit`,
-    text: `${figures} ${isReached ? 'Its requests are refused until next month.' : 'Its requests are refused from there on.'} An owner can raise the limit.`,
+    text: `${figures} ${isReached ? 'Its requests are rejected until next month.' : 'Its requests are rejected once the limit is reached.'} An owner can raise the limit.`,
     link: toKeys,
   };
 }
 
 function lastsFor(daysLeft: number | null): string {
   if (daysLeft === null) return '';
-  if (daysLeft < 1) return 'At the pace of the last week it lasts less than a day. ';
+  if (daysLeft < 1) return 'At the current rate it lasts less than a day. ';
   const days = Math.floor(daysLeft);
-  return `At the pace of the last week it lasts about ${days} ${days === 1 ? 'day' : 'days'}. `;
+  return `At the current rate it lasts about ${days} ${days === 1 ? 'day' : 'days'}. `;
 }
 
 function untilText(until: string | null): string {

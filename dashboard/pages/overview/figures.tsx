@@ -1,13 +1,11 @@
-/** The figures at the top: what there is and what was spent, and below how the requests of the last day went. */
+/** The balance and spend, and how the requests of the last day went. */
 import type { Overview } from '../../../src/console/contract.ts';
+import { signOfMoney, subtractMoney, sumMoney } from '../../kit/amounts.ts';
+import { Dash, Duration, Money } from '../../kit/figures.tsx';
 import { formatCount, formatShare } from '../../kit/format-figures.ts';
-import { Money } from '../../kit/money.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
-import { signOfMoney, subtractMoney, sumMoney } from '../../kit/sum-money.ts';
-import { Duration } from '../../kit/time.tsx';
-import { titleOfRecent } from './title-of-recent.ts';
 
-/** Undefined while it is being fetched. */
+/** Undefined while it is being loaded. */
 export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undefined }>) {
   const free = overview && subtractMoney(overview.balance, overview.held);
   return (
@@ -18,18 +16,14 @@ export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undef
         hint={free === undefined ? ' ' : <FreeHint free={free} />}
         tone={free !== undefined && signOfMoney(free) <= 0 ? 'bad' : 'plain'}
       />
+      <Stat label="Held" value={overview && <Money amount={overview.held} />} hint="For running requests" />
       <Stat
-        label="Held"
-        value={overview && <Money amount={overview.held} />}
-        hint="For requests that are running"
-      />
-      <Stat
-        label="Spent in 30 days"
+        label="Spend, last 30 days"
         value={overview && <Money amount={sumMoney(overview.days.map(({ cost }) => cost))} />}
         hint={overview === undefined ? ' ' : <TodayHint overview={overview} />}
       />
       <Stat
-        label="Requests in 30 days"
+        label="Requests, last 30 days"
         value={overview && formatCount(overview.days.reduce((sum, { requests }) => sum + requests, 0))}
         hint={overview === undefined ? ' ' : `${formatCount(overview.days.at(-1)?.requests ?? 0)} today`}
       />
@@ -40,7 +34,7 @@ export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undef
 function FreeHint({ free }: Readonly<{ free: string }>) {
   return (
     <>
-      <Money amount={free} isBalance /> free to spend
+      <Money amount={free} isBalance /> available
     </>
   );
 }
@@ -62,18 +56,18 @@ export function HealthFigures({ recent }: Readonly<{ recent: Overview['recent'] 
       <StatGroup>
         <Stat
           label="Success rate"
-          value={recent.success_share === null ? <None /> : formatShare(recent.success_share)}
+          value={recent.success_share === null ? <Dash /> : formatShare(recent.success_share)}
           hint={outcomes(recent)}
         />
         <Stat
           label="Median latency"
           value={<Duration ms={recent.latency_ms_p50} />}
-          hint="Half of all requests are faster"
+          hint="Half of the requests were faster"
         />
         <Stat
-          label="95 % latency"
+          label="95th percentile latency"
           value={<Duration ms={recent.latency_ms_p95} />}
-          hint="19 of 20 requests are faster"
+          hint="95 % of the requests were faster"
         />
         <Stat
           label="Time to first token"
@@ -85,14 +79,18 @@ export function HealthFigures({ recent }: Readonly<{ recent: Overview['recent'] 
   );
 }
 
-function None() {
-  return <span className="text-ink-faint">–</span>;
-}
-
 function outcomes({ requests, failed, cancelled }: Overview['recent']): string {
   if (requests === 0) return 'No requests yet';
   const parts = [`${formatCount(requests)} ${requests === 1 ? 'request' : 'requests'}`];
   if (failed > 0) parts.push(`${formatCount(failed)} failed`);
   if (cancelled > 0) parts.push(`${formatCount(cancelled)} cancelled`);
   return parts.join(', ');
+}
+
+/** The gateway counts only the newest requests. At this number there may have been more. */
+const maxRecent = 10_000;
+
+export function titleOfRecent(requests: number): string {
+  const period = 'Last 24 hours';
+  return requests < maxRecent ? period : `${period}: newest ${formatCount(maxRecent)} requests`;
 }

@@ -1,4 +1,4 @@
-/** For an account without a single request: from nothing to the first one, with the last step coming about by itself. */
+/** Guides a new account to its first request. The last step completes itself. */
 import { Link } from '@tanstack/react-router';
 import { Check, KeyRound } from 'lucide-react';
 import type { ReactNode } from 'react';
@@ -7,11 +7,11 @@ import { useAccount, useMe } from '../../api/session.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
-import { classNames } from '../../kit/class-names.ts';
+import { classNames, textLinkClass } from '../../kit/class-names.ts';
 import { CodeBlock } from '../../kit/code-block.tsx';
-import { Money } from '../../kit/money.tsx';
-import { Skeleton } from '../../kit/skeleton.tsx';
-import { firstRequest } from './first-request.ts';
+import { curlOf } from '../../kit/code-samples.ts';
+import { Money } from '../../kit/figures.tsx';
+import { Skeleton } from '../../kit/states.tsx';
 import { useFirstChatModel, useHasKey } from './queries.ts';
 
 export function FirstSteps({ first }: Readonly<{ first: GenerationRow | undefined }>) {
@@ -21,39 +21,39 @@ export function FirstSteps({ first }: Readonly<{ first: GenerationRow | undefine
   const model = useFirstChatModel();
   const hasRequest = first !== undefined;
   return (
-    <Card title="First steps" description="Three steps to your first request.">
+    <Card title="Get started" description="Three steps to your first request.">
       <ol className="space-y-6">
-        <Step number={1} title="Make a key" isDone={hasKey === true || hasRequest}>
+        <Step number={1} title="Create a key" isDone={hasKey === true || hasRequest}>
           <p className="text-ink-soft">
             {hasKey === true
-              ? 'This account has a key. Its secret was shown once; make another key if you do not have it any more.'
-              : 'Programs use a key to call the API. Its secret is shown once, so keep it in a safe place.'}
+              ? 'This account has a key. Its secret was shown only once: create another key if you no longer have it.'
+              : 'Programs use a key to call the API. Its secret is shown only once, so store it safely.'}
           </p>
           <div className="mt-3">
             {role === 'owner' ? (
               <LinkButton to="/keys" icon={KeyRound} variant={hasKey === true ? 'secondary' : 'primary'}>
-                {hasKey === true ? 'Go to keys' : 'Make a key'}
+                {hasKey === true ? 'Go to keys' : 'Create a key'}
               </LinkButton>
             ) : (
-              <p className="text-ink-soft">Only owners of this account can make keys. Ask one of them.</p>
+              <p className="text-ink-soft">Only owners of this account can create keys.</p>
             )}
           </div>
         </Step>
         <Step number={2} title="Send a request" isDone={hasRequest}>
           <p className="mb-3 text-ink-soft">
-            Put your key in place of <code className="font-mono text-ink">YOUR_KEY</code> and run this in a
+            Replace <code className="font-mono text-ink">YOUR_KEY</code> with your key and run this in a
             terminal.
           </p>
           {model === undefined ? (
             <Skeleton className="h-36 w-full rounded-lg" />
           ) : (
             <CodeBlock
-              label="the first request"
+              label="First request"
               samples={[{ label: 'curl', code: firstRequest(apiOrigin, model) }]}
             />
           )}
         </Step>
-        <Step number={3} title="Watch it appear" isDone={hasRequest}>
+        <Step number={3} title="See it appear" isDone={hasRequest}>
           <div role="status" className="min-h-7 text-ink-soft">
             {first === undefined ? (
               <span className="inline-flex items-center gap-2">
@@ -83,12 +83,8 @@ function FirstGeneration({ first }: Readonly<{ first: GenerationRow }>) {
           </>
         )}
       </span>
-      <Link
-        to="/generations/$id"
-        params={{ id: first.id }}
-        className="rounded text-accent-text underline decoration-accent-text/40 underline-offset-2 hover:decoration-current"
-      >
-        See what happened
+      <Link to="/generations/$id" params={{ id: first.id }} className={textLinkClass}>
+        View request
       </Link>
     </span>
   );
@@ -117,4 +113,9 @@ function Step({ number, title, isDone, children }: StepProps) {
       </div>
     </li>
   );
+}
+
+/** Complete except for the key, which was shown only once. */
+export function firstRequest(apiOrigin: string, model: string): string {
+  return curlOf(apiOrigin, { model, messages: [{ role: 'user', content: 'Say hello.' }] }, 'YOUR_KEY');
 }

@@ -1,15 +1,23 @@
 import { useState } from 'react';
+import type { Attention, GenerationRow, Overview } from '../../../src/console/contract.ts';
 import { useAccount } from '../../api/session.ts';
+import { formatMoney } from '../../kit/amounts.ts';
+import { StatusBadge } from '../../kit/badge.tsx';
+import { LinkButton } from '../../kit/button.tsx';
+import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
-import { ErrorState } from '../../kit/error-state.tsx';
+import { formatCountMarks, formatMoneyMarks } from '../../kit/chart-scale.ts';
+import { Segmented } from '../../kit/choice.tsx';
+import { DayChart } from '../../kit/day-chart.tsx';
+import { Duration, Money, Time } from '../../kit/figures.tsx';
+import { formatCount } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
-import { SkeletonLines } from '../../kit/skeleton.tsx';
-import { AttentionList } from './attention-list.tsx';
+import { ErrorState, SkeletonLines } from '../../kit/states.tsx';
+import { type Column, Table } from '../../kit/table.tsx';
+import { describeAttention } from './describe-attention.ts';
 import { HealthFigures, MoneyFigures } from './figures.tsx';
 import { FirstSteps } from './first-steps.tsx';
-import { LatestGenerations } from './latest-generations.tsx';
 import { useLatestGenerations, useOverview } from './queries.ts';
-import { SpendChart } from './spend-chart.tsx';
 
 export function OverviewPage() {
   const { name } = useAccount();
@@ -17,7 +25,7 @@ export function OverviewPage() {
   const latest = useLatestGenerations();
   const rows = latest.data?.data;
   const [wasNew, setWasNew] = useState(false);
-  // Whoever comes to an empty account keeps the steps in sight, so that the last of them can be seen to happen.
+  // The steps stay visible after the first request, so that its arrival can be seen.
   if (!wasNew && rows?.length === 0) setWasNew(true);
   if (overview.data === undefined && overview.isError) {
     return (
@@ -30,9 +38,9 @@ export function OverviewPage() {
   }
   const isKnown = overview.data !== undefined && (rows !== undefined || latest.isError);
   return (
-    <Page title="Overview" description={`How ${name} is doing.`}>
+    <Page title="Overview" description={`Spend, health and recent requests of ${name}.`}>
       <MoneyFigures overview={overview.data} />
-      {/* What comes first below depends on both answers. Until they are there nothing stands there that would move. */}
+      {/* The layout below depends on both responses, so it is shown only once both are known. */}
       {isKnown ? (
         <>
           <AttentionList attention={overview.data.attention} />
@@ -57,5 +65,127 @@ export function OverviewPage() {
         </Card>
       )}
     </Page>
+  );
+}
+
+function AttentionList({ attention }: Readonly<{ attention: readonly Attention[] }>) {
+  if (attention.length === 0) return null;
+  const notices = attention
+    .map(describeAttention)
+    .toSorted((left, right) => Number(right.tone === 'bad') - Number(left.tone === 'bad'));
+  return (
+    <section aria-labelledby="attention">
+      <h2 id="attention" className="mb-3 font-semibold">
+        Needs attention
+      </h2>
+      <ul className="space-y-2">
+        {notices.map(({ key, tone, title, text, link }) => (
+          <li key={key}>
+            <Callout
+              tone={tone}
+              title={title}
+              actions={
+                <LinkButton to={link.to} size="small">
+                  {link.label}
+                </LinkButton>
+              }
+            >
+              {text}
+            </Callout>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const measures = [
+  { value: 'spend', label: 'Spend' },
+  { value: 'requests', label: 'Requests' },
+] as const;
+
+function SpendChart({ days }: Readonly<{ days: Overview['days'] }>) {
+  const [measure, setMeasure] = useState<'spend' | 'requests'>('spend');
+  return (
+    <Card
+      title="Last 30 days"
+      description="By day, in UTC. Only charged requests are counted."
+      actions={<Segmented label="Chart value" value={measure} options={measures} onChange={setMeasure} />}
+    >
+      <Chart days={days} measure={measure} />
+    </Card>
+  );
+}
+
+function Chart({ days, measure }: Readonly<{ days: Overview['days']; measure: 'spend' | 'requests' }>) {
+  const isSpend = measure === 'spend';
+  const texts = days.map(({ cost, requests }) => (isSpend ? formatMoney(cost) : formatCount(requests)));
+  return (
+    <DayChart
+      label={isSpend ? 'Spend by day' : 'Requests by day'}
+      days={days.map(({ day }) => day)}
+      series={[
+        {
+          key: measure,
+          label: isSpend ? 'Spend' : 'Requests',
+          colour: isSpend ? 'bg-chart-1' : 'bg-chart-2',
+          values: days.map(({ cost, requests }) => (isSpend ? Number(cost) : requests)),
+          texts,
+        },
+      ]}
+      totals={texts}
+      formatMarks={isSpend ? formatMoneyMarks : formatCountMarks}
+      isWhole={!isSpend}
+    />
+  );
+}
+
+const columns: readonly Column<GenerationRow>[] = [
+  { key: 'model', header: 'Model', isBare: true, cell: ({ model }) => model },
+  { key: 'status', header: 'Status', width: 'w-32', cell: ({ status }) => <StatusBadge status={status} /> },
+  {
+    key: 'cost',
+    header: 'Cost',
+    align: 'right',
+    width: 'w-36',
+    cell: ({ cost }) => <Money amount={cost?.total ?? null} />,
+  },
+  {
+    key: 'latency',
+    header: 'Duration',
+    align: 'right',
+    width: 'w-28',
+    cell: ({ status, latency_ms: latencyMs }) => (
+      <Duration ms={status === 'in_progress' ? null : latencyMs} />
+    ),
+  },
+  {
+    key: 'time',
+    header: 'Time',
+    align: 'right',
+    width: 'w-40',
+    cell: ({ created_at: createdAt }) => <Time at={createdAt} style="distance" />,
+  },
+];
+
+function LatestGenerations({ rows }: Readonly<{ rows: readonly GenerationRow[] }>) {
+  return (
+    <Card
+      title="Latest requests"
+      isFlush
+      actions={
+        <LinkButton to="/generations" size="small">
+          View all
+        </LinkButton>
+      }
+    >
+      <Table
+        caption="Latest requests"
+        columns={columns}
+        rows={rows}
+        rowKey={({ id }) => id}
+        rowLink={({ id }) => ({ to: '/generations/$id', params: { id } })}
+      />
+    </Card>
   );
 }

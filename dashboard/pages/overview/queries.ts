@@ -1,19 +1,18 @@
 import type { GenerationRow, Key, Model, Overview, Page } from '../../../src/console/contract.ts';
 import { useAccountQuery } from '../../api/session.ts';
 
-const overviewEveryMs = 15_000;
-const latestEveryMs = 4_000;
+const overviewRefreshMs = 15_000;
+const latestRefreshMs = 4_000;
 const latestCount = 6;
 
 export function useOverview() {
-  return useAccountQuery<Overview>('overview', { refetchInterval: overviewEveryMs });
+  return useAccountQuery<Overview>('overview', { refetchInterval: overviewRefreshMs });
 }
 
-/** The same list as on the Generations page, and short. */
 export function useLatestGenerations() {
   return useAccountQuery<Page<GenerationRow>>('generations', {
     query: { limit: latestCount },
-    refetchInterval: latestEveryMs,
+    refetchInterval: latestRefreshMs,
   });
 }
 
@@ -21,7 +20,7 @@ export function useHasKey(): boolean | undefined {
   return useAccountQuery<{ data: Key[] }>('keys').data?.data.some(({ state }) => state === 'active');
 }
 
-/** A model for a first try; undefined while it is not known. */
+/** A model for the first request; undefined while the models are being loaded. */
 export function useFirstChatModel(): string | undefined {
   const { data, isError } = useAccountQuery<{ data: Model[] }>('models', { staleTime: 300_000 });
   const models = data?.data.filter(({ workload }) => workload === 'chat') ?? [];

@@ -1,8 +1,8 @@
-/** Reads an answer as it arrives: events become words, pieces of tool calls, an end, or a failure in the middle. */
-import { ApiProblem } from '../../api/problem.ts';
+/** Reads a streamed response: its events carry text, parts of tool calls, the end, or an error. */
+import { ApiProblem } from '../../api/client.ts';
 import type { AssistantTurn, ToolCall } from './conversation.ts';
 
-/** The whole events in a text, and what is left of the one that has not ended. */
+/** The complete events in a text, and the rest, which is the start of the next one. */
 export function splitEvents(text: string): Readonly<{ events: readonly string[]; rest: string }> {
   const parts = text.replaceAll('\r\n', '\n').split('\n\n');
   const rest = parts.pop() ?? '';
@@ -37,7 +37,7 @@ type Chunk = Readonly<{
   error?: WireError;
 }>;
 
-/** The answer with one more event of its stream. Only the last event of all makes it whole, and only without a failure. */
+/** Adds an event to a response. Only the final event completes it, and only if there was no error. */
 export function withEvent(turn: AssistantTurn, data: string): AssistantTurn {
   if (turn.ending !== null) return turn;
   if (data === endOfStream) return { ...turn, ending: { kind: 'finished', reason: turn.finishReason } };
@@ -54,8 +54,8 @@ export function withEvent(turn: AssistantTurn, data: string): AssistantTurn {
   };
 }
 
-/** The answer of a model that does not stream. */
-export function withWhole(turn: AssistantTurn, body: unknown): AssistantTurn {
+/** The response of a model that does not stream. */
+export function withBody(turn: AssistantTurn, body: unknown): AssistantTurn {
   const choice = (body as Chunk).choices?.[0];
   const finishReason = choice?.finish_reason ?? null;
   return {
@@ -67,10 +67,10 @@ export function withWhole(turn: AssistantTurn, body: unknown): AssistantTurn {
   };
 }
 
-/** What ends without having said that it is whole was cut, whatever the model has said of itself. */
-export function whenConnectionEnds(turn: AssistantTurn): AssistantTurn {
+/** A stream that ends without its final event was cut off, whatever finish reason the model gave. */
+export function onConnectionEnd(turn: AssistantTurn): AssistantTurn {
   if (turn.ending !== null) return turn;
-  const problem = new ApiProblem('The connection broke before the end of the answer.', {
+  const problem = new ApiProblem('The connection was lost before the end of the response.', {
     status: 0,
     code: 'stream_cut',
     requestId: turn.requestId,
@@ -89,7 +89,7 @@ function withPiece(calls: readonly ToolCall[], piece: CallPiece): readonly ToolC
 }
 
 function problemInStream({ message, code, param }: WireError, requestId: string | null): ApiProblem {
-  return new ApiProblem(message ?? 'The answer broke off.', {
+  return new ApiProblem(message ?? 'The response was interrupted.', {
     status: 0,
     code: code ?? 'streaming_error',
     param: param ?? null,

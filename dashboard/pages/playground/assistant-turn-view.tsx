@@ -1,14 +1,20 @@
-/** An answer: its words as they are, its tool calls, how it ended, and what it cost. Nothing in it is read as HTML. */
+/** A response: its text, never interpreted as HTML, its tool calls, how it ended, and what it cost. */
+import { Link } from '@tanstack/react-router';
 import { LoaderCircle, RotateCw, Wrench } from 'lucide-react';
+import { StatusBadge } from '../../kit/badge.tsx';
 import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
+import { textLinkClass } from '../../kit/class-names.ts';
+import { RequestId } from '../../kit/copy-button.tsx';
+import { Money } from '../../kit/figures.tsx';
+import { formatCount } from '../../kit/format-figures.ts';
+import { useGeneration } from '../generations/queries.ts';
 import type { AssistantTurn, Ending, ToolCall } from './conversation.ts';
-import { adviceFor, titleFor, wasAdmitted, wordsForFinish } from './ending-words.ts';
-import { GenerationNote } from './generation-note.tsx';
+import { adviceFor, describeFinish, titleFor, wasAdmitted } from './ending-words.ts';
 
 type AssistantTurnViewProps = Readonly<{
   turn: AssistantTurn;
-  /** Only for the last answer. */
+  /** Only for the last response. */
   onRetry: (() => void) | null;
 }>;
 
@@ -26,7 +32,7 @@ export function AssistantTurnView({ turn, onRetry }: AssistantTurnViewProps) {
         <GenerationNote
           requestId={requestId}
           hasGeneration={ending.kind !== 'failed' || wasAdmitted(ending.problem)}
-          isOutcomeOpen={ending.kind !== 'finished'}
+          hasStatus={ending.kind !== 'finished'}
         />
       )}
     </div>
@@ -37,7 +43,7 @@ function Waiting({ hasText }: Readonly<{ hasText: boolean }>) {
   return (
     <p className="flex items-center gap-2 text-ink-faint">
       <LoaderCircle aria-hidden className="size-4 animate-spin" />
-      {hasText ? 'Writing …' : 'Waiting for the answer …'}
+      {hasText ? 'Writing …' : 'Waiting for the response …'}
     </p>
   );
 }
@@ -56,7 +62,7 @@ function ToolCallView({ call }: Readonly<{ call: ToolCall }>) {
   );
 }
 
-/** Models write what they like: what is no JSON is shown as it is. */
+/** Models may write invalid JSON, which is shown as is. */
 function prettyArguments(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
@@ -74,13 +80,13 @@ function EndingNote({ ending, onRetry }: Readonly<{ ending: Ending; onRetry: (()
     );
   switch (ending.kind) {
     case 'finished': {
-      const words = wordsForFinish(ending.reason);
+      const words = describeFinish(ending.reason);
       return words === null ? null : <Callout tone="warn">{words}</Callout>;
     }
     case 'stopped':
       return (
         <Callout actions={retry}>
-          You stopped this answer. The provider goes on with it, and the whole of it may be charged.
+          You stopped this response. The provider still finishes it, so all of it may be charged.
         </Callout>
       );
     case 'failed': {
@@ -89,7 +95,7 @@ function EndingNote({ ending, onRetry }: Readonly<{ ending: Ending; onRetry: (()
         <Callout tone="bad" title={titleFor(ending.problem)} actions={retry} isUrgent>
           {param !== null && (
             <p>
-              It is about <code className="font-mono">{param}</code>.
+              Parameter: <code className="font-mono">{param}</code>
             </p>
           )}
           <p>{adviceFor(code)}</p>
@@ -97,4 +103,51 @@ function EndingNote({ ending, onRetry }: Readonly<{ ending: Ending; onRetry: (()
       );
     }
   }
+}
+
+type GenerationNoteProps = Readonly<{
+  requestId: string;
+  /** Requests that were rejected up front have no Generation. */
+  hasGeneration: boolean;
+  /** Shows the status where the page has not seen the end of the response. */
+  hasStatus: boolean;
+}>;
+
+/** What a response cost, with a link to its Generation. */
+export function GenerationNote({ requestId, hasGeneration, hasStatus }: GenerationNoteProps) {
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-ink-faint">
+      <RequestId id={requestId} />
+      {hasGeneration && <GenerationCost requestId={requestId} hasStatus={hasStatus} />}
+    </div>
+  );
+}
+
+type GenerationCostProps = Pick<GenerationNoteProps, 'requestId' | 'hasStatus'>;
+
+function GenerationCost({ requestId, hasStatus }: GenerationCostProps) {
+  const { data: generation } = useGeneration(requestId);
+  const usage = generation?.usage;
+  return (
+    <>
+      {hasStatus && generation !== undefined && <StatusBadge status={generation.status} />}
+      {generation?.status === 'in_progress' && <span>Settling …</span>}
+      {usage && (
+        <span className="figures">
+          {formatCount(usage.input_tokens)} in, {formatCount(usage.output_tokens)} out
+        </span>
+      )}
+      {generation?.cost && (
+        <span>
+          Cost <Money amount={generation.cost.total} className="font-medium text-ink" />
+        </span>
+      )}
+      {generation !== undefined && generation.status !== 'in_progress' && !generation.cost && (
+        <span>Not charged</span>
+      )}
+      <Link to="/generations/$id" params={{ id: requestId }} className={textLinkClass}>
+        View Generation
+      </Link>
+    </>
+  );
 }

@@ -1,19 +1,16 @@
-/** Where the next message is written, with pictures for models that see. */
+/** Where the next message is written, with images for models with image input, and where tool results are entered. */
 import { ImagePlus, Send, Square, X } from 'lucide-react';
 import { type KeyboardEvent, useRef, useState } from 'react';
-import { Button } from '../../kit/button.tsx';
-import { Field } from '../../kit/field.tsx';
-import { IconButton } from '../../kit/icon-button.tsx';
-import { TextArea } from '../../kit/input.tsx';
-import type { ImageInput, UserTurn } from './conversation.ts';
-import { imageProblem, imageTypes, readImage } from './image-files.ts';
+import { Button, IconButton } from '../../kit/button.tsx';
+import { Field, TextArea } from '../../kit/field.tsx';
+import type { ImageInput, ToolCall, ToolTurn, UserTurn } from './conversation.ts';
 
 type ComposerProps = Readonly<{
   draft: UserTurn;
   onChange: (draft: UserTurn) => void;
   takesImages: boolean;
   isBusy: boolean;
-  /** Why nothing can be sent at the moment. */
+  /** Why nothing can be sent. */
   obstacle: string | null;
   onSend: () => void;
   onStop: () => void;
@@ -28,14 +25,14 @@ export function Composer(props: ComposerProps) {
     setProblem(null);
     const images = [...draft.images];
     for (const file of files) {
-      const refusal = imageProblem(file, images.length);
-      if (refusal === null) images.push(await readImage(file));
-      else setProblem(refusal);
+      const reason = imageProblem(file, images.length);
+      if (reason === null) images.push(await readImage(file));
+      else setProblem(reason);
     }
     onChange({ ...draft, images });
   };
   const sendOnEnter = (event: KeyboardEvent) => {
-    // Enter while a character is being composed belongs to the keyboard.
+    // Enter may also confirm a character in an input method.
     if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
     event.preventDefault();
     if (canSend) onSend();
@@ -58,7 +55,7 @@ export function Composer(props: ComposerProps) {
         <div className="flex min-w-0 flex-1 items-center gap-2">
           {takesImages && <ImageButton onChosen={add} />}
           <span className="text-xs text-ink-faint">
-            {obstacle ?? 'Enter sends, Shift and Enter begin a line.'}
+            {obstacle ?? 'Enter to send, Shift + Enter for a new line.'}
           </span>
         </div>
         {isBusy ? (
@@ -85,14 +82,14 @@ function ImageButton({ onChosen }: Readonly<{ onChosen: (files: readonly File[])
         hidden
         multiple
         accept={imageTypes.join(',')}
-        aria-label="Pictures"
+        aria-label="Images"
         onChange={({ target }) => {
           onChosen([...(target.files ?? [])]).catch(() => {});
-          // The same file can be chosen again after it was taken away.
+          // The same file can be selected again after it was removed.
           target.value = '';
         }}
       />
-      <IconButton icon={ImagePlus} label="Add a picture" onClick={() => ref.current?.click()} />
+      <IconButton icon={ImagePlus} label="Add image" onClick={() => ref.current?.click()} />
     </>
   );
 }
@@ -104,7 +101,7 @@ type ChosenImagesProps = Readonly<{
 
 function ChosenImages({ images, onChange }: ChosenImagesProps) {
   return (
-    <ul aria-label="Pictures to send" className="flex flex-wrap gap-2">
+    <ul aria-label="Images to send" className="flex flex-wrap gap-2">
       {images.map((image) => (
         <li key={image.url} className="relative">
           <img
@@ -114,12 +111,81 @@ function ChosenImages({ images, onChange }: ChosenImagesProps) {
           />
           <IconButton
             icon={X}
-            label={`Take away ${image.name}`}
+            label={`Remove ${image.name}`}
             onClick={() => onChange(images.filter((other) => other !== image))}
             className="absolute -top-2 -right-2 size-6 rounded-full bg-raised shadow-float"
           />
         </li>
       ))}
     </ul>
+  );
+}
+
+export const imageTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'] as const;
+const maxBytes = 5_000_000;
+const maxImages = 3;
+
+/** Why an image cannot be sent, or null. The limits keep the request below the gateway's maximum size. */
+export function imageProblem(
+  file: Readonly<{ name: string; type: string; size: number }>,
+  selectedCount: number,
+): string | null {
+  if (!imageTypes.some((type) => type === file.type))
+    return `${file.name} is not a PNG, JPEG, WebP or GIF image.`;
+  if (file.size > maxBytes) return `${file.name} is larger than 5 MB.`;
+  return selectedCount >= maxImages ? `At most ${maxImages} images can be added to a message.` : null;
+}
+
+export async function readImage(file: File): Promise<ImageInput> {
+  return await new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve({ name: file.name, url: `${reader.result}` });
+    reader.onerror = () => reject(new Error('The image could not be read.'));
+    reader.readAsDataURL(file);
+  });
+}
+
+type ToolResultsProps = Readonly<{
+  calls: readonly ToolCall[];
+  /** Why nothing can be sent. */
+  obstacle: string | null;
+  onSend: (results: readonly ToolTurn[]) => void;
+}>;
+
+/** One field for the result of each tool call. All results are sent together. */
+export function ToolResults({ calls, obstacle, onSend }: ToolResultsProps) {
+  const [results, setResults] = useState<readonly string[]>(() => calls.map(() => ''));
+  const change = (at: number, text: string) =>
+    setResults(results.map((result, other) => (other === at ? text : result)));
+  const sendAll = () =>
+    onSend(calls.map(({ id, name }, at) => ({ kind: 'tool', callId: id, name, result: results[at] ?? '' })));
+  return (
+    <div className="space-y-3 border-t border-line p-4 sm:px-5">
+      <p className="text-ink-soft">
+        The model does not run tools itself. Enter what {calls.length === 1 ? 'the tool' : 'each tool'}{' '}
+        returns.
+      </p>
+      {calls.map(({ id, name }, at) => (
+        <Field key={id} label={`Result of ${name}`}>
+          <TextArea
+            isCode
+            rows={3}
+            placeholder='{"temperature": 21}'
+            value={results[at] ?? ''}
+            onChange={(event) => change(at, event.target.value)}
+          />
+        </Field>
+      ))}
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <span className="text-xs text-ink-faint">{obstacle}</span>
+        <Button
+          variant="primary"
+          disabled={obstacle !== null || results.some((text) => text.trim() === '')}
+          onClick={sendAll}
+        >
+          {calls.length === 1 ? 'Send result' : 'Send results'}
+        </Button>
+      </div>
+    </div>
   );
 }

@@ -1,5 +1,8 @@
-/** What was said in the playground, and what it becomes in a request. */
-import type { ApiProblem } from '../../api/problem.ts';
+/** The turns of a conversation, and the chat request that they become. */
+import type { ApiProblem } from '../../api/client.ts';
+import type { ChatRequestBody } from '../../kit/code-samples.ts';
+import type { ListedModel } from '../models/models.ts';
+import type { ToolDefinition } from './settings.ts';
 
 export type ToolCall = Readonly<{ id: string; name: string; arguments: string }>;
 export type ImageInput = Readonly<{ name: string; url: string }>;
@@ -7,7 +10,7 @@ export type ImageInput = Readonly<{ name: string; url: string }>;
 export type UserTurn = Readonly<{ kind: 'user'; text: string; images: readonly ImageInput[] }>;
 export type ToolTurn = Readonly<{ kind: 'tool'; callId: string; name: string; result: string }>;
 
-/** Null while it is still being written. */
+/** How a response ended. */
 export type Ending =
   | Readonly<{ kind: 'finished'; reason: string | null }>
   | Readonly<{ kind: 'stopped' }>
@@ -18,14 +21,14 @@ export type AssistantTurn = Readonly<{
   text: string;
   toolCalls: readonly ToolCall[];
   requestId: string | null;
-  /** Why the model stopped, which it says before its answer is known to be whole. */
+  /** Why the model stopped. It arrives before the response is known to be complete. */
   finishReason: string | null;
   ending: Ending | null;
 }>;
 
 export type Turn = UserTurn | AssistantTurn | ToolTurn;
 
-export const unwritten: AssistantTurn = {
+export const emptyTurn: AssistantTurn = {
   kind: 'assistant',
   text: '',
   toolCalls: [],
@@ -37,14 +40,14 @@ export const unwritten: AssistantTurn = {
 export type Message = Readonly<Record<string, unknown>>;
 
 export function messagesOf(system: string, turns: readonly Turn[]): readonly Message[] {
-  const spoken = turns
+  const messages = turns
     .filter((_, at) => !isUnanswered(turns, at))
     .map(messageOf)
     .filter((message) => message !== null);
-  return system.trim() === '' ? spoken : [{ role: 'system', content: system }, ...spoken];
+  return system.trim() === '' ? messages : [{ role: 'system', content: system }, ...messages];
 }
 
-/** A question whose answer never began. Models refuse two questions in a row, so it is left out of what is sent next. */
+/** A message whose response never started. Models reject two user messages in a row, so it is not sent again. */
 export function isUnanswered(turns: readonly Turn[], at: number): boolean {
   const answer = turns[at + 1];
   if (turns[at]?.kind !== 'user' || answer?.kind !== 'assistant') return false;
@@ -69,30 +72,61 @@ function messageOf(turn: Turn): Message | null {
             function: { name, arguments: text },
           })),
         };
-      // An answer that never began would be refused as a message without content.
+      // A response that never started would be rejected as a message without content.
       return turn.text === '' ? null : { role: 'assistant', content: turn.text };
     }
   }
 }
 
 function partsOf({ text, images }: UserTurn): readonly Message[] {
-  const pictures = images.map(({ url }) => ({ type: 'image_url', image_url: { url } }));
-  return text === '' ? pictures : [{ type: 'text', text }, ...pictures];
+  const parts = images.map(({ url }) => ({ type: 'image_url', image_url: { url } }));
+  return text === '' ? parts : [{ type: 'text', text }, ...parts];
 }
 
-/** Calls of an answer that did not end may lack their last words, and cannot be answered. */
+/** The calls of an incomplete response may be incomplete too, and cannot be answered. */
 function callsOf({ toolCalls, ending }: AssistantTurn): readonly ToolCall[] {
   return ending?.kind === 'finished' ? toolCalls : [];
 }
 
-/** The calls that wait for a result before anything else can be said. */
+/** The calls that need a result before the conversation can continue. */
 export function openCalls(turns: readonly Turn[]): readonly ToolCall[] {
   const last = turns.at(-1);
   return last?.kind === 'assistant' ? callsOf(last) : [];
 }
 
-/** Those of the request that a reader wants as code: the one being written, or else the one that was answered last. */
+/** The turns of the request to show as code: the one being written, or else the last one. */
 export function turnsAsCode(turns: readonly Turn[], draft: UserTurn): readonly Turn[] {
   if (draft.text.trim() !== '' || draft.images.length > 0) return [...turns, draft];
   return turns.at(-1)?.kind === 'assistant' ? turns.slice(0, -1) : turns;
+}
+
+type RequestParts = Readonly<{
+  model: ListedModel;
+  system: string;
+  parameters: Readonly<Record<string, unknown>>;
+  tools: readonly ToolDefinition[];
+}>;
+
+/** Settings that the model does not support are left out. */
+export function chatRequestOf(parts: RequestParts, turns: readonly Turn[]): ChatRequestBody {
+  const { model, system, parameters, tools } = parts;
+  const { response_format: format, ...others } = parameters;
+  const { capabilities } = model;
+  return {
+    model: model.id,
+    messages: messagesOf(system, turns),
+    ...others,
+    ...(format !== undefined && capabilities.structured_output ? { response_format: format } : {}),
+    ...(tools.length > 0 && capabilities.function_calling ? { tools } : {}),
+    ...(capabilities.streaming ? { stream: true, stream_options: { include_usage: true } } : {}),
+  };
+}
+
+const maxShownLength = 60;
+
+/** Shortens images, which are too long to display. */
+export function withShortImages(code: string): string {
+  return code.replace(/data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]+/g, (url) =>
+    url.length <= maxShownLength ? url : `${url.slice(0, maxShownLength)}…`,
+  );
 }

@@ -1,25 +1,22 @@
-/** A conversation with a model, by a key of the account and charged to it, and the same as code. */
+/** A conversation with a model, charged to a key of the account. */
 import { KeyRound, RotateCcw } from 'lucide-react';
 import { useState } from 'react';
 import type { Key } from '../../../src/console/contract.ts';
+import { useSearchValue } from '../../address.ts';
 import { useAccount } from '../../api/session.ts';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { Loaded } from '../../kit/loaded.tsx';
+import { Field, Select } from '../../kit/field.tsx';
 import { Page } from '../../kit/page.tsx';
-import { Skeleton } from '../../kit/skeleton.tsx';
-import { useSearchValue } from '../../kit/use-search-value.ts';
+import { EmptyState, Loaded, Skeleton } from '../../kit/states.tsx';
 import { useKeys } from '../keys/queries.ts';
-import type { ListedModel } from '../models/listed-model.ts';
-import { useModels } from '../models/queries.ts';
-import { ChatCard } from './chat-card.tsx';
-import { Choosers, inForce, mayCall } from './choosers.tsx';
-import { emptyParameters } from './parameters.ts';
+import { type ListedModel, useModels } from '../models/models.ts';
+import { ChatCard, mayCall } from './chat-card.tsx';
+import { emptyParameters } from './settings.ts';
 import { type Settings, SettingsPanel } from './settings-panel.tsx';
 import { useChat } from './use-chat.ts';
 
-/** Another account has other keys, and its own conversation. */
+/** Each account has its own keys and its own conversation. */
 export function PlaygroundPage() {
   const { id } = useAccount();
   return <Playground key={id} />;
@@ -32,7 +29,7 @@ function Playground() {
   return (
     <Page
       title="Playground"
-      description="Try a model. Each message is a real request, charged to the key that you choose."
+      description="Try a model. Each message is a real request, charged to the selected key."
       actions={
         <Button icon={RotateCcw} disabled={chat.turns.length === 0} onClick={chat.startOver}>
           Start over
@@ -44,7 +41,7 @@ function Playground() {
           <Loaded query={models} skeleton={<Skeletons />} errorTitle="The models could not be loaded">
             {(modelList) => (
               <Workbench
-                keys={inForce(keyList.data)}
+                keys={keyList.data.filter(({ state }) => state === 'active' || state === 'replaced')}
                 models={modelList.data.filter(({ workload }) => workload === 'chat')}
                 chat={chat}
               />
@@ -76,7 +73,7 @@ function Workbench({ keys, models, chat }: WorkbenchProps) {
   const [wantedModel, setWantedModel] = useSearchValue('model');
   const [wantedKey, setWantedKey] = useSearchValue('key');
   const [settings, setSettings] = useState<Settings>({ system: '', parameters: emptyParameters, tools: '' });
-  // A link that names a model is met with a key that may call it.
+  // For a link that names a model, a key that may call it is selected.
   const key =
     keys.find(({ id }) => id === wantedKey) ??
     keys.find((candidate) => wantedModel === '' || mayCall(candidate, wantedModel)) ??
@@ -86,14 +83,26 @@ function Workbench({ keys, models, chat }: WorkbenchProps) {
   if (key === undefined || model === undefined) return <NothingToUse isKeyMissing={key === undefined} />;
   return (
     <>
-      <Choosers
-        models={models}
-        keys={keys}
-        model={model}
-        apiKey={key}
-        onModel={setWantedModel}
-        onKey={setWantedKey}
-      />
+      <div className="grid gap-4 sm:grid-cols-2">
+        <Field label="Model">
+          <Select
+            value={model.id}
+            options={models.map(({ id, name }) => ({
+              value: id,
+              label: name === id ? id : `${name} (${id})`,
+              isDisabled: !mayCall(key, id),
+            }))}
+            onChange={setWantedModel}
+          />
+        </Field>
+        <Field label="Key">
+          <Select
+            value={key.id}
+            options={keys.map(({ id, name, hint }) => ({ value: id, label: `${name} (${hint})` }))}
+            onChange={setWantedKey}
+          />
+        </Field>
+      </div>
       <div className="grid items-start gap-6 lg:grid-cols-[minmax(0,1fr)_20rem]">
         <ChatCard chat={chat} apiKey={key} model={model} settings={settings} />
         <SettingsPanel settings={settings} onChange={setSettings} model={model} />
@@ -111,14 +120,14 @@ function NothingToUse({ isKeyMissing }: Readonly<{ isKeyMissing: boolean }>) {
           title="The playground needs a key"
           action={
             <LinkButton to="/keys" variant="primary">
-              Go to the keys
+              Go to keys
             </LinkButton>
           }
         >
-          Requests are charged to a key, and this account has none that is in force.
+          Requests are charged to a key, and this account has no active key.
         </EmptyState>
       ) : (
-        <EmptyState title="No chat model is offered">
+        <EmptyState title="No chat models available">
           The operator of this gateway has to configure a provider first.
         </EmptyState>
       )}

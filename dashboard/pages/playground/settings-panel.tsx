@@ -1,11 +1,15 @@
-/** Everything that goes with the conversation into a request. */
+/** The settings that are sent with the conversation. */
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
-import { Field } from '../../kit/field.tsx';
-import { Input, Select, TextArea } from '../../kit/input.tsx';
-import type { ListedModel } from '../models/listed-model.ts';
-import { type ParameterForm, parseParameters, type ResponseFormat, responseFormats } from './parameters.ts';
-import { exampleTools, parseTools } from './tool-definitions.ts';
+import { Field, Input, Select, TextArea } from '../../kit/field.tsx';
+import type { ListedModel } from '../models/models.ts';
+import {
+  exampleTools,
+  type ParameterForm,
+  parseParameters,
+  parseTools,
+  responseFormats,
+} from './settings.ts';
 
 export type Settings = Readonly<{ system: string; parameters: ParameterForm; tools: string }>;
 
@@ -50,12 +54,6 @@ const numberFields = [
   { name: 'seed', field: 'seed', label: 'Seed', placeholder: 'None' },
 ] as const;
 
-const formatLabels: Readonly<Record<ResponseFormat, string>> = {
-  text: 'Text',
-  json_object: 'JSON object',
-  json_schema: 'JSON by a schema',
-};
-
 type ParameterFieldsProps = Readonly<{
   form: ParameterForm;
   onChange: (form: ParameterForm) => void;
@@ -80,24 +78,16 @@ function ParameterFields({ form, onChange, hasFormats }: ParameterFieldsProps) {
           </Field>
         ))}
       </div>
-      <Field label="Response format" {...(hasFormats ? {} : { hint: 'This model answers with text only.' })}>
+      <Field label="Response format" hint={hasFormats ? undefined : 'This model only supports text.'}>
         <Select
           value={format}
           disabled={!hasFormats}
-          onChange={(event) => {
-            const chosen = responseFormats.find((candidate) => candidate === event.target.value);
-            if (chosen !== undefined) onChange({ ...form, responseFormat: chosen });
-          }}
-        >
-          {responseFormats.map((candidate) => (
-            <option key={candidate} value={candidate}>
-              {formatLabels[candidate]}
-            </option>
-          ))}
-        </Select>
+          options={responseFormats}
+          onChange={(responseFormat) => onChange({ ...form, responseFormat })}
+        />
       </Field>
       {format === 'json_schema' && (
-        <Field label="JSON Schema of the answer" error={problems.response_format}>
+        <Field label="JSON Schema" error={problems.response_format}>
           <TextArea
             isCode
             rows={8}
@@ -114,20 +104,17 @@ type ToolsFieldProps = Readonly<{ text: string; onChange: (text: string) => void
 
 function ToolsField({ text, onChange, isSupported }: ToolsFieldProps) {
   const { tools, problem } = parseTools(text);
-  if (!isSupported)
-    return (
-      <p className="text-xs text-ink-faint">This model calls no tools. Choose another one to define some.</p>
-    );
+  if (!isSupported) return <p className="text-xs text-ink-faint">This model does not support tools.</p>;
   return (
     <Field
       label="Tools"
       isOptional
-      hint={tools.length === 0 ? 'A list of function definitions, as JSON.' : `${tools.length} defined.`}
+      hint={tools.length === 0 ? 'A JSON array of function definitions.' : `${tools.length} defined.`}
       error={problem}
       aside={
         text.trim() === '' ? (
           <Button size="small" variant="quiet" onClick={() => onChange(exampleTools)}>
-            Insert an example
+            Insert example
           </Button>
         ) : undefined
       }

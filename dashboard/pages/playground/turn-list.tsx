@@ -1,7 +1,7 @@
-/** The conversation so far, the newest at the end and in sight. */
+/** The conversation so far, scrolled to its end. */
 import { Bot, MessageSquareText, User, Wrench } from 'lucide-react';
 import { type ReactNode, useCallback, useEffect, useRef } from 'react';
-import { EmptyState } from '../../kit/empty-state.tsx';
+import { EmptyState } from '../../kit/states.tsx';
 import { AssistantTurnView } from './assistant-turn-view.tsx';
 import { type ImageInput, isUnanswered, type Turn } from './conversation.ts';
 
@@ -22,7 +22,7 @@ export function TurnList({ turns, isBusy, onRetry }: TurnListProps) {
   }, []);
   useEffect(() => {
     if (!isBusy) return;
-    // Who asks wants to see the answer, wherever they were reading.
+    // A new message scrolls to its response, wherever the reader was.
     isFollowing.current = true;
     goToEnd();
   }, [isBusy, goToEnd]);
@@ -30,7 +30,7 @@ export function TurnList({ turns, isBusy, onRetry }: TurnListProps) {
     const list = ref.current;
     const content = list?.firstElementChild;
     if (!list || !content || !hasTurns) return undefined;
-    // Words move the end, and so does a cost that is known later.
+    // The end moves with new text, and with a cost that arrives later.
     const observer = new ResizeObserver(() => {
       if (isFollowing.current) goToEnd();
     });
@@ -46,7 +46,7 @@ export function TurnList({ turns, isBusy, onRetry }: TurnListProps) {
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.
       tabIndex={0}
       onScroll={({ currentTarget: list }) => {
-        // Who scrolled up to read is left there. An end that has only moved on is none of their doing.
+        // A reader who scrolled up stays there. New text alone must not count as scrolling up.
         if (list.scrollHeight - list.scrollTop - list.clientHeight < nearEndPixels)
           isFollowing.current = true;
         else if (list.scrollTop < lastTop.current) isFollowing.current = false;
@@ -55,8 +55,8 @@ export function TurnList({ turns, isBusy, onRetry }: TurnListProps) {
       className="h-[26rem] overflow-y-auto px-4 py-5 -outline-offset-2 sm:px-5 lg:h-[30rem]"
     >
       {turns.length === 0 ? (
-        <EmptyState icon={MessageSquareText} title="Write the first message below">
-          It is sent with the key that you chose, and charged like any other request.
+        <EmptyState icon={MessageSquareText} title="Write your first message below">
+          It is sent with the selected key and charged like any other request.
         </EmptyState>
       ) : (
         <ol className="space-y-6">
@@ -83,11 +83,11 @@ function TurnView({ turn, isLeftOut, onRetry }: TurnViewProps) {
     case 'user':
       return (
         <Speaker
-          name={isLeftOut ? 'You, left out of what is sent since' : 'You'}
+          name={isLeftOut ? 'You (no longer sent)' : 'You'}
           icon={<User aria-hidden className="size-4" />}
         >
           {turn.text !== '' && <p className="whitespace-pre-wrap wrap-anywhere">{turn.text}</p>}
-          {turn.images.length > 0 && <Pictures images={turn.images} />}
+          {turn.images.length > 0 && <Images images={turn.images} />}
         </Speaker>
       );
     case 'tool':
@@ -119,7 +119,7 @@ function Speaker({ name, icon, children }: Readonly<{ name: string; icon: ReactN
   );
 }
 
-function Pictures({ images }: Readonly<{ images: readonly ImageInput[] }>) {
+function Images({ images }: Readonly<{ images: readonly ImageInput[] }>) {
   return (
     <div className="flex flex-wrap gap-2">
       {images.map(({ name, url }) => (

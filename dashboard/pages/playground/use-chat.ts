@@ -1,19 +1,17 @@
-/** One conversation: what was said so far, and the answer that is under way. */
+/** One conversation, with the response in progress. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { PlaygroundRequest } from '../../../src/console/contract.ts';
-import { send } from '../../api/client.ts';
-import { problemOf } from '../../api/problem.ts';
-import { reportReachable } from '../../api/reachability.ts';
+import { problemOf, reportReachable, send } from '../../api/client.ts';
 import { accountKey, accountPath, useAccount } from '../../api/session.ts';
 import type { ChatRequestBody } from '../../kit/code-samples.ts';
-import { splitEvents, whenConnectionEnds, withEvent, withWhole } from './answer-stream.ts';
-import { type AssistantTurn, type Turn, unwritten } from './conversation.ts';
+import { onConnectionEnd, splitEvents, withBody, withEvent } from './answer-stream.ts';
+import { type AssistantTurn, emptyTurn, type Turn } from './conversation.ts';
 
 export type Chat = Readonly<{
   turns: readonly Turn[];
   isBusy: boolean;
-  /** Shows these turns, and asks for the answer to them. */
+  /** Shows these turns and requests the response to them. */
   ask: (turns: readonly Turn[], keyId: string, request: ChatRequestBody) => void;
   stop: () => void;
   startOver: () => void;
@@ -31,15 +29,15 @@ export function useChat(): Chat {
     const controller = new AbortController();
     latest.current = controller;
     setRunning(controller);
-    let answer = unwritten;
+    let turn = emptyTurn;
     const show = (next: AssistantTurn) => {
-      answer = next;
+      turn = next;
       if (latest.current === controller) setTurns([...before, next]);
     };
-    show(unwritten);
+    show(emptyTurn);
     const path = accountPath(accountId, 'playground', 'chat');
-    readAnswer(path, { key_id: keyId, request }, controller.signal, () => answer, show)
-      .catch((error: unknown) => show({ ...answer, ...endOf(error, controller.signal, answer) }))
+    readResponse(path, { key_id: keyId, request }, controller.signal, () => turn, show)
+      .catch((error: unknown) => show({ ...turn, ...endOf(error, controller.signal, turn) }))
       .finally(() => {
         if (latest.current === controller) setRunning(null);
         for (const what of ['keys', 'overview', 'generations'])
@@ -66,7 +64,7 @@ function endOf(
   return { ending: { kind: 'failed', problem }, requestId: requestId ?? problem.requestId };
 }
 
-async function readAnswer(
+async function readResponse(
   path: string,
   body: PlaygroundRequest,
   signal: AbortSignal,
@@ -80,24 +78,24 @@ async function readAnswer(
   show({ ...current(), requestId: response.headers.get('x-service-request-id') });
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
   if (!isStream || response.body === null) {
-    const whole: unknown = await untilItBreaks(response.json(), signal);
-    show(whole === null ? whenConnectionEnds(current()) : withWhole(current(), whole));
+    const responseBody: unknown = await orNullIfBroken(response.json(), signal);
+    show(responseBody === null ? onConnectionEnd(current()) : withBody(current(), responseBody));
     return;
   }
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   for (;;) {
-    const part = await untilItBreaks(reader.read(), signal);
+    const part = await orNullIfBroken(reader.read(), signal);
     if (part === null || part.done) break;
     const split = splitEvents(rest + part.value);
     rest = split.rest;
     if (split.events.length > 0) show(split.events.reduce(withEvent, current()));
   }
-  show(whenConnectionEnds(current()));
+  show(onConnectionEnd(current()));
 }
 
-/** Null for a connection that broke: an answer that was whole by then stays whole. Who cancelled knows it. */
-async function untilItBreaks<Part>(reading: Promise<Part>, signal: AbortSignal): Promise<Part | null> {
+/** Null if the connection broke: a response that was complete by then stays complete. */
+async function orNullIfBroken<Part>(reading: Promise<Part>, signal: AbortSignal): Promise<Part | null> {
   try {
     return await reading;
   } catch (error) {

@@ -1,8 +1,7 @@
-/** What is asked before somebody's place in the account changes. Each says what happens. */
 import { useNavigate } from '@tanstack/react-router';
 import type { Member } from '../../../src/console/contract.ts';
 import { useAccount, useMe } from '../../api/session.ts';
-import { ConfirmDialog } from '../../kit/confirm-dialog.tsx';
+import { ConfirmDialog } from '../../kit/dialog.tsx';
 import { showToast } from '../../kit/toast.tsx';
 import { useChangeRole, useRemoveMember } from './queries.ts';
 
@@ -27,9 +26,9 @@ export function RoleDialog({ member, onClose }: MemberDialogProps) {
       onClose={onClose}
     >
       {role === 'owner'
-        ? 'Owners make, change and revoke keys, and say who belongs to the account.'
-        : 'Members see everything in the account and use its keys in the playground. They cannot change keys or people.'}
-      {isSelf && ' Only another owner can make you one again.'}
+        ? 'Owners can create, edit and revoke keys, change roles and remove people.'
+        : 'Members can view everything in the account and use its keys in the playground. They cannot change keys or members.'}
+      {isSelf && ' Only another owner can undo this.'}
     </ConfirmDialog>
   );
 }
@@ -42,19 +41,19 @@ export function RemoveDialog({ member, onClose }: MemberDialogProps) {
   const isSelf = member.id === user.id;
   const confirm = async () => {
     await mutateAsync();
-    showToast('good', isSelf ? `You have left “${name}”.` : `${member.email} is removed.`);
+    showToast('good', isSelf ? `You have left “${name}”.` : `${member.email} was removed.`);
     if (isSelf) await navigate({ to: '/' });
   };
   return (
     <ConfirmDialog
       title={isSelf ? `Leave ${name}?` : `Remove ${member.email}?`}
-      confirmLabel={isSelf ? 'Leave the account' : 'Remove'}
+      confirmLabel={isSelf ? 'Leave account' : 'Remove'}
       isDangerous
       onConfirm={confirm}
       onClose={onClose}
     >
-      {isSelf ? 'You' : 'They'} lose access to this account at once. Keys and requests stay, because they
-      belong to the account: revoke the keys that {isSelf ? 'you' : 'they'} should no longer use.
+      {isSelf ? 'You' : 'They'} lose access to this account immediately. Its keys keep working: revoke those
+      that {isSelf ? 'you' : 'they'} should no longer use.
     </ConfirmDialog>
   );
 }

@@ -1,71 +1,124 @@
-/** The people of the account. Owners say who is what; members see each other. */
+/** The members of the account. Owners change roles and remove people; members can only view them. */
 import { Link } from '@tanstack/react-router';
-import { Users } from 'lucide-react';
+import { Ellipsis, UserMinus, UserRoundCog, Users } from 'lucide-react';
 import { useState } from 'react';
 import type { Member } from '../../../src/console/contract.ts';
 import { useAccount, useMe } from '../../api/session.ts';
+import { Badge } from '../../kit/badge.tsx';
+import { IconButton } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { ErrorState } from '../../kit/error-state.tsx';
+import { textLinkClass } from '../../kit/class-names.ts';
+import { Time } from '../../kit/figures.tsx';
+import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
 import { Page } from '../../kit/page.tsx';
-import { Table } from '../../kit/table.tsx';
-import { textLinkClass } from '../../kit/text-link.ts';
-import { type MemberAction, memberColumns } from './member-columns.tsx';
+import { QueryTable } from '../../kit/query-table.tsx';
+import { EmptyState } from '../../kit/states.tsx';
+import type { Column } from '../../kit/table.tsx';
 import { RemoveDialog, RoleDialog } from './member-dialogs.tsx';
-import { useTeam } from './queries.ts';
+import { useMembers } from './queries.ts';
 
 type OpenDialog = Readonly<{ action: MemberAction; member: Member }>;
 
 export function TeamPage() {
   const { name, role } = useAccount();
   const { user } = useMe();
-  const team = useTeam();
+  const team = useMembers();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
   const isOwner = role === 'owner';
   return (
-    <Page title="Team" description={`Everyone who belongs to ${name}.`}>
+    <Page title="Team" description={`Everyone with access to ${name}.`}>
       <Callout>
         {user.is_operator ? (
           <>
-            As an operator you add people under{' '}
+            As an operator, you can add people under{' '}
             <Link to="/operator/users" className={textLinkClass}>
               Operator → Users
             </Link>
-            . An owner decides here who is an owner and who leaves.
+            . Owners change roles and remove people here.
           </>
         ) : isOwner ? (
-          'The operator of this gateway adds people: send them the e-mail address and the role. You decide here who is an owner and who leaves.'
+          'To add someone, send their e-mail address and role to the operator of this gateway. You can change roles and remove people here.'
         ) : (
-          'You are a member of this account. An owner decides who is what, and the operator of this gateway adds people.'
+          'You are a member of this account. Only owners can change roles and remove people, and only the operator of this gateway can add people.'
         )}
       </Callout>
       <Card isFlush>
-        {team.data === undefined && team.isError ? (
-          <ErrorState error={team.error} onRetry={team.refetch} />
-        ) : (
-          <Table
-            caption="People of this account"
-            columns={memberColumns({
-              ownId: user.id,
-              ...(isOwner
-                ? { onAct: (action: MemberAction, member: Member) => setDialog({ action, member }) }
-                : {}),
-            })}
-            rows={team.data?.data}
-            rowKey={({ id }) => id}
-            expectedRows={3}
-            empty={
-              <EmptyState icon={Users} title="There is nobody here">
-                Ask the operator of this gateway to add people.
-              </EmptyState>
-            }
-          />
-        )}
+        <QueryTable
+          query={team}
+          caption="People of this account"
+          columns={memberColumns(
+            user.id,
+            isOwner ? (action, member) => setDialog({ action, member }) : undefined,
+          )}
+          rows={team.data?.data}
+          rowKey={({ id }) => id}
+          expectedRows={3}
+          empty={
+            <EmptyState icon={Users} title="No members yet">
+              Ask the operator of this gateway to add people.
+            </EmptyState>
+          }
+        />
       </Card>
       {dialog?.action === 'role' && <RoleDialog member={dialog.member} onClose={close} />}
       {dialog?.action === 'remove' && <RemoveDialog member={dialog.member} onClose={close} />}
     </Page>
   );
+}
+
+type MemberAction = 'role' | 'remove';
+
+/** Members get no actions. */
+function memberColumns(
+  ownId: string,
+  onAction: ((action: MemberAction, member: Member) => void) | undefined,
+): readonly Column<Member>[] {
+  return [
+    {
+      key: 'person',
+      header: 'Person',
+      isBare: true,
+      cell: ({ id, email, name }) => (
+        <span className="block">
+          <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+            <span className="font-medium">{name === '' ? email : name}</span>
+            {id === ownId && <Badge>You</Badge>}
+          </span>
+          {name !== '' && <span className="block text-xs text-ink-faint">{email}</span>}
+        </span>
+      ),
+    },
+    {
+      key: 'role',
+      header: 'Role',
+      cell: ({ role }) => (
+        <Badge tone={role === 'owner' ? 'accent' : 'plain'}>{role === 'owner' ? 'Owner' : 'Member'}</Badge>
+      ),
+    },
+    { key: 'since', header: 'Member since', cell: ({ created_at: at }) => <Time at={at} style="date" /> },
+    ...(onAction === undefined ? [] : [menuColumn(ownId, onAction)]),
+  ];
+}
+
+function menuColumn(ownId: string, onAction: (action: MemberAction, member: Member) => void): Column<Member> {
+  return {
+    key: 'actions',
+    header: <span className="sr-only">Actions</span>,
+    align: 'right',
+    isCorner: true,
+    width: 'w-14',
+    cell: (member) => (
+      <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${member.email}`} />}>
+        <MenuItem icon={UserRoundCog} onSelect={() => onAction('role', member)}>
+          {member.role === 'owner' ? 'Make a member' : 'Make an owner'}
+        </MenuItem>
+        <MenuSeparator />
+        <MenuItem icon={UserMinus} isDangerous onSelect={() => onAction('remove', member)}>
+          {member.id === ownId ? 'Leave account' : 'Remove'}
+        </MenuItem>
+      </Menu>
+    ),
+  };
 }

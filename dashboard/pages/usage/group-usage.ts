@@ -1,13 +1,15 @@
-/** The rows of a usage answer, added up by what they have in common. */
+/** Usage rows, grouped and summed for the table and the chart. */
 import type { Usage, UsageFigures } from '../../../src/console/contract.ts';
-import { compareMoneyDown, sumMoney } from '../../kit/sum-money.ts';
+import { compareMoneyDown, formatMoney, sumMoney } from '../../kit/amounts.ts';
+import type { ChartSeries } from '../../kit/day-chart.tsx';
+import { formatCount } from '../../kit/format-figures.ts';
 
 type UsageRow = Usage['rows'][number];
 
 export type Dimension = 'model' | 'key' | 'day';
 export type UsageGroup = UsageFigures & Readonly<{ id: string; label: string }>;
 
-/** The costliest first, and days with the newest first. */
+/** The highest cost first; for days, the newest first. */
 export function groupUsage(rows: readonly UsageRow[], by: Dimension): UsageGroup[] {
   const groups = [...Map.groupBy(rows, (row) => idOf(row, by))].map(([id, members]) => ({
     id,
@@ -22,8 +24,7 @@ export function groupUsage(rows: readonly UsageRow[], by: Dimension): UsageGroup
 }
 
 export function addUp(rows: readonly UsageFigures[]): UsageFigures {
-  const sum = (figureOf: (row: UsageFigures) => number) =>
-    rows.reduce((total, row) => total + figureOf(row), 0);
+  const sum = (pick: (row: UsageFigures) => number) => rows.reduce((total, row) => total + pick(row), 0);
   return {
     requests: sum(({ requests }) => requests),
     input_tokens: sum(({ input_tokens: tokens }) => tokens),
@@ -40,4 +41,64 @@ function idOf(row: UsageRow, by: Dimension): string {
 function labelOf(row: UsageRow | undefined, by: Dimension): string {
   if (row === undefined) return '';
   return by === 'model' ? row.model : by === 'key' ? row.key_name : row.day;
+}
+
+export type Measure = 'cost' | 'requests' | 'tokens';
+type Stack = Readonly<{ series: readonly ChartSeries[]; totals: readonly string[] }>;
+
+export const maxSeries = 8;
+const colours = [
+  'bg-chart-1',
+  'bg-chart-2',
+  'bg-chart-3',
+  'bg-chart-4',
+  'bg-chart-5',
+  'bg-chart-7',
+  'bg-chart-8',
+  'bg-chart-9',
+] as const;
+const othersColour = 'bg-chart-6';
+
+/** The series of the chart: the largest groups have their own colours, and the rest share one. */
+export function stackUsage(
+  rows: readonly UsageRow[],
+  days: readonly string[],
+  by: 'model' | 'key',
+  measure: Measure,
+): Stack {
+  const ranked = groupUsage(rows, by).toSorted(
+    (left, right) => figureOf(right, measure) - figureOf(left, measure),
+  );
+  const places = new Map(ranked.map(({ id }, at) => [id, Math.min(at, maxSeries)]));
+  const placeOf = (row: UsageRow) => places.get(by === 'model' ? row.model : row.key_id) ?? maxSeries;
+  const members = Map.groupBy(rows, placeOf);
+  const series = [...members.entries()]
+    .toSorted(([left], [right]) => left - right)
+    .map(([place, own]): ChartSeries => {
+      const byDay = Map.groupBy(own, ({ day }) => day);
+      const figures = days.map((day) => addUp(byDay.get(day) ?? []));
+      return {
+        key: place < maxSeries ? `of ${ranked[place]?.id}` : 'others',
+        label: place < maxSeries ? (ranked[place]?.label ?? '') : othersLabel(ranked.length - maxSeries),
+        colour: colours[place] ?? othersColour,
+        values: figures.map((figure) => figureOf(figure, measure)),
+        texts: figures.map((figure) => textOf(figure, measure)),
+      };
+    });
+  const byDay = Map.groupBy(rows, ({ day }) => day);
+  return { series, totals: days.map((day) => textOf(addUp(byDay.get(day) ?? []), measure)) };
+}
+
+function othersLabel(count: number): string {
+  return count === 1 ? '1 other' : `${count} others`;
+}
+
+/** For drawing only: the text next to it is exact. */
+function figureOf(figures: UsageFigures, measure: Measure): number {
+  if (measure === 'cost') return Number(figures.cost);
+  return measure === 'requests' ? figures.requests : figures.input_tokens + figures.output_tokens;
+}
+
+function textOf(figures: UsageFigures, measure: Measure): string {
+  return measure === 'cost' ? formatMoney(figures.cost) : formatCount(figureOf(figures, measure));
 }

@@ -1,12 +1,12 @@
 import type { Usage } from '../../../src/console/contract.ts';
+import { useSearchValue } from '../../address.ts';
 import { Card } from '../../kit/card.tsx';
 import { formatCountMarks, formatMoneyMarks } from '../../kit/chart-scale.ts';
+import { Segmented } from '../../kit/choice.tsx';
 import { ChartLegend, DayChart } from '../../kit/day-chart.tsx';
-import { Segmented } from '../../kit/segmented.tsx';
-import { Skeleton } from '../../kit/skeleton.tsx';
-import { useSearchValue } from '../../kit/use-search-value.ts';
-import { daysBetween } from './range.ts';
-import { type Measure, stackUsage } from './stack-usage.ts';
+import { Skeleton } from '../../kit/states.tsx';
+import { type Measure, stackUsage } from './group-usage.ts';
+import { daysBetween } from './range-picker.tsx';
 
 const measures = [
   { value: 'cost', label: 'Cost' },
@@ -27,11 +27,11 @@ export function UsageChart({ usage }: Readonly<{ usage: Usage | undefined }>) {
   return (
     <Card
       title="By day"
-      description="Days in UTC."
+      description="Days are in UTC."
       actions={
         <>
-          <Segmented label="What the chart shows" value={measure} options={measures} onChange={setMeasure} />
-          <Segmented label="How the chart is divided" value={by} options={dimensions} onChange={setBy} />
+          <Segmented label="Chart value" value={measure} options={measures} onChange={setMeasure} />
+          <Segmented label="Split by" value={by} options={dimensions} onChange={setBy} />
         </>
       }
     >

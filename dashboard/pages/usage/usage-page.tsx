@@ -1,30 +1,32 @@
-import { useSearch } from '@tanstack/react-router';
-import { ChartColumn } from 'lucide-react';
+import { keepPreviousData } from '@tanstack/react-query';
+import { ChartColumn, Download } from 'lucide-react';
 import { useState } from 'react';
 import type { Usage } from '../../../src/console/contract.ts';
-import { LinkButton } from '../../kit/button.tsx';
+import { useSearchParameters, useSearchValue } from '../../address.ts';
+import { addressOf } from '../../api/client.ts';
+import { accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
+import { AnchorButton, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
-import { EmptyState } from '../../kit/empty-state.tsx';
-import { ErrorState } from '../../kit/error-state.tsx';
-import { formatCount } from '../../kit/format-figures.ts';
-import { Money } from '../../kit/money.tsx';
+import { Segmented } from '../../kit/choice.tsx';
+import { Money } from '../../kit/figures.tsx';
+import { formatCount, formatDay } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
-import { useCsvAddress, useUsage } from './queries.ts';
-import { dayOf, rangeIn } from './range.ts';
-import { RangePicker } from './range-picker.tsx';
+import { EmptyState, ErrorState } from '../../kit/states.tsx';
+import { type Column, Table } from '../../kit/table.tsx';
+import { type Dimension, groupUsage, type UsageGroup } from './group-usage.ts';
+import { dayOf, type Range, RangePicker, rangeIn } from './range-picker.tsx';
 import { UsageChart } from './usage-chart.tsx';
-import { UsageTable } from './usage-table.tsx';
 
 export function UsagePage() {
   const [today] = useState(() => dayOf(new Date()));
-  const range = rangeIn(useSearch({ strict: false }), today);
+  const range = rangeIn(useSearchParameters(), today);
   const query = useUsage(range);
   const csvAddress = useCsvAddress(range);
   const usage = query.data;
   const hasFailed = usage === undefined && query.isError;
   return (
-    <Page title="Usage" description="What was used and what it cost, by model, key and day.">
+    <Page title="Usage" description="Usage and cost by model, key and day.">
       <RangePicker range={range} />
       {hasFailed ? (
         <Card>
@@ -64,11 +66,87 @@ function NoUsage() {
     <Card>
       <EmptyState
         icon={ChartColumn}
-        title="Nothing was used on these days"
-        action={<LinkButton to="/generations">See all requests</LinkButton>}
+        title="No usage on these days"
+        action={<LinkButton to="/generations">View all requests</LinkButton>}
       >
-        Choose other days, or send a request: it counts here as soon as it has been charged.
+        Choose another date range, or send a request: it appears here as soon as it is charged.
       </EmptyState>
     </Card>
   );
+}
+
+const dimensions = [
+  { value: 'model', label: 'Model', header: 'Model' },
+  { value: 'key', label: 'Key', header: 'Key' },
+  { value: 'day', label: 'Day', header: 'Day (UTC)' },
+] as const;
+
+type UsageTableProps = Readonly<{ usage: Usage | undefined; csvAddress: string; isDimmed: boolean }>;
+
+export function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
+  const [byText, setBy] = useSearchValue('table', 'model');
+  const { value: by, header } = dimensions.find(({ value }) => value === byText) ?? dimensions[0];
+  return (
+    <Card
+      title="Breakdown"
+      isFlush
+      actions={
+        <>
+          <Segmented label="Group by" value={by} options={dimensions} onChange={setBy} />
+          <AnchorButton href={csvAddress} download icon={Download} size="small">
+            CSV
+          </AnchorButton>
+        </>
+      }
+    >
+      <Table
+        caption={`Usage by ${by}`}
+        columns={columnsOf(header, by)}
+        rows={usage && groupUsage(usage.rows, by)}
+        rowKey={({ id }) => id}
+        expectedRows={5}
+        isDimmed={isDimmed}
+        {...(usage === undefined ? {} : { footer: footerOf(usage.totals) })}
+      />
+    </Card>
+  );
+}
+
+function columnsOf(header: string, by: Dimension): Column<UsageGroup>[] {
+  return [
+    {
+      key: 'name',
+      header,
+      isBare: true,
+      cell: ({ label }) => (
+        <span className="font-medium">{by === 'day' ? formatDay(label, true) : label}</span>
+      ),
+    },
+    { key: 'requests', header: 'Requests', align: 'right', cell: (row) => formatCount(row.requests) },
+    { key: 'input', header: 'Input tokens', align: 'right', cell: (row) => formatCount(row.input_tokens) },
+    { key: 'output', header: 'Output tokens', align: 'right', cell: (row) => formatCount(row.output_tokens) },
+    { key: 'images', header: 'Images', align: 'right', cell: (row) => formatCount(row.images) },
+    { key: 'cost', header: 'Cost', align: 'right', cell: (row) => <Money amount={row.cost} /> },
+  ];
+}
+
+function footerOf({ requests, input_tokens: input, output_tokens: output, images, cost }: Usage['totals']) {
+  return [
+    'Total',
+    formatCount(requests),
+    formatCount(input),
+    formatCount(output),
+    formatCount(images),
+    <Money key="cost" amount={cost} />,
+  ];
+}
+
+export function useUsage({ from, to }: Range) {
+  return useAccountQuery<Usage>('usage', { query: { from, to }, placeholderData: keepPreviousData });
+}
+
+/** The same rows as a file. */
+export function useCsvAddress({ from, to }: Range): string {
+  const { id } = useAccount();
+  return addressOf(accountPath(id, 'usage.csv'), { from, to });
 }

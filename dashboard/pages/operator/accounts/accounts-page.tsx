@@ -1,24 +1,23 @@
-/** Every account of the gateway: its money, and whether it may use it. */
-import { Building2, Plus, SearchX } from 'lucide-react';
+/** All accounts of the gateway, with their balances. */
+import { Ban, Building2, CirclePlay, Ellipsis, Plus, SearchX, UserPlus, Wallet } from 'lucide-react';
 import { useState } from 'react';
 import type { NewUser, OperatorAccount } from '../../../../src/console/operator-contract.ts';
-import { Button } from '../../../kit/button.tsx';
+import { useListSearch } from '../../../address.ts';
+import { StatusBadge } from '../../../kit/badge.tsx';
+import { Button, IconButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { EmptyState } from '../../../kit/empty-state.tsx';
-import { FailedList } from '../../../kit/failed-list.tsx';
+import { ShortId } from '../../../kit/copy-button.tsx';
+import { Money } from '../../../kit/figures.tsx';
+import { formatCount } from '../../../kit/format-figures.ts';
+import { Menu, MenuItem, MenuSeparator } from '../../../kit/menu.tsx';
 import { Page } from '../../../kit/page.tsx';
-import { Pager } from '../../../kit/pager.tsx';
+import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
-import { Table } from '../../../kit/table.tsx';
-import { useAddressCursors } from '../../../kit/use-address-cursors.ts';
-import { useListSearch } from '../use-list-search.ts';
-import { CreateUserDialog } from '../users/create-user-dialog.tsx';
-import { LinkDialog } from '../users/link-dialog.tsx';
-import { type AccountAction, accountColumns } from './account-columns.tsx';
-import { CreateAccountDialog } from './create-account-dialog.tsx';
-import { CreditDialog } from './credit-dialog.tsx';
+import { EmptyState } from '../../../kit/states.tsx';
+import type { Column } from '../../../kit/table.tsx';
+import { CreateUserDialog, LinkDialog } from '../users/user-dialogs.tsx';
+import { CreateAccountDialog, CreditDialog, SuspensionDialog } from './account-dialogs.tsx';
 import { useAccounts } from './queries.ts';
-import { SuspensionDialog } from './suspension-dialog.tsx';
 
 type OpenDialog =
   | Readonly<{ kind: 'create' }>
@@ -31,14 +30,14 @@ export function OperatorAccountsPage() {
   return (
     <Page
       title="Accounts"
-      description="Every customer of this gateway, the newest first."
+      description="All customers of this gateway, newest first."
       actions={
         <Button variant="primary" icon={Plus} onClick={create}>
-          Create an account
+          New account
         </Button>
       }
     >
-      <AccountList onCreate={create} onAct={(kind, account) => setDialog({ kind, account })} />
+      <AccountList onCreate={create} onAction={(kind, account) => setDialog({ kind, account })} />
       {dialog !== null && <AccountDialog dialog={dialog} onChange={setDialog} />}
     </Page>
   );
@@ -46,10 +45,10 @@ export function OperatorAccountsPage() {
 
 type AccountListProps = Readonly<{
   onCreate: () => void;
-  onAct: (action: AccountAction, account: OperatorAccount) => void;
+  onAction: (action: AccountAction, account: OperatorAccount) => void;
 }>;
 
-function AccountList({ onCreate, onAct }: AccountListProps) {
+function AccountList({ onCreate, onAction }: AccountListProps) {
   const [search, setSearch] = useListSearch();
   const cursors = useAddressCursors();
   const accounts = useAccounts(search, cursors.cursor);
@@ -64,27 +63,17 @@ function AccountList({ onCreate, onAct }: AccountListProps) {
           className="sm:max-w-xs"
         />
       </div>
-      {accounts.data === undefined && accounts.isError ? (
-        <FailedList error={accounts.error} onRetry={accounts.refetch} goToStart={cursors.goToStart} />
-      ) : (
-        <>
-          <Table
-            caption="Accounts"
-            columns={accountColumns(onAct)}
-            rows={accounts.data?.data}
-            rowKey={({ id }) => id}
-            expectedRows={6}
-            isDimmed={accounts.isPlaceholderData}
-            empty={search === '' ? <NoAccounts onCreate={onCreate} /> : <NothingFound />}
-          />
-          <Pager
-            cursors={cursors}
-            nextCursor={accounts.data?.next_cursor}
-            isBusy={accounts.isPlaceholderData}
-            label="the accounts"
-          />
-        </>
-      )}
+      <QueryTable
+        query={accounts}
+        caption="Accounts"
+        columns={accountColumns(onAction)}
+        rows={accounts.data?.data}
+        rowKey={({ id }) => id}
+        expectedRows={6}
+        empty={search === '' ? <NoAccounts onCreate={onCreate} /> : <NoMatches />}
+        cursors={cursors}
+        nextCursor={accounts.data?.next_cursor}
+      />
     </Card>
   );
 }
@@ -93,22 +82,22 @@ function NoAccounts({ onCreate }: Readonly<{ onCreate: () => void }>) {
   return (
     <EmptyState
       icon={Building2}
-      title="There is no account yet"
+      title="No accounts yet"
       action={
         <Button variant="primary" icon={Plus} onClick={onCreate}>
-          Create an account
+          New account
         </Button>
       }
     >
-      Create one for your first customer, give it credit, and add the people who use it.
+      Create one for your first customer, add credit, and add its users.
     </EmptyState>
   );
 }
 
-function NothingFound() {
+function NoMatches() {
   return (
-    <EmptyState icon={SearchX} title="No account fits">
-      Search for a part of its name, or for its whole ID.
+    <EmptyState icon={SearchX} title="No matching accounts">
+      Search for part of the name or for the full ID.
     </EmptyState>
   );
 }
@@ -136,4 +125,82 @@ function AccountDialog({ dialog, onChange }: AccountDialogProps) {
     case 'link':
       return <LinkDialog email={dialog.newUser.user.email} link={dialog.newUser} isNew onClose={close} />;
   }
+}
+
+type AccountAction = 'credit' | 'add user' | 'suspend' | 'resume';
+
+function accountColumns(
+  onAction: (action: AccountAction, account: OperatorAccount) => void,
+): readonly Column<OperatorAccount>[] {
+  return [
+    {
+      key: 'name',
+      header: 'Account',
+      isBare: true,
+      cell: ({ id, name }) => (
+        <span className="block">
+          <span className="block font-medium">{name}</span>
+          <ShortId id={id} label={`Copy ID of ${name}`} />
+        </span>
+      ),
+    },
+    {
+      key: 'state',
+      header: 'Status',
+      cell: ({ is_suspended: isSuspended }) => <StatusBadge status={isSuspended ? 'suspended' : 'active'} />,
+    },
+    {
+      key: 'balance',
+      header: 'Balance',
+      align: 'right',
+      cell: ({ balance }) => <Money amount={balance} isBalance className="font-medium" />,
+    },
+    { key: 'held', header: 'Held', align: 'right', cell: ({ held }) => <Money amount={held} /> },
+    {
+      key: 'spent',
+      header: 'Spent this month',
+      align: 'right',
+      cell: ({ month_spent: spent }) => <Money amount={spent} />,
+    },
+    {
+      key: 'keys',
+      header: 'Keys',
+      align: 'right',
+      cell: ({ keys_in_force: count }) => <span title="Active keys">{formatCount(count)}</span>,
+    },
+    { key: 'members', header: 'Members', align: 'right', cell: ({ members }) => formatCount(members) },
+    {
+      key: 'actions',
+      header: <span className="sr-only">Actions</span>,
+      align: 'right',
+      isCorner: true,
+      width: 'w-14',
+      cell: (account) => <AccountMenu account={account} onAction={(action) => onAction(action, account)} />,
+    },
+  ];
+}
+
+type AccountMenuProps = Readonly<{ account: OperatorAccount; onAction: (action: AccountAction) => void }>;
+
+function AccountMenu({ account, onAction }: AccountMenuProps) {
+  return (
+    <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${account.name}`} />}>
+      <MenuItem icon={Wallet} onSelect={() => onAction('credit')}>
+        Add credit
+      </MenuItem>
+      <MenuItem icon={UserPlus} onSelect={() => onAction('add user')}>
+        Add user
+      </MenuItem>
+      <MenuSeparator />
+      {account.is_suspended ? (
+        <MenuItem icon={CirclePlay} onSelect={() => onAction('resume')}>
+          Resume
+        </MenuItem>
+      ) : (
+        <MenuItem icon={Ban} isDangerous onSelect={() => onAction('suspend')}>
+          Suspend
+        </MenuItem>
+      )}
+    </Menu>
+  );
 }

@@ -9,18 +9,18 @@ import { post } from '../../../api/client.ts';
 import { operatorPath, useOperatorMutation, useOperatorQuery } from '../operator-query.ts';
 
 const pageSize = 50;
-const freshMs = 10_000;
+const refreshMs = 10_000;
 
-/** Balances move while one looks. */
+/** Balances keep changing. */
 export function useAccounts(search: string, cursor: string | null) {
   return useOperatorQuery<OperatorAccounts>(['accounts'], {
     query: { search, cursor, limit: pageSize },
     placeholderData: keepPreviousData,
-    refetchInterval: freshMs,
+    refetchInterval: refreshMs,
   });
 }
 
-/** The first few, to choose one of. */
+/** The first few matches, to choose from. */
 export function useAccountChoices(search: string, limit: number) {
   return useOperatorQuery<OperatorAccounts>(['accounts'], {
     query: { search, limit },
@@ -39,7 +39,7 @@ export function useCreditAccount(accountId: string) {
 }
 
 export function useSuspension(accountId: string, action: 'suspend' | 'resume') {
-  return useOperatorMutation((nothing: Record<string, never>) =>
-    post<OperatorAccount>(operatorPath('accounts', accountId, action), nothing),
+  return useOperatorMutation((body: Record<string, never>) =>
+    post<OperatorAccount>(operatorPath('accounts', accountId, action), body),
   );
 }

@@ -1,33 +1,29 @@
-/** The catalogue as this node has it in force, and what keeps the file or a model from working. */
+/** The catalogue that this node uses, and why the file or a model does not work. */
 import { BookMarked } from 'lucide-react';
 import type { CatalogStatus } from '../../../../src/console/operator-contract.ts';
+import { useSearchValue } from '../../../address.ts';
+import { Badge } from '../../../kit/badge.tsx';
 import { Callout } from '../../../kit/callout.tsx';
-import { Card } from '../../../kit/card.tsx';
+import { Card, Fact, Facts } from '../../../kit/card.tsx';
+import { Segmented } from '../../../kit/choice.tsx';
 import { CodeBlock } from '../../../kit/code-block.tsx';
 import { CopyButton } from '../../../kit/copy-button.tsx';
-import { EmptyState } from '../../../kit/empty-state.tsx';
-import { Fact, Facts } from '../../../kit/facts.tsx';
+import { Dash, Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
-import { Loaded } from '../../../kit/loaded.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
-import { Segmented } from '../../../kit/segmented.tsx';
-import { SkeletonLines } from '../../../kit/skeleton.tsx';
-import { Table } from '../../../kit/table.tsx';
-import { Time } from '../../../kit/time.tsx';
-import { useSearchValue } from '../../../kit/use-search-value.ts';
-import { filterModels, shownModels } from './filter-models.ts';
-import { modelColumns } from './model-columns.tsx';
-import { useCatalog } from './queries.ts';
+import { EmptyState, Loaded, SkeletonLines } from '../../../kit/states.tsx';
+import { type Column, Table } from '../../../kit/table.tsx';
+import { useOperatorQuery } from '../operator-query.ts';
 
 export function OperatorCatalogPage() {
   const catalog = useCatalog();
   return (
-    <Page title="Catalogue" description="The models and prices that this node has in force.">
+    <Page title="Catalogue" description="The models and prices that this node uses.">
       {catalog.data !== undefined && catalog.data.error !== null && (
         <LoadError error={catalog.data.error} file={catalog.data.file} />
       )}
-      <Card title="In force">
+      <Card title="Active catalogue">
         <Loaded query={catalog} skeleton={<SkeletonLines count={9} />}>
           {(status) => <InForce status={status} />}
         </Loaded>
@@ -41,12 +37,12 @@ type LoadErrorProps = Readonly<{ error: NonNullable<CatalogStatus['error']>; fil
 
 function LoadError({ error, file }: LoadErrorProps) {
   return (
-    <section className="space-y-3" aria-label="Why the file was not loaded">
-      <Callout tone="bad" title="The file as it is now was not loaded">
-        The gateway goes on with the catalogue below. Correct <code className="font-mono">{file}</code>: it is
-        read again as soon as it changes. Last tried <Time at={error.at} style="exact" />.
+    <section className="space-y-3" aria-label="Catalogue error">
+      <Callout tone="bad" title="The current file could not be loaded">
+        The gateway keeps using the catalogue below. Fix <code className="font-mono">{file}</code>: it is
+        loaded again as soon as it changes. Last attempt: <Time at={error.at} style="exact" />.
       </Callout>
-      <CodeBlock label="the error" samples={[{ label: 'What is wrong with it', code: error.message }]} />
+      <CodeBlock label="Error message" samples={[{ label: 'Error', code: error.message }]} />
     </section>
   );
 }
@@ -62,12 +58,12 @@ function InForce({ status }: Readonly<{ status: CatalogStatus }>) {
       <Fact name="Loaded">
         <Time at={status.loaded_at} style="exact" />
       </Fact>
-      <Fact name="Digest of the prices">
+      <Fact name="Price digest">
         <span className="inline-flex max-w-full items-center gap-0.5">
           <code title={status.digest} className="truncate font-mono text-[0.8125rem]">
             {status.digest.slice(0, 16)}…
           </code>
-          <CopyButton text={status.digest} label="Copy the digest" />
+          <CopyButton text={status.digest} label="Copy digest" />
         </span>
       </Fact>
       <Fact name="Providers">{formatCount(status.providers)}</Fact>
@@ -93,7 +89,7 @@ function Models({ models }: Readonly<{ models: CatalogStatus['models'] | undefin
           className="w-full sm:w-72"
         />
         <Segmented
-          label="Which models"
+          label="Show"
           value={shown}
           options={[
             { value: 'all', label: 'All' },
@@ -112,15 +108,87 @@ function Models({ models }: Readonly<{ models: CatalogStatus['models'] | undefin
         empty={
           models?.length === 0 ? (
             <EmptyState icon={BookMarked} title="The catalogue has no models">
-              Add one to the catalogue file. It is read again as soon as it changes.
+              Add one to the catalogue file. It is loaded again as soon as it changes.
             </EmptyState>
           ) : (
-            <EmptyState icon={BookMarked} title="No model fits">
-              Search for something else, or show all of them.
+            <EmptyState icon={BookMarked} title="No matching models">
+              Search for something else, or show all models.
             </EmptyState>
           )
         }
       />
     </Card>
   );
+}
+
+export type CatalogModel = CatalogStatus['models'][number];
+
+export const shownModels = ['all', 'callable', 'not-callable'] as const;
+type ShownModels = (typeof shownModels)[number];
+
+/** Searches IDs, names and providers. */
+export function filterModels(
+  models: readonly CatalogModel[],
+  words: string,
+  shown: ShownModels,
+): readonly CatalogModel[] {
+  const wanted = words.trim().toLowerCase();
+  return models.filter(
+    ({ id, name, providers, is_callable: isCallable }) =>
+      (shown === 'all' || isCallable === (shown === 'callable')) &&
+      [id, name, ...providers.map((provider) => provider.id)].some((text) =>
+        text.toLowerCase().includes(wanted),
+      ),
+  );
+}
+
+export const modelColumns: readonly Column<CatalogModel>[] = [
+  {
+    key: 'model',
+    header: 'Model',
+    isBare: true,
+    cell: ({ id, name }) => (
+      <span className="block">
+        <code className="block font-mono text-[0.8125rem] font-medium">{id}</code>
+        {name !== id && <span className="block text-xs text-ink-faint">{name}</span>}
+      </span>
+    ),
+  },
+  { key: 'workload', header: 'Workload', cell: ({ workload }) => workload },
+  {
+    key: 'state',
+    header: 'Status',
+    cell: ({ is_callable: isCallable, is_enabled: isEnabled }) => (
+      <Badge tone={isCallable ? 'good' : isEnabled ? 'warn' : 'plain'} hasDot>
+        {isCallable ? 'Callable' : 'Not callable'}
+      </Badge>
+    ),
+  },
+  {
+    key: 'reason',
+    header: 'Reason',
+    cell: ({ reason }) => reason ?? <Dash />,
+  },
+  {
+    key: 'providers',
+    header: 'Providers',
+    cell: ({ providers }) =>
+      providers.length === 0 ? (
+        <span className="text-ink-faint">None</span>
+      ) : (
+        <span className="flex flex-wrap gap-1">
+          {providers.map(({ id, is_configured: isConfigured }) => (
+            <Badge key={id} tone={isConfigured ? 'plain' : 'warn'}>
+              {isConfigured ? id : `${id}: no key`}
+            </Badge>
+          ))}
+        </span>
+      ),
+  },
+];
+
+const refreshMs = 5_000;
+
+export function useCatalog() {
+  return useOperatorQuery<CatalogStatus>(['catalog'], { refetchInterval: refreshMs });
 }

@@ -1,101 +1,77 @@
-/** Any request of any account, for an operator who has to answer for it. */
-
+/** Any request of any account, for operators who are asked about it. */
 import { useParams } from '@tanstack/react-router';
-import { SearchX } from 'lucide-react';
-import type { ReactNode } from 'react';
 import type { OperatorGeneration } from '../../../../src/console/operator-contract.ts';
-import { ApiProblem } from '../../../api/problem.ts';
-import { LinkButton } from '../../../kit/button.tsx';
+import { formatMoneyExactly } from '../../../kit/amounts.ts';
 import { Callout } from '../../../kit/callout.tsx';
-import { Card } from '../../../kit/card.tsx';
-import { CodeBlock } from '../../../kit/code-block.tsx';
-import { EmptyState } from '../../../kit/empty-state.tsx';
-import { ErrorState } from '../../../kit/error-state.tsx';
-import { Page } from '../../../kit/page.tsx';
-import { SkeletonLines } from '../../../kit/skeleton.tsx';
-import { Attempts } from '../../generations/attempts.tsx';
-import { MoneyCard } from '../../generations/money-card.tsx';
-import { RequestHeading, RequestIdLine } from '../../generations/request-heading.tsx';
-import { OwnerCard } from './owner-card.tsx';
-import { useAnyGeneration } from './queries.ts';
-import { ReportedNote } from './reported-note.tsx';
+import { formatCount } from '../../../kit/format-figures.ts';
+import { GenerationView } from '../../generations/generation-view.tsx';
+import { whileRunning } from '../../generations/queries.ts';
+import { useOperatorQuery } from '../operator-query.ts';
 
 export function OperatorGenerationPage() {
   const { id = '' } = useParams({ strict: false });
-  const query = useAnyGeneration(id);
-  const generation = query.data;
+  const query = useOperatorQuery<OperatorGeneration>(['generations', id], { refetchInterval: whileRunning });
   return (
-    <Frame id={id} generation={generation}>
-      {generation !== undefined ? (
-        <Details generation={generation} />
-      ) : (
-        <Card>
-          {!query.isError ? (
-            <SkeletonLines count={12} />
-          ) : query.error instanceof ApiProblem && query.error.status === 404 ? (
-            <Missing />
-          ) : (
-            <ErrorState error={query.error} onRetry={query.refetch} />
-          )}
-        </Card>
-      )}
-    </Frame>
-  );
-}
-
-type FrameProps = Readonly<{ id: string; generation: OperatorGeneration | undefined; children: ReactNode }>;
-
-function Frame({ id, generation, children }: FrameProps) {
-  return (
-    <Page
-      title={generation === undefined ? 'Request' : `Request of ${generation.account.name}`}
-      heading={
-        <RequestHeading status={generation?.status}>
-          {generation === undefined ? 'Request' : `${generation.model} for ${generation.account.name}`}
-        </RequestHeading>
-      }
-      description={<RequestIdLine id={id} />}
+    <GenerationView
+      id={id}
+      query={query}
+      nameOf={({ model, account }) => `${model} for ${account.name}`}
       back={{ to: '/operator/providers', label: 'Providers' }}
-    >
-      {children}
-    </Page>
+      missing={{
+        title: 'No account has this request',
+        text: 'Check the ID. The request may be older than the retention period. A request that was rejected before it reached a model has no Generation and costs nothing; it appears only in the log of the gateway.',
+      }}
+      notesOf={(generation) => <Notes generation={generation} />}
+    />
   );
 }
 
-function Details({ generation }: Readonly<{ generation: OperatorGeneration }>) {
+function Notes({ generation }: Readonly<{ generation: OperatorGeneration }>) {
+  const { error, ledger } = generation;
+  const reported = describeReported(generation);
+  const unpaid = ledger?.write_off_reason === 'implausible_usage' && ledger.written_off;
   return (
     <>
-      {generation.error !== null && (
-        <Callout tone="bad" title={generation.error.message}>
-          The customer was told this, with the code{' '}
-          <code className="font-mono text-ink">{generation.error.code}</code>. What each provider answered
-          stands below.
+      {error !== null && (
+        <Callout tone="bad" title={error.message}>
+          The customer received this message with the code{' '}
+          <code className="font-mono text-ink">{error.code}</code>. How each provider responded is shown
+          below.
         </Callout>
       )}
-      <ReportedNote generation={generation} />
-      <div className="grid gap-6 lg:grid-cols-2">
-        <OwnerCard generation={generation} />
-        <MoneyCard generation={generation} />
-      </div>
-      <Attempts generation={generation} />
-      <CodeBlock
-        label="the request as JSON"
-        samples={[{ label: 'JSON', code: JSON.stringify(generation, null, 2) }]}
-        height="max-h-80"
-      />
+      {reported.length > 0 && (
+        <Callout tone="warn" title="The provider reported implausible usage">
+          {reported.map((sentence) => (
+            <p key={sentence}>{sentence}</p>
+          ))}
+          <p>
+            {unpaid ? `The difference of ${formatMoneyExactly(unpaid)} was not charged to anyone. ` : ''}
+            The customer does not see this. Clarify it with the provider.
+          </p>
+        </Callout>
+      )}
     </>
   );
 }
 
-function Missing() {
-  return (
-    <EmptyState
-      icon={SearchX}
-      title="No account has this request"
-      action={<LinkButton to="/operator/providers">To the providers</LinkButton>}
-    >
-      Check the ID. The request may be older than what is kept here, or was refused before it reached a model:
-      those leave no Generation and cost nothing. The log of the gateway has them.
-    </EmptyState>
-  );
+/** Usage beyond what the request can have used, in sentences; none if the reported usage was plausible. */
+export function describeReported({
+  usage,
+  reported_usage: reported,
+}: Pick<OperatorGeneration, 'usage' | 'reported_usage'>): string[] {
+  if (reported === null) return [];
+  const { input_tokens: input, output_tokens: output } = reported;
+  if (usage === null || usage.unit !== 'tokens')
+    return [`The provider reported ${formatCount(input)} input and ${formatCount(output)} output tokens.`];
+  const sentences: string[] = [];
+  if (input > usage.input_tokens)
+    sentences.push(
+      `The provider reported ${formatCount(input)} input tokens, but the request cannot have more than ${formatCount(usage.input_tokens)}. Charged for ${formatCount(usage.input_tokens)}.`,
+    );
+  if (output > usage.output_tokens)
+    sentences.push(
+      `The provider reported ${formatCount(output)} output tokens, but at most ${formatCount(usage.output_tokens)} were requested. Charged for ${formatCount(usage.output_tokens)}.`,
+    );
+  if (output === 0) sentences.push('The provider reported no output tokens, but it delivered text.');
+  return sentences;
 }

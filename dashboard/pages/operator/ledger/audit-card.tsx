@@ -1,32 +1,31 @@
-/** Whether every truth of the ledger holds. It reads everything there is, so it is done when somebody asks. */
+/** Checks the invariants of the ledger. It reads the whole ledger, so it runs only on demand. */
+import { useMutation } from '@tanstack/react-query';
 import { Scale } from 'lucide-react';
 import type { Audit } from '../../../../src/console/operator-contract.ts';
+import { post } from '../../../api/client.ts';
 import { Badge } from '../../../kit/badge.tsx';
 import { Button } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
-import { Card } from '../../../kit/card.tsx';
-import { EmptyState } from '../../../kit/empty-state.tsx';
-import { Fact, Facts } from '../../../kit/facts.tsx';
-import { FormProblem } from '../../../kit/form-problem.tsx';
+import { Card, Fact, Facts } from '../../../kit/card.tsx';
+import { Money, Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
-import { Money } from '../../../kit/money.tsx';
+import { EmptyState, FormProblem } from '../../../kit/states.tsx';
 import { type Column, Table } from '../../../kit/table.tsx';
-import { Time } from '../../../kit/time.tsx';
-import { useAudit } from './queries.ts';
+import { operatorPath } from '../operator-query.ts';
 
 type Finding = Audit['findings'][number];
 
 export function AuditCard() {
-  const auditing = useAudit();
+  const auditing = useMutation({ mutationFn: () => post<Audit>(operatorPath('ledger-audit')) });
   const run = () => auditing.mutate();
   return (
     <>
       <Card
         title="Audit"
-        description="Checks every entry, hold and charge against each other, in one moment in time."
+        description="Checks every entry, hold and charge against each other, in a single snapshot."
         actions={
           <Button variant="primary" icon={Scale} isBusy={auditing.isPending} onClick={run}>
-            Run the audit
+            Run audit
           </Button>
         }
         isFlush
@@ -39,11 +38,8 @@ export function AuditCard() {
         {auditing.data !== undefined ? (
           <Result audit={auditing.data} />
         ) : (
-          <EmptyState
-            icon={Scale}
-            title={auditing.isPending ? 'The audit is running …' : 'No audit has been run on this page yet'}
-          >
-            It changes nothing and can run while customers send requests. On a large ledger it takes a while.
+          <EmptyState icon={Scale} title={auditing.isPending ? 'The audit is running …' : 'No audit yet'}>
+            It changes nothing and can run at any time. It takes a while on a large ledger.
           </EmptyState>
         )}
       </Card>
@@ -58,18 +54,18 @@ function Result({ audit: { at, holds, findings } }: Readonly<{ audit: Audit }>) 
     <>
       <div className="border-b border-line p-4 sm:px-5">
         {holds ? (
-          <Callout tone="good" isUrgent title="The ledger holds">
-            All {findings.length} rules were kept at <Time at={at} style="exact" />.
+          <Callout tone="good" isUrgent title="The ledger is consistent">
+            All {findings.length} rules held at <Time at={at} style="exact" />.
           </Callout>
         ) : (
-          <Callout tone="bad" isUrgent title="The ledger does not hold">
-            {broken} of {findings.length} rules were broken at <Time at={at} style="exact" />. Keep a copy of
-            the database as it is now, before anything else is done to it.
+          <Callout tone="bad" isUrgent title="The ledger is inconsistent">
+            {broken} of {findings.length} rules were violated at <Time at={at} style="exact" />. Back up the
+            database before you change anything.
           </Callout>
         )}
       </div>
       <Table
-        caption="What was checked"
+        caption="Audit results"
         columns={findingColumns}
         rows={findings}
         rowKey={({ invariant }) => invariant}
@@ -93,7 +89,7 @@ const findingColumns: readonly Column<Finding>[] = [
   },
   {
     key: 'violations',
-    header: 'Broken by',
+    header: 'Violations',
     align: 'right',
     cell: ({ violations }) => (
       <span className={violations > 0 ? 'font-semibold text-bad' : undefined}>{formatCount(violations)}</span>
@@ -101,26 +97,30 @@ const findingColumns: readonly Column<Finding>[] = [
   },
   {
     key: 'outcome',
-    header: 'Outcome',
+    header: 'Result',
     cell: ({ violations }) => (
       <Badge tone={violations === 0 ? 'good' : 'bad'} hasDot>
-        {violations === 0 ? 'Kept' : 'Broken'}
+        {violations === 0 ? 'Passed' : 'Violated'}
       </Badge>
     ),
   },
 ];
 
-/** Under each other, because amounts with all their digits are too long to stand side by side. */
+/** One per line, because amounts with all their digits are long. */
 function Totals({ totals }: Pick<Audit, 'totals'>) {
   return (
     <Card title="Totals">
       <Facts>
-        <Total name="Balances of all accounts" hint="Paid in and not used yet." amount={totals.balance} />
-        <Total name="Held" hint="For requests that are open." amount={totals.held} />
-        <Total name="Written off" hint="Lost for good, since the beginning." amount={totals.written_off} />
         <Total
-          name="Not believed"
-          hint="Reported by providers beyond what requests can have used, and charged to nobody."
+          name="Balances of all accounts"
+          hint="Credit that has not been spent."
+          amount={totals.balance}
+        />
+        <Total name="Held" hint="For open requests." amount={totals.held} />
+        <Total name="Written off" hint="Total losses since the first request." amount={totals.written_off} />
+        <Total
+          name="Implausible usage"
+          hint="Reported by providers beyond what requests can have used. Not charged to anyone."
           amount={totals.not_believed}
         />
       </Facts>

@@ -1,23 +1,23 @@
-/** How the providers do on every node, what failed lately, and any request that somebody asks about. */
+/** The state of the providers on every node, recent failures, and a search for any request. */
+import { Link } from '@tanstack/react-router';
 import { CircleCheck, Plug } from 'lucide-react';
 import type { Providers } from '../../../../src/console/operator-contract.ts';
+import { Badge } from '../../../kit/badge.tsx';
+import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { EmptyState } from '../../../kit/empty-state.tsx';
-import { ErrorState } from '../../../kit/error-state.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
+import { Dash, Time } from '../../../kit/figures.tsx';
 import { Page } from '../../../kit/page.tsx';
-import { SkeletonLines } from '../../../kit/skeleton.tsx';
-import { Table } from '../../../kit/table.tsx';
-import { Time } from '../../../kit/time.tsx';
-import { failureColumns } from './failure-columns.tsx';
-import { FindRequest } from './find-request.tsx';
+import { EmptyState, ErrorState, SkeletonLines } from '../../../kit/states.tsx';
+import { type Column, Table } from '../../../kit/table.tsx';
+import { FindRequest } from '../../generations/find-request.tsx';
+import { useOperatorQuery } from '../operator-query.ts';
 import { ProviderCard } from './provider-card.tsx';
-import { useProviders } from './queries.ts';
-import { Unconfigured } from './unconfigured.tsx';
 
 export function OperatorProvidersPage() {
   const providers = useProviders();
   return (
-    <Page title="Providers" description="Whom this gateway asks, and how they have answered.">
+    <Page title="Providers" description="The providers that this gateway calls, and how they perform.">
       {providers.data === undefined && providers.isError ? (
         <Card>
           <ErrorState error={providers.error} onRetry={providers.refetch} />
@@ -25,7 +25,9 @@ export function OperatorProvidersPage() {
       ) : (
         <>
           <ProviderCards providers={providers.data} />
-          <FindRequest />
+          <Card title="Find a request" description="Of any account, by the request ID in its response.">
+            <FindRequest to="/operator/generations/$id" />
+          </Card>
           <Failures failures={providers.data?.failures} />
         </>
       )}
@@ -37,8 +39,8 @@ function ProviderCards({ providers }: Readonly<{ providers: Providers | undefine
   if (providers?.data.length === 0) {
     return (
       <Card>
-        <EmptyState icon={Plug} title="The catalogue names no provider">
-          Add one to the catalogue file. It is read again as soon as it changes.
+        <EmptyState icon={Plug} title="The catalogue has no providers">
+          Add one to the catalogue file. It is loaded again as soon as it changes.
         </EmptyState>
       </Card>
     );
@@ -62,7 +64,7 @@ function ProviderCards({ providers }: Readonly<{ providers: Providers | undefine
       <p className="text-xs text-ink-faint">
         Attempts are counted since{' '}
         {providers === undefined ? '…' : <Time at={providers.attempts_since} style="moment" />}, once their
-        request has ended. Circuits are those that a node knows something against.
+        request has ended. Only circuits with recent failures are listed.
       </p>
     </div>
   );
@@ -72,7 +74,7 @@ function Failures({ failures }: Readonly<{ failures: Providers['failures'] | und
   return (
     <Card
       title="Recent failures"
-      description="Attempts that failed within 24 hours, the newest 50. Customers may have been answered by another provider."
+      description="The newest 50 failed attempts of the last 24 hours. Another provider may have served the request."
       isFlush
     >
       <Table
@@ -83,11 +85,85 @@ function Failures({ failures }: Readonly<{ failures: Providers['failures'] | und
         rowLink={({ request_id: id }) => ({ to: '/operator/generations/$id', params: { id } })}
         expectedRows={5}
         empty={
-          <EmptyState icon={CircleCheck} title="Nothing failed">
-            Every attempt of the last 24 hours was answered.
+          <EmptyState icon={CircleCheck} title="No failures">
+            All attempts of the last 24 hours succeeded.
           </EmptyState>
         }
       />
     </Card>
   );
+}
+
+type UnconfiguredProps = Readonly<{
+  providers: Providers['data'];
+  /** Whether no provider is configured. */
+  isAlone: boolean;
+}>;
+
+/** The providers in the catalogue without an API key: often most of them, so only their names are listed. */
+function Unconfigured({ providers, isAlone }: UnconfiguredProps) {
+  if (providers.length === 0) return null;
+  return (
+    <Card
+      title="Not configured"
+      description="Their API keys are not set on this node. To use one, set its key in the environment of the gateway and restart it."
+    >
+      {isAlone && (
+        <div className="mb-4">
+          <Callout tone="warn" title="No provider is configured">
+            Until one is, all requests to models are rejected.
+          </Callout>
+        </div>
+      )}
+      <ul className="flex flex-wrap gap-2">
+        {providers.map(({ id, name }) => (
+          <li key={id} title={id}>
+            <Badge>{name}</Badge>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+type Failure = Providers['failures'][number];
+
+const failureColumns: readonly Column<Failure>[] = [
+  { key: 'at', header: 'Time', isBare: true, cell: ({ at }) => <Time at={at} style="exact" /> },
+  {
+    key: 'provider',
+    header: 'Provider',
+    cell: ({ provider, attempt }) => <span title={`Attempt ${attempt} of the request`}>{provider}</span>,
+  },
+  {
+    key: 'model',
+    header: 'Model',
+    cell: ({ model }) => <code className="font-mono text-[0.8125rem]">{model}</code>,
+  },
+  {
+    key: 'error',
+    header: 'Error',
+    cell: ({ error }) => <code className="font-mono text-[0.8125rem] text-bad">{error}</code>,
+  },
+  {
+    key: 'status',
+    header: 'Status',
+    align: 'right',
+    cell: ({ upstream_status: status }) => status ?? <Dash />,
+  },
+  {
+    key: 'account',
+    header: 'Account',
+    cell: ({ account }) => (
+      <Link to="/operator/accounts" search={{ search: account.id }} className={textLinkClass}>
+        {account.name}
+      </Link>
+    ),
+  },
+];
+
+const refreshMs = 5_000;
+
+function useProviders() {
+  return useOperatorQuery<Providers>(['providers'], { refetchInterval: refreshMs });
 }

@@ -1,13 +1,12 @@
-/** One account of possibly very many: a search, and radio buttons for the first that fit. */
+/** Selects one of possibly many accounts: a search field, and radio buttons for the first matches. */
 import { useId, useState } from 'react';
-import { Loaded } from '../../../kit/loaded.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
-import { SkeletonLines } from '../../../kit/skeleton.tsx';
+import { Loaded, SkeletonLines } from '../../../kit/states.tsx';
 import { useAccountChoices } from '../accounts/queries.ts';
 
 export type AccountChoice = Readonly<{ id: string; name: string }>;
 
-const mostChoices = 20;
+const maxChoices = 20;
 
 type AccountPickerProps = Readonly<{
   chosen: AccountChoice | null;
@@ -18,7 +17,7 @@ type AccountPickerProps = Readonly<{
 export function AccountPicker({ chosen, onChoose, error = null }: AccountPickerProps) {
   const id = useId();
   const [words, setWords] = useState('');
-  const accounts = useAccountChoices(words, mostChoices);
+  const accounts = useAccountChoices(words, maxChoices);
   return (
     <fieldset className="min-w-0" aria-describedby={error === null ? undefined : `${id}-error`}>
       <legend className="mb-1.5 text-[0.8125rem] font-medium">Account</legend>
@@ -32,14 +31,14 @@ export function AccountPicker({ chosen, onChoose, error = null }: AccountPickerP
             className="min-w-0 flex-1 basis-40"
           />
           <span role="status" className="max-w-48 truncate text-xs text-ink-faint">
-            {chosen === null ? 'None chosen' : `Chosen: ${chosen.name}`}
+            {chosen === null ? 'None selected' : `Selected: ${chosen.name}`}
           </span>
         </div>
         <div className="h-36 overflow-y-auto p-1.5">
           <Loaded query={accounts} skeleton={<SkeletonLines count={4} />}>
             {({ data }) =>
               data.length === 0 ? (
-                <p className="p-1.5 text-ink-soft">No account fits.</p>
+                <p className="p-1.5 text-ink-soft">No matching accounts.</p>
               ) : (
                 data.map((account) => (
                   <Choice

@@ -38,13 +38,13 @@ export function useAddMembership(userId: string) {
 }
 
 export function useMakeResetLink(userId: string) {
-  return useOperatorMutation((nothing: Record<string, never>) =>
-    post<ResetLink>(operatorPath('users', userId, 'reset-link'), nothing),
+  return useOperatorMutation((body: Record<string, never>) =>
+    post<ResetLink>(operatorPath('users', userId, 'reset-link'), body),
   );
 }
 
 export function useSignUserOut(userId: string) {
-  return useOperatorMutation((nothing: Record<string, never>) =>
-    post<SignedOut>(operatorPath('users', userId, 'sign-out'), nothing),
+  return useOperatorMutation((body: Record<string, never>) =>
+    post<SignedOut>(operatorPath('users', userId, 'sign-out'), body),
   );
 }

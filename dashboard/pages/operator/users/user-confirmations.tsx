@@ -1,11 +1,10 @@
-/** What is asked before something is done to a user. Each says what happens. */
 import { useRef } from 'react';
 import type { OperatorUser, ResetLink } from '../../../../src/console/operator-contract.ts';
-import { ConfirmDialog } from '../../../kit/confirm-dialog.tsx';
+import { ConfirmDialog } from '../../../kit/dialog.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { showToast } from '../../../kit/toast.tsx';
 import { useChangeUser, useMakeResetLink, useSignUserOut } from './queries.ts';
-import { UnverifiedNote } from './unverified-note.tsx';
+import { UnverifiedNote } from './user-dialogs.tsx';
 
 type ConfirmationProps = Readonly<{ user: OperatorUser; onClose: () => void }>;
 
@@ -18,16 +17,16 @@ export function ResetLinkConfirmation({
   const made = useRef<ResetLink | null>(null);
   return (
     <ConfirmDialog
-      title={`Make a password link for ${user.email}?`}
-      confirmLabel="Make the link"
+      title={`Create a password link for ${user.email}?`}
+      confirmLabel="Create link"
       onConfirm={async () => {
         made.current = await mutateAsync({});
       }}
-      // What closes after the link was made makes room for it.
+      // Once the link exists, closing shows it.
       onClose={() => (made.current === null ? onClose() : onMade(made.current))}
     >
-      Whoever has the link can choose a new password for this user, once and within an hour. Until then the
-      password stays as it is.
+      Anyone with the link can set a new password for this user, once and within an hour. Until then the
+      current password stays valid.
     </ConfirmDialog>
   );
 }
@@ -53,8 +52,9 @@ export function SignOutConfirmation({
       onConfirm={confirm}
       onClose={onClose}
     >
-      Every browser {isSelf ? 'of yours, this one included,' : 'of this user'} has to sign in again. Their
-      password and the keys of their accounts keep working; password links that they made for others do not.
+      {isSelf ? 'You have' : 'This user has'} to sign in again in every browser
+      {isSelf ? ', including this one' : ''}. The password and the keys of the accounts keep working, but
+      password links created for others do not.
     </ConfirmDialog>
   );
 }
@@ -62,23 +62,23 @@ export function SignOutConfirmation({
 export function OperatorConfirmation({ user, onClose }: ConfirmationProps) {
   const { mutateAsync } = useChangeUser(user.id);
   const isOperator = !user.is_operator;
-  const isDoubtful = isOperator && !user.email_verified;
+  const isUnverified = isOperator && !user.email_verified;
   const confirm = async () => {
-    await mutateAsync({ is_operator: isOperator, ...(isDoubtful ? { confirm_unverified: true } : {}) });
-    showToast('good', `${user.email} is ${isOperator ? 'an operator now' : 'no operator any more'}.`);
+    await mutateAsync({ is_operator: isOperator, ...(isUnverified ? { confirm_unverified: true } : {}) });
+    showToast('good', `${user.email} is ${isOperator ? 'now' : 'no longer'} an operator.`);
   };
   return (
     <ConfirmDialog
       title={isOperator ? `Make ${user.email} an operator?` : `Remove ${user.email} as operator?`}
-      confirmLabel={isOperator ? `Make an operator${isDoubtful ? ' anyway' : ''}` : 'Remove as operator'}
+      confirmLabel={isOperator ? `Make operator${isUnverified ? ' anyway' : ''}` : 'Remove as operator'}
       isDangerous
       onConfirm={confirm}
       onClose={onClose}
     >
       {isOperator
-        ? 'They can see and change every account, user and credit of this gateway, and your own rights too.'
-        : 'They keep the accounts that they belong to, and lose these pages at once. Links that they made stop working.'}
-      {isDoubtful && (
+        ? 'They can view and change all accounts and users of this gateway, including your own rights, and add credit.'
+        : 'They stay members of their accounts, but lose access to these pages immediately. Links that they created stop working.'}
+      {isUnverified && (
         <div className="mt-4">
           <UnverifiedNote email={user.email} />
         </div>

@@ -1,24 +1,35 @@
-/** Everyone who can sign in, and what an operator can do for them. */
-import { Plus, SearchX, Users } from 'lucide-react';
+/** Everyone who can sign in, with the actions of an operator. */
+import { Link } from '@tanstack/react-router';
+import {
+  Building2,
+  Ellipsis,
+  Link2,
+  LogOut,
+  Plus,
+  SearchX,
+  ShieldCheck,
+  ShieldOff,
+  Users,
+} from 'lucide-react';
 import { useState } from 'react';
 import type { OperatorUser, ResetLink } from '../../../../src/console/operator-contract.ts';
+import { useListSearch } from '../../../address.ts';
 import { useMe } from '../../../api/session.ts';
-import { Button } from '../../../kit/button.tsx';
+import { Badge } from '../../../kit/badge.tsx';
+import { Button, IconButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { EmptyState } from '../../../kit/empty-state.tsx';
-import { FailedList } from '../../../kit/failed-list.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
+import { Time } from '../../../kit/figures.tsx';
+import { formatCount } from '../../../kit/format-figures.ts';
+import { Menu, MenuItem, MenuSeparator } from '../../../kit/menu.tsx';
 import { Page } from '../../../kit/page.tsx';
-import { Pager } from '../../../kit/pager.tsx';
+import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
-import { Table } from '../../../kit/table.tsx';
-import { useAddressCursors } from '../../../kit/use-address-cursors.ts';
-import { useListSearch } from '../use-list-search.ts';
-import { CreateUserDialog } from './create-user-dialog.tsx';
-import { LinkDialog } from './link-dialog.tsx';
-import { MembershipDialog } from './membership-dialog.tsx';
+import { EmptyState } from '../../../kit/states.tsx';
+import type { Column } from '../../../kit/table.tsx';
 import { useUsers } from './queries.ts';
-import { type UserAction, userColumns } from './user-columns.tsx';
 import { OperatorConfirmation, ResetLinkConfirmation, SignOutConfirmation } from './user-confirmations.tsx';
+import { CreateUserDialog, LinkDialog, MembershipDialog } from './user-dialogs.tsx';
 
 type OpenDialog =
   | Readonly<{ kind: 'create' }>
@@ -34,10 +45,10 @@ export function OperatorUsersPage() {
   return (
     <Page
       title="Users"
-      description="Everyone who can sign in here, the newest first."
+      description="Everyone who can sign in, newest first."
       actions={
         <Button variant="primary" icon={Plus} onClick={() => setDialog({ kind: 'create' })}>
-          Create a user
+          New user
         </Button>
       }
     >
@@ -51,40 +62,30 @@ export function OperatorUsersPage() {
             className="sm:max-w-xs"
           />
         </div>
-        {users.data === undefined && users.isError ? (
-          <FailedList error={users.error} onRetry={users.refetch} goToStart={cursors.goToStart} />
-        ) : (
-          <>
-            <Table
-              caption="Users"
-              columns={userColumns(self.id, (kind, user) => setDialog({ kind, user }))}
-              rows={users.data?.data}
-              rowKey={({ id }) => id}
-              expectedRows={6}
-              isDimmed={users.isPlaceholderData}
-              empty={<NothingFound isSearch={search !== ''} />}
-            />
-            <Pager
-              cursors={cursors}
-              nextCursor={users.data?.next_cursor}
-              isBusy={users.isPlaceholderData}
-              label="the users"
-            />
-          </>
-        )}
+        <QueryTable
+          query={users}
+          caption="Users"
+          columns={userColumns(self.id, (kind, user) => setDialog({ kind, user }))}
+          rows={users.data?.data}
+          rowKey={({ id }) => id}
+          expectedRows={6}
+          empty={<NoUsers isSearch={search !== ''} />}
+          cursors={cursors}
+          nextCursor={users.data?.next_cursor}
+        />
       </Card>
       {dialog !== null && <UserDialog dialog={dialog} ownId={self.id} onChange={setDialog} />}
     </Page>
   );
 }
 
-function NothingFound({ isSearch }: Readonly<{ isSearch: boolean }>) {
+function NoUsers({ isSearch }: Readonly<{ isSearch: boolean }>) {
   return isSearch ? (
-    <EmptyState icon={SearchX} title="No user fits">
-      Search for a part of the e-mail address or the name, or for the whole ID.
+    <EmptyState icon={SearchX} title="No matching users">
+      Search for part of the e-mail address or name, or for the full ID.
     </EmptyState>
   ) : (
-    <EmptyState icon={Users} title="There is nobody on this page">
+    <EmptyState icon={Users} title="No users on this page">
       Go back to the newest users, or create one.
     </EmptyState>
   );
@@ -125,4 +126,121 @@ function UserDialog({ dialog, ownId, onChange }: UserDialogProps) {
     case 'link':
       return <LinkDialog email={dialog.email} link={dialog.link} isNew={dialog.isNew} onClose={close} />;
   }
+}
+
+type UserAction = 'reset link' | 'sign out' | 'operator' | 'membership';
+
+function userColumns(
+  ownId: string,
+  onAction: (action: UserAction, user: OperatorUser) => void,
+): readonly Column<OperatorUser>[] {
+  return [
+    {
+      key: 'email',
+      header: 'User',
+      isBare: true,
+      cell: (user) => <UserName user={user} isSelf={user.id === ownId} />,
+    },
+    { key: 'accounts', header: 'Accounts', cell: ({ accounts }) => <Memberships accounts={accounts} /> },
+    {
+      key: 'sessions',
+      header: 'Sessions',
+      align: 'right',
+      cell: ({ sessions }) => formatCount(sessions),
+    },
+    {
+      key: 'signed-in',
+      header: 'Last sign-in',
+      cell: ({ last_signed_in_at: at }) => <Time at={at} style="distance" otherwise="Never" />,
+    },
+    {
+      key: 'created',
+      header: 'Created',
+      cell: ({ created_at: at }) => <Time at={at} style="date" />,
+    },
+    {
+      key: 'actions',
+      header: <span className="sr-only">Actions</span>,
+      align: 'right',
+      isCorner: true,
+      width: 'w-14',
+      cell: (user) => (
+        <UserMenu user={user} isSelf={user.id === ownId} onAction={(action) => onAction(action, user)} />
+      ),
+    },
+  ];
+}
+
+type UserNameProps = Readonly<{ user: OperatorUser; isSelf: boolean }>;
+
+function UserName({ user, isSelf }: UserNameProps) {
+  const { email, name, email_verified: isVerified, is_operator: isOperator } = user;
+  return (
+    <span className="block">
+      <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        <span className="min-w-0 font-medium">
+          <Email address={email} />
+        </span>
+        {isOperator && <Badge tone="accent">Operator</Badge>}
+        {!isVerified && <Badge tone="warn">Not verified</Badge>}
+        {isSelf && <Badge>You</Badge>}
+      </span>
+      {name !== '' && <span className="block text-xs text-ink-faint">{name}</span>}
+    </span>
+  );
+}
+
+function Memberships({ accounts }: Pick<OperatorUser, 'accounts'>) {
+  if (accounts.length === 0) return <span className="text-ink-faint">None</span>;
+  return (
+    <ul className="space-y-0.5">
+      {accounts.map(({ id, name, role }) => (
+        <li key={id}>
+          <Link to="/operator/accounts" search={{ search: id }} className={textLinkClass}>
+            {name}
+          </Link>{' '}
+          <span className="text-xs text-ink-faint">{role}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+type UserMenuProps = UserNameProps & Readonly<{ onAction: (action: UserAction) => void }>;
+
+function UserMenu({ user, isSelf, onAction }: UserMenuProps) {
+  return (
+    <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${user.email}`} />}>
+      <MenuItem icon={Link2} onSelect={() => onAction('reset link')}>
+        Create password link
+      </MenuItem>
+      <MenuItem icon={Building2} onSelect={() => onAction('membership')}>
+        Add to account
+      </MenuItem>
+      {!isSelf && (
+        <MenuItem icon={user.is_operator ? ShieldOff : ShieldCheck} onSelect={() => onAction('operator')}>
+          {user.is_operator ? 'Remove as operator' : 'Make operator'}
+        </MenuItem>
+      )}
+      <MenuSeparator />
+      <MenuItem icon={LogOut} isDangerous onSelect={() => onAction('sign out')}>
+        Sign out everywhere
+      </MenuItem>
+    </Menu>
+  );
+}
+
+/** An e-mail address that breaks lines after the @ and after dots only. */
+function Email({ address }: Readonly<{ address: string }>) {
+  return (
+    <span className="wrap-break-word">
+      {address.split(/(?<=[@.])/).map((part, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one address never move.
+        <span key={at}>
+          {at > 0 && <wbr />}
+          {part}
+        </span>
+      ))}
+    </span>
+  );
 }

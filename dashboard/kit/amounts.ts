@@ -1,0 +1,113 @@
+/** Amounts of money. The API sends decimal strings; they are computed as bigints in units of 1e-12 USD, so nothing is rounded. */
+export const scaleDigits = 12;
+
+export function unitsOf(amount: string): bigint {
+  const match = /^(-?)(\d+)(?:\.(\d{1,12}))?$/.exec(amount);
+  if (match === null) throw new TypeError('Not an amount of money.');
+  const [, sign, whole = '0', fraction = ''] = match;
+  const units = BigInt(`${whole}${fraction.padEnd(scaleDigits, '0')}`);
+  return sign === '-' ? -units : units;
+}
+
+/** With all 12 decimals, as in the API. */
+export function amountOf(units: bigint): string {
+  const digits = sizeOf(units)
+    .toString()
+    .padStart(scaleDigits + 1, '0');
+  return `${units < 0n ? '-' : ''}${digits.slice(0, -scaleDigits)}.${digits.slice(-scaleDigits)}`;
+}
+
+/** Without the sign. */
+export function sizeOf(units: bigint): bigint {
+  return units < 0n ? -units : units;
+}
+
+export function sumMoney(amounts: Iterable<string>): string {
+  let sum = 0n;
+  for (const amount of amounts) sum += unitsOf(amount);
+  return amountOf(sum);
+}
+
+export function subtractMoney(amount: string, less: string): string {
+  return amountOf(unitsOf(amount) - unitsOf(less));
+}
+
+export function signOfMoney(amount: string): -1 | 0 | 1 {
+  const units = unitsOf(amount);
+  return units < 0n ? -1 : units > 0n ? 1 : 0;
+}
+
+/** For sorting the highest amount first. */
+export function compareMoneyDown(left: string, right: string): number {
+  return signOfMoney(subtractMoney(right, left));
+}
+
+const significantDigits = 4;
+const minDecimals = 2;
+
+/** Cents from a dollar up, four significant digits below: `$12.35`, `$0.50`, `$0.00001235`. */
+export function formatMoney(amount: string): string {
+  const units = unitsOf(amount);
+  const size = sizeOf(units);
+  return withSign(units, roundHalfUp(size, shortScale(size)));
+}
+
+/** Rounded down, so that a balance never looks higher than it is. */
+export function formatBalance(amount: string): string {
+  const units = unitsOf(amount);
+  const size = sizeOf(units);
+  return withSign(units, (units < 0n ? roundUp : roundDown)(size, shortScale(size)));
+}
+
+/** All digits, with at least two decimals. */
+export function formatMoneyExactly(amount: string): string {
+  const units = unitsOf(amount);
+  return withSign(units, sizeOf(units));
+}
+
+/** How many decimals to show. */
+function shortScale(size: bigint): number {
+  const digits = size.toString().length;
+  if (size === 0n || digits > scaleDigits) return minDecimals;
+  return Math.min(scaleDigits, Math.max(minDecimals, scaleDigits - digits + significantDigits));
+}
+
+function roundHalfUp(size: bigint, scale: number): bigint {
+  return roundDown(size + stepOf(scale) / 2n, scale);
+}
+
+function roundDown(size: bigint, scale: number): bigint {
+  const step = stepOf(scale);
+  return (size / step) * step;
+}
+
+function roundUp(size: bigint, scale: number): bigint {
+  return roundDown(size + stepOf(scale) - 1n, scale);
+}
+
+function stepOf(scale: number): bigint {
+  return 10n ** BigInt(scaleDigits - scale);
+}
+
+function withSign(units: bigint, shownSize: bigint): string {
+  const [whole = '', fraction = ''] = amountOf(shownSize).split('.');
+  const dollars = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return `${units < 0n ? '−' : ''}$${dollars}.${fraction.replace(/0+$/, '').padEnd(minDecimals, '0')}`;
+}
+
+/** The gateway uses the same threshold in its overview. */
+export const nearLimitPercent = 80;
+
+const steps = 1_000_000n;
+
+/** The used share of a limit, for drawing: 1 or more if it is used up, as a limit of 0 always is. */
+export function shareOfLimit(used: string, limit: string): number {
+  const max = unitsOf(limit);
+  return max === 0n ? 1 : Number((unitsOf(used) * steps) / max) / Number(steps);
+}
+
+/** Neutral until the limit is near: green would suggest that more use is good. */
+export function toneOfShare(share: number): 'accent' | 'warn' | 'bad' {
+  if (share >= 1) return 'bad';
+  return share * 100 >= nearLimitPercent ? 'warn' : 'accent';
+}

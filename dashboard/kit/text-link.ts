@@ -1,3 +1,0 @@
-/** How a link within a text or a table looks. */
-export const textLinkClass =
-  'rounded text-accent-text underline decoration-accent-text/40 underline-offset-2 hover:decoration-current';

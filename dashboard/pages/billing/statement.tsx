@@ -1,0 +1,113 @@
+import { Link } from '@tanstack/react-router';
+import type { LedgerEntry } from '../../../src/console/contract.ts';
+import { formatMoneyExactly, signOfMoney } from '../../kit/amounts.ts';
+import { Badge, type BadgeTone, EstimatedMark } from '../../kit/badge.tsx';
+import { classNames, textLinkClass } from '../../kit/class-names.ts';
+import { Dash, Time } from '../../kit/figures.tsx';
+import type { Column } from '../../kit/table.tsx';
+
+const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone: BadgeTone }>>> = {
+  credit: { label: 'Credit added', tone: 'good' },
+  charge: { label: 'Request', tone: 'plain' },
+  refund: { label: 'Refund', tone: 'good' },
+  correction: { label: 'Correction', tone: 'warn' },
+};
+
+/** `digits` is the number of decimals that the amounts on this page need. */
+export function entryColumns(digits: number): Column<LedgerEntry>[] {
+  return [
+    {
+      key: 'time',
+      header: 'Time',
+      width: 'w-48',
+      isBare: true,
+      cell: ({ created_at: createdAt }) => <Time at={createdAt} style="exact" />,
+    },
+    {
+      key: 'kind',
+      header: 'Type',
+      width: 'w-36',
+      cell: ({ kind }) => <Badge tone={kinds[kind].tone}>{kinds[kind].label}</Badge>,
+    },
+    { key: 'details', header: 'Details', cell: (entry) => <Details entry={entry} /> },
+    {
+      key: 'amount',
+      header: 'Amount',
+      align: 'right',
+      cell: ({ amount }) => <StatementAmount amount={amount} digits={digits} hasSign />,
+    },
+    {
+      key: 'balance',
+      header: 'Balance after',
+      align: 'right',
+      cell: ({ balance_after: balance }) => <StatementAmount amount={balance} digits={digits} />,
+    },
+  ];
+}
+
+function Details({ entry }: Readonly<{ entry: LedgerEntry }>) {
+  const { kind, generation, memo, is_estimated: isEstimated } = entry;
+  if (generation !== null) {
+    return (
+      <>
+        <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+          <Link
+            to="/generations/$id"
+            params={{ id: generation.id }}
+            title={generation.id}
+            className={textLinkClass}
+          >
+            {generation.model ?? 'View request'}
+          </Link>
+          {isEstimated && <EstimatedMark />}
+        </span>
+        {kind === 'refund' && (
+          <span className="block text-xs text-ink-faint">The response could not be delivered.</span>
+        )}
+      </>
+    );
+  }
+  return memo || <Dash />;
+}
+
+type StatementAmountProps = Readonly<{
+  amount: string;
+  /** The number of decimals. Zeros that only pad the amount are faint. */
+  digits: number;
+  /** Whether a positive amount gets its sign and stands out, as credit does. */
+  hasSign?: boolean;
+}>;
+
+export function StatementAmount({ amount, digits, hasSign = false }: StatementAmountProps) {
+  const exact = formatMoneyExactly(amount);
+  const isIncome = hasSign && signOfMoney(amount) > 0;
+  return (
+    <span
+      title={`${isIncome ? '+' : ''}${exact} USD`}
+      className={classNames('figures whitespace-nowrap', isIncome && 'font-semibold text-good')}
+    >
+      {isIncome && '+'}
+      {exact}
+      <span aria-hidden className="font-normal text-ink-faint max-md:hidden">
+        {missingZeros(exact, digits)}
+      </span>
+    </span>
+  );
+}
+
+const minDigits = 2;
+
+/** As many decimals as any amount on the page needs, so that the decimal points line up. */
+export function digitsOf(entries: readonly Pick<LedgerEntry, 'amount' | 'balance_after'>[]): number {
+  const needed = entries.flatMap(({ amount, balance_after: balance }) => [amount, balance].map(neededDigits));
+  return Math.max(minDigits, ...needed);
+}
+
+function neededDigits(amount: string): number {
+  return (amount.split('.')[1] ?? '').replace(/0+$/, '').length;
+}
+
+/** The zeros that an amount lacks. `written` is the amount as shown, with at least two decimals. */
+export function missingZeros(written: string, digits: number): string {
+  return '0'.repeat(Math.max(0, digits - (written.split('.')[1] ?? '').length));
+}

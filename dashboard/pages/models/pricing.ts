@@ -1,0 +1,127 @@
+/** Prices as the model list shows them, and the exact cost of a use. Amounts are bigints in units of 1e-12 USD. */
+import { amountOf, scaleDigits, unitsOf } from '../../kit/amounts.ts';
+import { formatCountShort } from '../../kit/format-figures.ts';
+import type { Pricing } from './models.ts';
+
+export type Band = 'now' | 'peak' | 'off_peak';
+type TokenCost = Readonly<{ input: bigint; output: bigint; total: bigint }>;
+export type Rates = Readonly<{ input: number; output: number }>;
+
+const ratedTokens = 1_000_000n;
+
+/** Catalogue prices have at most 12 decimals. Up to 15 significant digits, a number prints as it was written. */
+export function priceUnitsOf(price: number): bigint {
+  return unitsOf(price.toFixed(scaleDigits));
+}
+
+type TokenUse = Readonly<{ inputTokens: number; outputTokens: number; band: Band; now: Date }>;
+
+export function costOfTokens(pricing: Pricing, use: TokenUse): TokenCost {
+  const rates = ratesFor(pricing, use);
+  const input = divideHalfUp(BigInt(use.inputTokens) * priceUnitsOf(rates.input), ratedTokens);
+  const output = divideHalfUp(BigInt(use.outputTokens) * priceUnitsOf(rates.output), ratedTokens);
+  return { input, output, total: input + output };
+}
+
+/** The cost of images or seconds. A tier without a rate of its own has the plain unit price. */
+export function costOfUnits(pricing: Pricing, count: number, tier: string | null): bigint {
+  const own = new Map(Object.entries(pricing.tier_rates ?? {})).get(tier ?? '');
+  return BigInt(count) * priceUnitsOf(own ?? pricing.unit_price ?? 0);
+}
+
+function ratesFor(pricing: Pricing, { inputTokens, band, now }: TokenUse): Rates {
+  const { input_token_tiers: tiers, time_bands: bands } = pricing;
+  if (tiers !== undefined) {
+    // The last tier also covers everything above it.
+    const tier = tiers.find(({ max_input_tokens: max }) => inputTokens <= max) ?? tiers.at(-1);
+    if (tier !== undefined) return tier;
+  }
+  if (bands !== undefined) return bandAt(bands, band, now) === 'peak' ? bands.peak : bands.off_peak;
+  return { input: pricing.input ?? 0, output: pricing.output ?? 0 };
+}
+
+type TimeBands = NonNullable<Pricing['time_bands']>;
+
+export function bandAt(bands: TimeBands, band: Band, now: Date): 'peak' | 'off_peak' {
+  if (band !== 'now') return band;
+  const time = new Intl.DateTimeFormat('en-GB', {
+    timeZone: bands.timezone,
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  }).format(now);
+  const { off_peak_start: start, off_peak_end: end } = bands;
+  // `HH:MM` strings sort like the times they name. The off-peak hours may span midnight.
+  const isOffPeak = start < end ? start <= time && time < end : start <= time || time < end;
+  return isOffPeak ? 'off_peak' : 'peak';
+}
+
+function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
+  return (numerator * 2n + denominator) / (denominator * 2n);
+}
+
+/** Amounts are decimal strings. If there is only one price, it is `input`. */
+type PriceLine = Readonly<{ label: string; hint?: string; input: string; output: string | null }>;
+type PriceTable = Readonly<{ unit: string; lines: readonly PriceLine[] }>;
+
+const textOf = (price: number) => amountOf(priceUnitsOf(price));
+const units = { per_1m_tokens: 'per 1M tokens', per_image: 'per image', per_second: 'per second' } as const;
+
+export function priceTableOf(pricing: Pricing, viewerZone: string, now: Date): PriceTable {
+  return { unit: units[pricing.unit], lines: linesOf(pricing, viewerZone, now) };
+}
+
+function linesOf(pricing: Pricing, viewerZone: string, now: Date): readonly PriceLine[] {
+  const { input_token_tiers: tiers, time_bands: bands, tier_rates: rates } = pricing;
+  const pair = ({ input, output }: { input: number; output: number }) => ({
+    input: textOf(input),
+    output: textOf(output),
+  });
+  if (tiers !== undefined)
+    return tiers.map((tier) => ({
+      label: `Up to ${formatCountShort(tier.max_input_tokens)} input tokens`,
+      ...pair(tier),
+    }));
+  if (bands !== undefined) {
+    const { timezone, off_peak_start: start, off_peak_end: end } = bands;
+    const own = (time: string) => timeInZone(time, timezone, viewerZone, now);
+    const hours = (from: string, to: string) =>
+      `${from}–${to} ${timezone} (${own(from)}–${own(to)} your time)`;
+    return [
+      { label: bands.peak.name, hint: hours(end, start), ...pair(bands.peak) },
+      { label: 'Off-peak', hint: hours(start, end), ...pair(bands.off_peak) },
+    ];
+  }
+  if (pricing.unit === 'per_1m_tokens')
+    return [{ label: 'All requests', ...pair({ input: pricing.input ?? 0, output: pricing.output ?? 0 }) }];
+  if (rates !== undefined)
+    return Object.entries(rates).map(([tier, rate]) => ({ label: tier, input: textOf(rate), output: null }));
+  return [{ label: 'All sizes', input: textOf(pricing.unit_price ?? 0), output: null }];
+}
+
+/** Converts a time of day from one time zone to another, with the offsets of the given day. */
+export function timeInZone(time: string, from: string, to: string, now: Date): string {
+  const [hours = 0, minutes = 0] = time.split(':').map(Number);
+  const day = 24 * 60;
+  const shifted = hours * 60 + minutes + offsetMinutes(to, now) - offsetMinutes(from, now);
+  const inDay = ((shifted % day) + day) % day;
+  const two = (count: number) => `${count}`.padStart(2, '0');
+  return `${two(Math.floor(inDay / 60))}:${two(inDay % 60)}`;
+}
+
+/** How far a time zone is ahead of UTC. */
+function offsetMinutes(zone: string, at: Date): number {
+  const parts = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    hourCycle: 'h23',
+  }).formatToParts(at);
+  const part = (type: string) => Number(parts.find((candidate) => candidate.type === type)?.value ?? 0);
+  const there = Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'));
+  const minuteMs = 60_000;
+  return Math.round((there - Math.floor(at.getTime() / minuteMs) * minuteMs) / minuteMs);
+}
