@@ -134,9 +134,13 @@ function planRounds(count: number, random: Random): Round[] {
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
-    options: { rounds: { type: 'string', default: '2' }, seed: { type: 'string', default: '1' } },
+    options: {
+      rounds: { type: 'string', default: '2' },
+      seed: { type: 'string', default: '1' },
+      prepared: { type: 'string' },
+    },
   });
-  const world = await createWorld();
+  const world = await createWorld({ preparedFolder: values.prepared });
   let isGood = false;
   try {
     const sql = world.database.open(2);

@@ -179,10 +179,13 @@ async function busyCount(sql: SQL): Promise<number> {
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { rounds: { type: 'string', default: '1' } } });
+  const { values } = parseArgs({
+    options: { rounds: { type: 'string', default: '1' }, prepared: { type: 'string' } },
+  });
   let line: Line | null = null;
   const world = await createWorld({
     nodeCount: 1,
+    preparedFolder: values.prepared,
     databaseUrl: async (database: ChaosDatabase) => {
       line = await openLine(database);
       const { proxy } = line;

@@ -37,12 +37,11 @@ export class ChaosDatabase {
   }
 
   /**
-   * A running, migrated database inside `dataFolder`. CHAOS_CLUSTER may name a data folder to begin with a copy of, since
+   * A running, migrated database inside `dataFolder`. It may begin as a copy of a data folder that is there already, since
    * making one takes longer than a short run.
    */
-  static async create(dataFolder: string): Promise<ChaosDatabase> {
-    const prepared = process.env.CHAOS_CLUSTER;
-    if (prepared !== undefined) cpSync(prepared, dataFolder, { recursive: true });
+  static async create(dataFolder: string, preparedFolder?: string): Promise<ChaosDatabase> {
+    if (preparedFolder !== undefined) cpSync(preparedFolder, dataFolder, { recursive: true });
     const database = new ChaosDatabase(openCluster(dataFolder));
     await database.#start('postgres');
     // A connection to the template would be in the way of copying it.

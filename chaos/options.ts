@@ -18,6 +18,8 @@ export type ChaosOptions = Readonly<{
   seed: number;
   /** How long the database stays away after every second kill; after the others it is started again at once. */
   awayMs: number;
+  /** A data folder to begin with a copy of; nobody but the tests names one. */
+  preparedFolder?: string;
 }>;
 
 export const shortForm: ChaosOptions = {
@@ -41,7 +43,12 @@ npm run chaos -- --confirmations ROUNDS
 npm run chaos -- --admission ROUNDS [--seed N]
 npm run chaos -- --retries NAMES`;
 
-export type HostileOptions = Readonly<{ requests: number; connections: number; seed: number }>;
+export type HostileOptions = Readonly<{
+  requests: number;
+  connections: number;
+  seed: number;
+  preparedFolder?: string;
+}>;
 
 export const hostileForm: HostileOptions = { requests: 1_000_000, connections: 64, seed: 1 };
 

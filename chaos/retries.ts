@@ -117,8 +117,10 @@ async function askEveryName(world: World, key: string, count: number): Promise<N
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { names: { type: 'string', default: '200' } } });
-  const world = await createWorld({ leaseMs });
+  const { values } = parseArgs({
+    options: { names: { type: 'string', default: '200' }, prepared: { type: 'string' } },
+  });
+  const world = await createWorld({ leaseMs, preparedFolder: values.prepared });
   let isGood = false;
   try {
     const sql = world.database.open(2);

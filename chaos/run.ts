@@ -43,7 +43,10 @@ export type ChaosResult = Readonly<{
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const startedAt = performance.now();
-  const world = await createWorld({ leaseMs: options.leaseMs });
+  const world = await createWorld({
+    leaseMs: options.leaseMs,
+    preparedFolder: options.preparedFolder,
+  });
   try {
     const setUp = world.database.open(1);
     const tenants = await createTenants(setUp);

@@ -29,6 +29,8 @@ export type WorldOptions = Readonly<{
   /** How long a gateway may be silent before the other one takes it for dead. */
   leaseMs?: number;
   nodeCount?: number;
+  /** A data folder whose migrated database the one of the run begins as a copy of. */
+  preparedFolder?: string | undefined;
   /** Loaded before each gateway. */
   preloads?: readonly string[];
   /** Words for those scripts; they are told the folder of the run. */
@@ -74,6 +76,7 @@ async function fill(
   {
     leaseMs = usualTimings.leaseMs,
     nodeCount = 2,
+    preparedFolder,
     preloads = [],
     settings = {},
     wordsFor,
@@ -81,7 +84,7 @@ async function fill(
     databaseUrl,
   }: WorldOptions,
 ): Promise<Omit<World, 'stop' | 'remove'>> {
-  const database = await ChaosDatabase.create(join(folder, 'database'));
+  const database = await ChaosDatabase.create(join(folder, 'database'), preparedFolder);
   closers.push(() => database.stop());
   const upstream = await Upstream.start(folder);
   closers.push(() => upstream.stop());

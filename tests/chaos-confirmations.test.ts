@@ -1,15 +1,20 @@
 /** One round of `npm run chaos -- --confirmations N`, in a process that may open as many connections as it needs. */
 import { expect, test } from 'bun:test';
 import { runWithManyConnections } from '../chaos/program.ts';
-import { prepareChaosCluster } from './support/chaos-cluster.ts';
+import { preparedTemplate } from './support/embedded.ts';
 
 const deadlineMs = 180_000;
 
 test(
   'a charge whose confirmation is lost is given back when its answer was withheld, and stands when it was not',
   async () => {
-    await prepareChaosCluster();
-    const { exitCode, stdout, stderr } = await runWithManyConnections('confirmations.ts', ['--rounds', '1']);
+    const prepared = await preparedTemplate();
+    const { exitCode, stdout, stderr } = await runWithManyConnections('confirmations.ts', [
+      '--rounds',
+      '1',
+      '--prepared',
+      prepared,
+    ]);
     console.log(stdout + stderr);
     expect(exitCode).toBe(0);
   },

@@ -9,7 +9,7 @@ import { hostileRequest } from '../chaos/hostile/requests.ts';
 import { type HostileResult, runHostile } from '../chaos/hostile/run.ts';
 import { Random } from '../chaos/random.ts';
 import { formatPage, isTrue } from '../chaos/report.ts';
-import { prepareChaosCluster } from './support/chaos-cluster.ts';
+import { preparedTemplate } from './support/embedded.ts';
 
 const deadlineMs = 180_000;
 
@@ -133,8 +133,12 @@ describe('a gateway under hostile requests', () => {
   let result: HostileResult;
 
   beforeAll(async () => {
-    await prepareChaosCluster();
-    result = await runHostile({ requests: 2_000, connections: 32, seed: 1 });
+    result = await runHostile({
+      requests: 2_000,
+      connections: 32,
+      seed: 1,
+      preparedFolder: await preparedTemplate(),
+    });
     console.log(formatHostileReport(result));
     if (result.findings.every(isTrue)) result.remove();
   }, deadlineMs);

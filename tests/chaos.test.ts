@@ -11,7 +11,7 @@ import { formatReport, isTrue } from '../chaos/report.ts';
 import { type ChaosResult, runChaos } from '../chaos/run.ts';
 import { judge } from '../chaos/truths.ts';
 import type { ProviderCall } from '../chaos/upstream.ts';
-import { prepareChaosCluster } from './support/chaos-cluster.ts';
+import { preparedTemplate } from './support/embedded.ts';
 
 const deadlineMs = 240_000;
 
@@ -273,9 +273,9 @@ describe('gateways and database killed again and again under load, one provider 
   let result: ChaosResult;
 
   beforeAll(async () => {
-    await prepareChaosCluster();
     result = await runChaos({
       ...shortForm,
+      preparedFolder: await preparedTemplate(),
       connections: 16,
       gatewayKills: 3,
       databaseKills: 2,

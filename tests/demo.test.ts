@@ -3,8 +3,9 @@ import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
-import { welcomed } from './support/embedded.ts';
-import { type Gateway, startGateway, temporaryFolder, tollgateJson } from './support/gateway.ts';
+import { runCommand } from './support/commands.ts';
+import { preparedFolder, welcomed } from './support/embedded.ts';
+import { type Gateway, startGateway, tollgateJson } from './support/gateway.ts';
 import { openBrowser } from './support/sign-in-fixture.ts';
 
 const email = 'demo@tollgate.local';
@@ -17,11 +18,22 @@ async function statusOfSignIn(gateway: Gateway, password: string) {
 }
 
 test('is shown once, can do everything, and comes back in by a link', async () => {
-  const folder = temporaryFolder();
+  const folder = await preparedFolder();
   const environment = { TOLLGATE_DATA: folder };
+  const socket = join(folder, 'postgres/.s.PGSQL.5432');
+  /** Beside the gateway, on the same database. */
+  const run = <Output>(...words: string[]) =>
+    runCommand<Output>(words, {
+      DATABASE_URL: `postgres://tollgate@localhost/postgres?path=${encodeURIComponent(socket)}`,
+    });
   const change = async (run: (sql: SQL) => Promise<unknown>) => {
-    const path = join(folder, 'postgres/.s.PGSQL.5432');
-    const sql = new SQL({ adapter: 'postgres', path, username: 'tollgate', database: 'postgres', max: 1 });
+    const sql = new SQL({
+      adapter: 'postgres',
+      path: socket,
+      username: 'tollgate',
+      database: 'postgres',
+      max: 1,
+    });
     await run(sql);
     await sql.close();
   };
@@ -61,26 +73,23 @@ test('is shown once, can do everything, and comes back in by a link', async () =
   const newPassword = passwordIn(third) ?? '';
   expect(newPassword).not.toBe(password);
   expect((await statusOfSignIn(third, newPassword)).status).toBe(200);
-  const [account] = await tollgateJson<{ id: string }[]>(['account', 'list'], environment);
+  const [account] = await run<{ id: string }[]>('account', 'list');
   await change((sql) => sql`delete from users`);
-  await tollgateJson(
-    [
-      'user',
-      'create',
-      '--email',
-      'own@example.com',
-      '--password',
-      'long enough',
-      '--account',
-      account?.id ?? '',
-    ],
-    environment,
+  await run(
+    'user',
+    'create',
+    '--email',
+    'own@example.com',
+    '--password',
+    'long enough',
+    '--account',
+    account?.id ?? '',
   );
   await third.stop();
 
   // Someone else looks after the account now.
   const fourth = await welcomed(await startGateway(environment));
   expect(fourth.output()).not.toContain(email);
-  expect(await tollgateJson<unknown[]>(['user', 'list'], environment)).toHaveLength(1);
+  expect(await run<unknown[]>('user', 'list')).toHaveLength(1);
   await fourth.stop();
-});
+}, 120_000);

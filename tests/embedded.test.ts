@@ -60,7 +60,7 @@ describe('on the embedded database', () => {
     expect(await modelIds(last, key)).toHaveLength(3);
     expect(await last.stop('SIGINT')).toBe(0);
     expect(isServerThere(folder)).toBe(false);
-  });
+  }, 120_000);
 
   test('a server that was left running is stopped by the one who adopted it', async () => {
     const folder = await preparedFolder();

@@ -48,6 +48,7 @@ const atRestDeadlineMs = 30_000;
 
 export async function runHostile(options: HostileOptions): Promise<HostileResult> {
   const world = await createWorld({
+    preparedFolder: options.preparedFolder,
     nodeCount: 1,
     preloads: [join(import.meta.dir, 'loop-watch.ts')],
     wordsFor: (folder) => ['--gaps', join(folder, watchFile)],
