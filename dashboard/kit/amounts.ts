@@ -18,7 +18,7 @@ export function amountOf(units: bigint): string {
 }
 
 /** Without the sign. */
-export function sizeOf(units: bigint): bigint {
+function sizeOf(units: bigint): bigint {
   return units < 0n ? -units : units;
 }
 

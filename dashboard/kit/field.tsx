@@ -75,7 +75,7 @@ export function Field(props: FieldProps) {
 }
 
 /** The label and description of the surrounding field. */
-export function useControlNames(): ControlNames {
+function useControlNames(): ControlNames {
   return useContext(FieldContext);
 }
 

@@ -84,7 +84,7 @@ function Pager({ cursors: { pageNumber, goOn, goBack }, nextCursor, isBusy, labe
   );
 }
 
-export type Cursors = Readonly<{
+type Cursors = Readonly<{
   /** The cursor to ask for; null for the first page. */
   cursor: string | null;
   pageNumber: number;

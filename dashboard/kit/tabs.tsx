@@ -56,7 +56,7 @@ export function Tabs({ label, tabs }: TabsProps) {
 }
 
 /** The arrow keys wrap around; null for any other key. */
-export function nextIndex(key: string, from: number, count: number): number | null {
+function nextIndex(key: string, from: number, count: number): number | null {
   if (key === 'ArrowRight') return (from + 1) % count;
   if (key === 'ArrowLeft') return (from + count - 1) % count;
   if (key === 'Home') return 0;

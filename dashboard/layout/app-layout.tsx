@@ -91,7 +91,7 @@ function Drawer({ onClose }: Readonly<{ onClose: () => void }>) {
 const retryMs = 5_000;
 
 /** While the gateway is unreachable, the page may be out of date. It is refreshed once the gateway is back. */
-export function UnreachableNote() {
+function UnreachableNote() {
   const isReachable = useIsReachable();
   const queryClient = useQueryClient();
   useEffect(() => {

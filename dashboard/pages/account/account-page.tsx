@@ -36,7 +36,7 @@ export function AccountPage() {
 
 const ownFields = ['currentPassword', 'newPassword'];
 
-export function ChangePassword() {
+function ChangePassword() {
   const [currentPassword, setCurrentPassword] = useState('');
   const [newPassword, setNewPassword] = useState('');
   const { user } = useMe();

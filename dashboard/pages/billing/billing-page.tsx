@@ -58,7 +58,7 @@ function MoneyFigures({ statement }: Readonly<{ statement: Statement | undefined
   );
 }
 
-export function AboutMoney() {
+function AboutMoney() {
   const { user } = useMe();
   return (
     <div className="grid gap-3 lg:grid-cols-2">
@@ -86,7 +86,7 @@ export function AboutMoney() {
 const pageSize = 50;
 const newestEveryMs = 15_000;
 
-export function useStatement(cursor: string | null) {
+function useStatement(cursor: string | null) {
   return useAccountQuery<Statement>('ledger', {
     query: { limit: pageSize, cursor },
     placeholderData: keepPreviousData,

@@ -78,7 +78,7 @@ type StatementAmountProps = Readonly<{
   hasSign?: boolean;
 }>;
 
-export function StatementAmount({ amount, digits, hasSign = false }: StatementAmountProps) {
+function StatementAmount({ amount, digits, hasSign = false }: StatementAmountProps) {
   const exact = formatMoneyExactly(amount);
   const isIncome = hasSign && signOfMoney(amount) > 0;
   return (

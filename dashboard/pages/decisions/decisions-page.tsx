@@ -156,7 +156,7 @@ function ResultCard({ draft, decision, start }: ResultCardProps) {
 }
 
 /** Decisions to start from. A person's own changes are not discarded without asking. */
-export function ExampleChooser({ draft }: Readonly<{ draft: DecisionDraft }>) {
+function ExampleChooser({ draft }: Readonly<{ draft: DecisionDraft }>) {
   const [wanted, setWanted] = useState<Example | null>(null);
   const choose = (id: string) => {
     const example = examples.find((candidate) => candidate.id === id);

@@ -2,8 +2,7 @@
  * Questions as the form holds them: in order, with names that may still be empty or repeated. A name can be anything,
  * even `__proto__`, so objects are built from entries and never by assignment.
  */
-export const questionTypes = ['choice', 'noul', 'score'] as const;
-export type QuestionType = (typeof questionTypes)[number];
+export type QuestionType = 'choice' | 'noul' | 'score';
 
 /** Each type keeps its own criteria, so that switching between types loses nothing. */
 export type QuestionDraft = Readonly<{

@@ -87,7 +87,7 @@ type QuestionFieldsProps = Readonly<{
 }>;
 
 /** One question: its name, type, instructions and criteria. */
-export function QuestionFields(props: QuestionFieldsProps) {
+function QuestionFields(props: QuestionFieldsProps) {
   const { all, at, draft, problems, onChange, onMove } = props;
   const change = (part: Partial<QuestionDraft>) => onChange({ ...draft, ...part });
   const place = ['questions', draft.name] as const;

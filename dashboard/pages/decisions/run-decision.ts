@@ -7,11 +7,11 @@ import { reportReachable, reportSessionLost } from '../../api/client.ts';
 export type DecisionFailure = Omit<DecisionErrorBody['error'], 'request_id'> &
   Readonly<{ request_id?: string }>;
 
-export type DecisionOutcome =
+type DecisionOutcome =
   | Readonly<{ kind: 'answered'; body: DecisionBody }>
   | Readonly<{ kind: 'failed'; failure: DecisionFailure; failedAt: number }>;
 
-export async function runDecision(body: string, signal: AbortSignal): Promise<DecisionOutcome> {
+async function runDecision(body: string, signal: AbortSignal): Promise<DecisionOutcome> {
   let response: Response;
   try {
     response = await fetch('/api/decisions/run', {

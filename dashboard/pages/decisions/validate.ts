@@ -13,7 +13,7 @@ const fieldsByType: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['score', ['type', 'instructions', 'criteria']],
 ]);
 
-export type Read<Value> = Readonly<{ value: Value | null; problems: readonly Problem[] }>;
+type Read<Value> = Readonly<{ value: Value | null; problems: readonly Problem[] }>;
 
 export function readState(text: string): Read<Fields> {
   return readObject(text, ['state'], 'The state');

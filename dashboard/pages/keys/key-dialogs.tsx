@@ -85,7 +85,7 @@ function invalidField(error: unknown): KeyFormField | null {
   return fields.find((field) => field === name) ?? null;
 }
 
-export function useKeyForm(start: KeyFormState, serverError: unknown) {
+function useKeyForm(start: KeyFormState, serverError: unknown) {
   const [form, setForm] = useState(start);
   const [isTried, setTried] = useState(false);
   const invalid = invalidField(serverError);

@@ -97,7 +97,7 @@ type ModelPickerProps = Readonly<{
 }>;
 
 /** Which models a key may call: all of them, or the selected ones. */
-export function ModelPicker({ chosen, onChange, error }: ModelPickerProps) {
+function ModelPicker({ chosen, onChange, error }: ModelPickerProps) {
   const id = useId();
   return (
     <fieldset className="min-w-0" aria-describedby={error === undefined ? undefined : `${id}-error`}>

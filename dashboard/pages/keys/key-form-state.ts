@@ -1,8 +1,8 @@
 /** The state of the key form, its validation, and what is sent to the API. */
 import type { Key, KeyDraft } from '../../../src/console/contract.ts';
 
-export const expiryChoices = ['never', '7', '30', '90', '365', 'time'] as const;
-export type ExpiryChoice = (typeof expiryChoices)[number];
+/** Never, in so many days, or at a specific time. */
+export type ExpiryChoice = 'never' | '7' | '30' | '90' | '365' | 'time';
 
 export type KeyFormState = Readonly<{
   name: string;

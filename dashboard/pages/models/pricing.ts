@@ -5,7 +5,7 @@ import type { Pricing } from './models.ts';
 
 export type Band = 'now' | 'peak' | 'off_peak';
 type TokenCost = Readonly<{ input: bigint; output: bigint; total: bigint }>;
-export type Rates = Readonly<{ input: number; output: number }>;
+type Rates = Readonly<{ input: number; output: number }>;
 
 const ratedTokens = 1_000_000n;
 

@@ -114,7 +114,7 @@ type GenerationNoteProps = Readonly<{
 }>;
 
 /** What a response cost, with a link to its Generation. */
-export function GenerationNote({ requestId, hasGeneration, hasStatus }: GenerationNoteProps) {
+function GenerationNote({ requestId, hasGeneration, hasStatus }: GenerationNoteProps) {
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-ink-faint">
       <RequestId id={requestId} />

@@ -99,7 +99,7 @@ export function ChatCard({ chat, apiKey, model, settings }: ChatCardProps) {
 }
 
 /** Null while there is no message. */
-export function CodeTab({ request }: Readonly<{ request: ChatRequestBody | null }>) {
+function CodeTab({ request }: Readonly<{ request: ChatRequestBody | null }>) {
   const { api_origin: apiOrigin } = useMe();
   if (request === null)
     return <EmptyState title="Nothing to show yet">Write a message to see its request as code.</EmptyState>;

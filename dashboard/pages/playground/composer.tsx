@@ -121,12 +121,12 @@ function ChosenImages({ images, onChange }: ChosenImagesProps) {
   );
 }
 
-export const imageTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'] as const;
+const imageTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'] as const;
 const maxBytes = 5_000_000;
 const maxImages = 3;
 
 /** Why an image cannot be sent, or null. The limits keep the request below the gateway's maximum size. */
-export function imageProblem(
+function imageProblem(
   file: Readonly<{ name: string; type: string; size: number }>,
   selectedCount: number,
 ): string | null {
@@ -136,7 +136,7 @@ export function imageProblem(
   return selectedCount >= maxImages ? `At most ${maxImages} images can be added to a message.` : null;
 }
 
-export async function readImage(file: File): Promise<ImageInput> {
+async function readImage(file: File): Promise<ImageInput> {
   return await new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve({ name: file.name, url: `${reader.result}` });

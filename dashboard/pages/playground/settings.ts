@@ -76,7 +76,7 @@ function isInteger(min: number): (value: number) => boolean {
   return (value) => Number.isInteger(value) && value >= min && value <= maxInteger;
 }
 
-export function parseObject(text: string): Record<string, unknown> | null {
+function parseObject(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : null;

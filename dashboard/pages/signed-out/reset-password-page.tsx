@@ -90,7 +90,7 @@ function tokenInAddress(): string {
 }
 
 /** The token of the link that was opened last, which may be another one in the same tab. */
-export function useAddressToken(): AddressToken {
+function useAddressToken(): AddressToken {
   const [opened, setOpened] = useState<AddressToken>(() => ({ token: tokenInAddress(), link: 0 }));
   useEffect(() => {
     removeFromAddress();

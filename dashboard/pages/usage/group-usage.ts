@@ -23,7 +23,7 @@ export function groupUsage(rows: readonly UsageRow[], by: Dimension): UsageGroup
       );
 }
 
-export function addUp(rows: readonly UsageFigures[]): UsageFigures {
+function addUp(rows: readonly UsageFigures[]): UsageFigures {
   const sum = (pick: (row: UsageFigures) => number) => rows.reduce((total, row) => total + pick(row), 0);
   return {
     requests: sum(({ requests }) => requests),

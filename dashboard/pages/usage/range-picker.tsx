@@ -64,7 +64,7 @@ function CustomRange({ range, onChoose }: CustomRangeProps) {
 }
 
 /** Days are UTC. */
-export const rangeKinds = [
+const rangeKinds = [
   { value: '7', label: '7 days' },
   { value: '30', label: '30 days' },
   { value: '90', label: '90 days' },
@@ -72,10 +72,10 @@ export const rangeKinds = [
   { value: 'custom', label: 'Custom' },
 ] as const;
 
-export type RangeKind = (typeof rangeKinds)[number]['value'];
+type RangeKind = (typeof rangeKinds)[number]['value'];
 export type Range = Readonly<{ kind: RangeKind; from: string; to: string }>;
 
-export const maxDays = 366;
+const maxDays = 366;
 const dayMs = 86_400_000;
 
 /** The range in the address. Invalid values mean the last 30 days. */

@@ -83,7 +83,7 @@ const dimensions = [
 
 type UsageTableProps = Readonly<{ usage: Usage | undefined; csvAddress: string; isDimmed: boolean }>;
 
-export function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
+function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
   const [byText, setBy] = useSearchValue('table', 'model');
   const { value: by, header } = dimensions.find(({ value }) => value === byText) ?? dimensions[0];
   return (
@@ -141,12 +141,12 @@ function footerOf({ requests, input_tokens: input, output_tokens: output, images
   ];
 }
 
-export function useUsage({ from, to }: Range) {
+function useUsage({ from, to }: Range) {
   return useAccountQuery<Usage>('usage', { query: { from, to }, placeholderData: keepPreviousData });
 }
 
 /** The same rows as a file. */
-export function useCsvAddress({ from, to }: Range): string {
+function useCsvAddress({ from, to }: Range): string {
   const { id } = useAccount();
   return addressOf(accountPath(id, 'usage.csv'), { from, to });
 }

@@ -123,7 +123,7 @@ function Models({ models }: Readonly<{ models: CatalogStatus['models'] | undefin
 
 export type CatalogModel = CatalogStatus['models'][number];
 
-export const shownModels = ['all', 'callable', 'not-callable'] as const;
+const shownModels = ['all', 'callable', 'not-callable'] as const;
 type ShownModels = (typeof shownModels)[number];
 
 /** Searches IDs, names and providers. */
@@ -142,7 +142,7 @@ export function filterModels(
   );
 }
 
-export const modelColumns: readonly Column<CatalogModel>[] = [
+const modelColumns: readonly Column<CatalogModel>[] = [
   {
     key: 'model',
     header: 'Model',
@@ -189,6 +189,6 @@ export const modelColumns: readonly Column<CatalogModel>[] = [
 
 const refreshMs = 5_000;
 
-export function useCatalog() {
+function useCatalog() {
   return useOperatorQuery<CatalogStatus>(['catalog'], { refetchInterval: refreshMs });
 }

@@ -145,7 +145,7 @@ const roles = [
 
 type RoleFieldProps = Readonly<{ role: Role; onChange: (role: Role) => void; error?: string | null }>;
 
-export function RoleField({ role, onChange, error = null }: RoleFieldProps) {
+function RoleField({ role, onChange, error = null }: RoleFieldProps) {
   return (
     <Field
       label="Role"
