@@ -15,7 +15,7 @@ import { Admitter } from './inference/admit.ts';
 import type { OpenGeneration } from './inference/generation.ts';
 import { noteAttempts } from './inference/note-attempts.ts';
 import { openKeyCache } from './keys/key-cache.ts';
-import { type LeaseTimings, usualTimings } from './ledger/lease-timings.ts';
+import { type LeaseTimings, usualTimings } from './ledger/heartbeat.ts';
 import { type Ledger, openLedger } from './ledger/ledger.ts';
 import { takeLease } from './ledger/node-lease.ts';
 import { withheld } from './ledger/settlement.ts';

@@ -14,6 +14,7 @@ import {
   decideSettlement,
   type Ended,
   type MeterState,
+  refusal,
 } from './decide.ts';
 import { Effects } from './effects.ts';
 import type {
@@ -76,14 +77,7 @@ function apply(operation: Operation, rows: Rows, effects: Effects): OperationRes
   }
 }
 
-const unknownKey = {
-  outcome: 'refused',
-  code: 'invalid_api_key',
-  rate: null,
-  retryAfterMs: null,
-  shortage: null,
-  concurrencyLimit: null,
-} as const;
+const unknownKey = refusal('invalid_api_key', null);
 
 function applyHold(hold: Hold, rows: Rows, effects: Effects): HoldResult {
   const { accountId, keyId, id } = hold.generation;

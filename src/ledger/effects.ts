@@ -14,7 +14,7 @@ import {
   type RowOf,
   writeOffRows,
 } from './rows.ts';
-import { serializeSettlement } from './spool-format.ts';
+import { serializeSettlement } from './settlement.ts';
 
 export class Effects {
   readonly #accountIds = new Set<string>();
