@@ -1,7 +1,7 @@
 /** The gateway of a run: the real one, with leases as long as the run wants them. Other words are for scripts before it. */
 import { parseArgs } from 'node:util';
 import { readConfig } from '../src/config.ts';
-import { usualTimings } from '../src/ledger/lease-timings.ts';
+import { usualTimings } from '../src/ledger/heartbeat.ts';
 import { serve } from '../src/main.ts';
 
 const { values } = parseArgs({ options: { lease: { type: 'string' } }, strict: false });

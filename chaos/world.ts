@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { usualTimings } from '../src/ledger/lease-timings.ts';
+import { usualTimings } from '../src/ledger/heartbeat.ts';
 import { type BadNetwork, startBadNetwork } from './bad-network.ts';
 import { catalogText } from './catalog.ts';
 import { ChaosDatabase } from './database.ts';

@@ -17,7 +17,7 @@ import type { OpenGeneration } from './inference/generation.ts';
 import { authenticateWith } from './keys/authenticate.ts';
 import { openKeyCache } from './keys/key-cache.ts';
 import { KnownRates } from './keys/known-rates.ts';
-import { type LeaseTimings, usualTimings } from './ledger/lease-timings.ts';
+import { type LeaseTimings, usualTimings } from './ledger/heartbeat.ts';
 import { type Ledger, openLedger } from './ledger/ledger.ts';
 import { takeLease } from './ledger/node-lease.ts';
 import { withheld } from './ledger/settlement.ts';

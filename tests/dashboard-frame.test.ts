@@ -86,7 +86,7 @@ describe('signing in', () => {
     await page.getByLabel('E-mail').fill('member@example.com');
     await page.getByLabel('Password').fill('correct horse battery');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('This node').waitFor();
+    await page.getByText('Current', { exact: true }).waitFor();
     await page.context().clearCookies();
     await page.getByRole('link', { name: 'Billing', exact: true }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -121,7 +121,7 @@ describe('signing in', () => {
     await page.getByText('Your password is changed.').waitFor();
     expect((await elsewhere.send('GET', '/api/console/me')).status).toBe(401);
     await page.reload();
-    await page.getByText('This node').waitFor();
+    await page.getByText('Current', { exact: true }).waitFor();
     expect(await page.getByRole('button', { name: /^End the session/ }).count()).toBe(0);
     const { page: again } = await visit();
     await again.goto('/sign-in');
@@ -265,7 +265,7 @@ describe('what everyone may expect', () => {
   test('nor for someone who has signed in', async () => {
     const page = await visitAs('owner', '/account');
     await page.getByRole('heading', { name: 'Profile' }).waitFor();
-    await page.getByText('This node').waitFor();
+    await page.getByText('Current', { exact: true }).waitFor();
     await expectNothingSerious(page);
   });
 });

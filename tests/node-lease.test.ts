@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { SQL } from 'bun';
-import type { LeaseTimings } from '../src/ledger/lease-timings.ts';
+import type { LeaseTimings } from '../src/ledger/heartbeat.ts';
 import { openLedger } from '../src/ledger/ledger.ts';
 import { takeLease } from '../src/ledger/node-lease.ts';
 import { openSpool } from '../src/ledger/spool.ts';

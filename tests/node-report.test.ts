@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import fc from 'fast-check';
-import { usualTimings } from '../src/ledger/lease-timings.ts';
+import { usualTimings } from '../src/ledger/heartbeat.ts';
 import { openLedger } from '../src/ledger/ledger.ts';
 import { takeLease } from '../src/ledger/node-lease.ts';
 import { openSpool } from '../src/ledger/spool.ts';

@@ -166,7 +166,8 @@ test('the environment is read in config.ts only', () => {
 
 test('no floating point touches money', () => {
   const careful = sources.filter(({ name }) => /^src\/(pricing|ledger)\/|^src\/lib\/money\.ts$/.test(name));
-  // Milliseconds, requests, tokens, the rows of an audit and process IDs are counted here too, and are not money.
+  // Milliseconds, requests, tokens, rows of an audit, process IDs and positions in a query are counted here too, and are
+  // not money.
   const isNoMoney = (line: string) =>
     /Ms\b|_ms\b|remaining|openCount|Number\(tokens\)|row\.checked|internalPosition|isRunning\(/.test(line);
   const offenders = careful.flatMap(({ name, text }) =>

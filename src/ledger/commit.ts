@@ -3,7 +3,7 @@
  * commit. Each operation is idempotent by its Generation's ID, so a batch whose outcome is unknown is simply sent again.
  */
 import type { SQL } from 'bun';
-import type { Money } from '../lib/money.ts';
+import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { rateAt } from '../lib/rate-limit.ts';
 import {
   type AccountState,
@@ -14,6 +14,7 @@ import {
   decideSettlement,
   type Ended,
   type MeterState,
+  refusal,
 } from './decide.ts';
 import { Effects } from './effects.ts';
 import type {
@@ -26,6 +27,7 @@ import type {
   Settlement,
   SettlementResult,
 } from './operations.ts';
+import { claimRows } from './rows.ts';
 import { closedUnbilled } from './settlement.ts';
 
 export type OperationResult = HoldResult | CountResult | SettlementResult;
@@ -50,8 +52,7 @@ export async function commitBatch(connection: SQL, batch: readonly Operation[]):
     await findEnded(connection, batch, rows);
     const effects = new Effects();
     const results = batch.map((operation) => apply(operation, rows, effects));
-    await effects.writeRarely(connection);
-    await effects.writeClaims(connection);
+    await effects.writeRare(connection);
     await Promise.all([
       effects.write(connection, rows.accounts, rows.meters, rows.month),
       connection.unsafe('commit'),
@@ -76,14 +77,7 @@ function apply(operation: Operation, rows: Rows, effects: Effects): OperationRes
   }
 }
 
-const unknownKey = {
-  outcome: 'refused',
-  code: 'invalid_api_key',
-  rate: null,
-  retryAfterMs: null,
-  shortage: null,
-  concurrencyLimit: null,
-} as const;
+const unknownKey = refusal('invalid_api_key', null);
 
 function applyHold(hold: Hold, rows: Rows, effects: Effects): HoldResult {
   const { accountId, keyId, id } = hold.generation;
@@ -172,25 +166,19 @@ function applySetAside(operation: SetAside, rows: Rows, effects: Effects): Settl
   return 'refused';
 }
 
-/** Amounts are whole numbers of units, as text: JSON has no integers of that size. */
-type AccountRow = { id: string; balance: string; held: string; entry_count: string; is_suspended: boolean };
-type MeterRow = {
-  key_id: string;
-  held: string;
-  month_spent: string;
-  monthly_limit: string | null;
-  requests_per_minute: number;
-  max_concurrent: number;
-  open_count: number;
-  theoretical_arrival_ms: number;
-  is_revoked: boolean;
-  is_expired: boolean;
+/** A row as JSON has it: big integers and amounts are text. */
+type AsJson<Row> = {
+  [Name in keyof Row]: Row[Name] extends bigint
+    ? string
+    : bigint extends Row[Name]
+      ? string | null
+      : Row[Name];
 };
 type LockedRows = {
-  accounts: AccountRow[] | null;
-  meters: MeterRow[] | null;
+  accounts: (AsJson<AccountState> & { id: string })[] | null;
+  meters: (AsJson<MeterState> & { keyId: string })[] | null;
   open: { id: string; hold: string }[] | null;
-  now_ms: number;
+  nowMs: number;
   month: string;
 };
 
@@ -201,15 +189,15 @@ async function lockRows(connection: SQL, batch: readonly Operation[]): Promise<R
   const [, [{ locked }]] = await Promise.all([
     connection.unsafe('begin'),
     connection<[{ locked: LockedRows }]>`
-      select lock_for_ledger(${accountIds}::text::uuid[], ${keyIds}::text::uuid[], ${generationIds}::text::uuid[]) as locked`,
+      select ledger_lock(${accountIds}::text::uuid[], ${keyIds}::text::uuid[], ${generationIds}::text::uuid[]) as locked`,
   ]);
   return {
-    accounts: new Map(locked.accounts?.map((row) => [row.id, accountState(row)])),
-    meters: new Map(locked.meters?.map((row) => [row.key_id, meterState(row)])),
-    openHolds: new Map(locked.open?.map((row) => [row.id, BigInt(row.hold)])),
+    accounts: new Map(locked.accounts?.map(({ id, ...row }) => [id, accountState(row)])),
+    meters: new Map(locked.meters?.map(({ keyId, ...row }) => [keyId, meterState(row)])),
+    openHolds: new Map(locked.open?.map(({ id, hold }) => [id, moneyFromDatabase(hold)])),
     ended: new Map(),
     settled: new Map(),
-    nowMs: locked.now_ms,
+    nowMs: locked.nowMs,
     month: locked.month,
   };
 }
@@ -219,17 +207,26 @@ function uuidArray(ids: readonly string[]): string {
   return `{${[...new Set(ids)].join(',')}}`;
 }
 
-type EndedRow = {
-  id: string;
-  error_code: string | null;
-  is_dead_letter: boolean;
-  is_claimed: boolean;
-  charged: string | null;
-  is_this_month: boolean | null;
-};
+function accountState(row: AsJson<AccountState>): AccountState {
+  return {
+    ...row,
+    balance: moneyFromDatabase(row.balance),
+    held: moneyFromDatabase(row.held),
+    entryCount: BigInt(row.entryCount),
+  };
+}
+
+function meterState(row: AsJson<MeterState>): MeterState {
+  return {
+    ...row,
+    held: moneyFromDatabase(row.held),
+    monthSpent: moneyFromDatabase(row.monthSpent),
+    monthlyLimit: row.monthlyLimit === null ? null : moneyFromDatabase(row.monthlyLimit),
+  };
+}
 
 /**
- * A Generation that is open no more was settled by an earlier sending of this batch, given up by another node, or set
+ * A Generation that is no longer open was settled by an earlier sending of this batch, given up by another node, or set
  * aside.
  */
 async function findEnded(
@@ -237,49 +234,14 @@ async function findEnded(
   batch: readonly Operation[],
   { openHolds, ended, month }: Rows,
 ): Promise<void> {
-  const missing = batch.flatMap((operation) =>
-    operation.kind === 'settle' && !openHolds.has(operation.generation.id)
-      ? [
-          {
-            id: operation.generation.id,
-            key_id: operation.generation.keyId,
-            name: operation.generation.claimedName,
-          },
-        ]
-      : [],
-  );
+  const missing = batch.flatMap((operation) => {
+    if (operation.kind !== 'settle' || openHolds.has(operation.generation.id)) return [];
+    const { id, keyId, claimedName } = operation.generation;
+    return [{ keyId, name: claimedName, requestId: id }];
+  });
   if (missing.length === 0) return;
-  const rows = await connection<EndedRow[]>`
-    select * from ended_generations(${JSON.stringify(missing)}::text::json, ${month}::text::date)`;
-  for (const row of rows)
-    ended.set(row.id, {
-      errorCode: row.error_code,
-      isDeadLetter: row.is_dead_letter,
-      isClaimed: row.is_claimed,
-      charged: row.charged === null ? null : BigInt(row.charged),
-      isThisMonth: row.is_this_month === true,
-    });
-}
-
-function accountState(row: AccountRow): AccountState {
-  return {
-    balance: BigInt(row.balance),
-    held: BigInt(row.held),
-    entryCount: BigInt(row.entry_count),
-    isSuspended: row.is_suspended,
-  };
-}
-
-function meterState(row: MeterRow): MeterState {
-  return {
-    held: BigInt(row.held),
-    monthSpent: BigInt(row.month_spent),
-    monthlyLimit: row.monthly_limit === null ? null : BigInt(row.monthly_limit),
-    requestsPerMinute: row.requests_per_minute,
-    maxConcurrent: row.max_concurrent,
-    openCount: row.open_count,
-    theoreticalArrivalMs: row.theoretical_arrival_ms,
-    isRevoked: row.is_revoked,
-    isExpired: row.is_expired,
-  };
+  const rows = await connection<(AsJson<Ended> & { id: string })[]>`
+    select * from ledger_find_ended(${claimRows.literal(missing)}::text::ledger_claim_row[], ${month}::text::date)`;
+  for (const { id, ...row } of rows)
+    ended.set(id, { ...row, charged: row.charged === null ? null : moneyFromDatabase(row.charged) });
 }

@@ -1,10 +1,9 @@
-/** Settlements that the database refused for good: to be looked at, and to be tried again once the reason is mended. */
+/** Settlements that the database refused for good, to be inspected, and tried again once the cause is fixed. */
 import type { SQL } from 'bun';
 import type { Money } from '../lib/money.ts';
 import type { Ledger } from './ledger.ts';
 import type { Settlement } from './operations.ts';
-import { withheld } from './settlement.ts';
-import { parseSettlement } from './spool-format.ts';
+import { parseSettlement, withheld } from './settlement.ts';
 
 export type DeadLetter = Readonly<{
   generationId: string;
@@ -17,27 +16,16 @@ export type DeadLetter = Readonly<{
   amount: Money | null;
 }>;
 
-type DeadLetterRow = {
-  generation_id: string;
-  account_id: string;
-  settlement: unknown;
-  refusal_code: string;
-  refusal_about: string;
-  created_at: Date;
-};
+type DeadLetterRow = Omit<DeadLetter, 'amount'> & { settlement: unknown };
 
-const mostAtOnce = 1_000;
+const maxAtOnce = 1_000;
 
 /** The oldest first. */
-export async function findDeadLetters(sql: SQL, most = mostAtOnce): Promise<DeadLetter[]> {
-  const rows = await readRows(sql, most);
-  return rows.map((row) => ({
-    generationId: row.generation_id,
-    accountId: row.account_id,
-    createdAt: row.created_at,
-    refusalCode: row.refusal_code,
-    refusalAbout: row.refusal_about,
-    amount: settlementIn(row)?.cost?.total ?? null,
+export async function findDeadLetters(sql: SQL, max = maxAtOnce): Promise<DeadLetter[]> {
+  const rows = await readRows(sql, max);
+  return rows.map(({ settlement, ...letter }) => ({
+    ...letter,
+    amount: settlementIn(settlement)?.cost?.total ?? null,
   }));
 }
 
@@ -47,15 +35,15 @@ export async function retryDeadLetters(
   ledger: Pick<Ledger, 'settleOnce'>,
 ): Promise<{ settled: number; refused: number }> {
   const outcome = { settled: 0, refused: 0 };
-  for (const row of await readRows(sql, mostAtOnce)) {
-    const settlement = settlementIn(row);
+  for (const row of await readRows(sql, maxAtOnce)) {
+    const settlement = settlementIn(row.settlement);
     const isSettled = settlement !== null && (await retry(sql, ledger, settlement));
     outcome[isSettled ? 'settled' : 'refused'] += 1;
   }
   return outcome;
 }
 
-/** Whether it is done with. */
+/** Whether the dead letter is done with. */
 async function retry(sql: SQL, ledger: Pick<Ledger, 'settleOnce'>, settlement: Settlement): Promise<boolean> {
   try {
     // Nobody got a response that was withheld, so nobody pays for it.
@@ -64,7 +52,7 @@ async function retry(sql: SQL, ledger: Pick<Ledger, 'settleOnce'>, settlement: S
       isWithheld ? { ...withheld(settlement), attempts: [] } : settlement,
     );
     if (result === 'refused') return false;
-    // One that stays as it ended, because its name was taken over or it was settled before, is done with too.
+    // A Generation that stays as it ended, because it was settled before or its request was taken over, is done with too.
     await sql`delete from dead_letters where generation_id = ${settlement.generation.id}`;
     return true;
   } catch {
@@ -72,12 +60,13 @@ async function retry(sql: SQL, ledger: Pick<Ledger, 'settleOnce'>, settlement: S
   }
 }
 
-function readRows(sql: SQL, most: number): Promise<DeadLetterRow[]> {
+function readRows(sql: SQL, max: number): Promise<DeadLetterRow[]> {
   return sql<DeadLetterRow[]>`
-    select generation_id, account_id, settlement, refusal_code, refusal_about, created_at
-    from dead_letters order by created_at, generation_id limit ${most}`;
+    select generation_id as "generationId", account_id as "accountId", settlement, refusal_code as "refusalCode",
+           refusal_about as "refusalAbout", created_at as "createdAt"
+    from dead_letters order by created_at, generation_id limit ${max}`;
 }
 
-function settlementIn({ settlement }: DeadLetterRow): Settlement | null {
-  return parseSettlement(typeof settlement === 'string' ? settlement : JSON.stringify(settlement));
+function settlementIn(stored: unknown): Settlement | null {
+  return parseSettlement(typeof stored === 'string' ? stored : JSON.stringify(stored));
 }

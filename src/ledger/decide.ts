@@ -107,7 +107,7 @@ function decideArrival(account: AccountState, meter: MeterState, nowMs: number):
   return { outcome: 'arrived', nextArrivalMs, unchanged };
 }
 
-function refusal(
+export function refusal(
   code: HoldRefusal,
   rate: RateLimit | null,
   details: Partial<Pick<Refusal, 'retryAfterMs' | 'shortage' | 'concurrencyLimit'>> = {},

@@ -1,6 +1,6 @@
 /**
  * The way into the ledger: hold before a call, settle after it. Both are gathered into batches that one connection
- * commits. A hold gives up soon when the database is away; a settlement never does while the process lives.
+ * commits. A hold gives up soon when the database is unavailable; a settlement never does while the process lives.
  */
 import type { ReservedSQL, SQL } from 'bun';
 import { backOffMs } from '../lib/back-off.ts';
@@ -23,28 +23,28 @@ import type { Spool } from './spool.ts';
 
 export type Ledger = Readonly<{
   hold: (hold: Hold) => Promise<HoldResult>;
-  /** Tried once: a request that only has to be counted can be asked for again. */
+  /** Tried once: the client can repeat a request that only has to be counted. */
   count: (count: Count) => Promise<CountResult>;
   /**
-   * Settles, or says `late` when that takes longer than a caller should wait. From then on `whenLate` is what will be
+   * Settles, or returns `late` when that takes longer than a caller should wait. From then on `whenLate` is what is
    * settled, for as long as it takes.
    */
   settle: (settlement: Settlement, whenLate?: () => Settlement) => Promise<SettlementResult | 'late'>;
   /**
-   * Settles what belongs to another node: tried once, because whoever asks looks again later. What the database refuses for
+   * Settles what belongs to another node: tried once, because the caller looks again later. What the database refuses for
    * good is set aside.
    */
   settleOnce: (settlement: Settlement) => Promise<SettlementResult>;
   /** Whether this process has anything held that is not settled yet. */
   isBusy: () => boolean;
-  /** Keeps what is still unsettled in the spool and ends. */
+  /** Ends; what is still unsettled stays in the spool. */
   close: () => Promise<void>;
 }>;
 
 const patienceMs = 5_000;
-const shortestPauseMs = 20;
-const longestPauseMs = 1_000;
-const usualSilenceMs = 10_000;
+const minPauseMs = 20;
+const maxPauseMs = 1_000;
+const defaultSilenceMs = 10_000;
 const deadlines = new Deadlines();
 
 /** An operation that the database refused, among others that it did not. */
@@ -64,7 +64,7 @@ export function openLedger(
   openWriter: () => SQL,
   spool: Spool,
   log: Log,
-  silenceMs: number = usualSilenceMs,
+  silenceMs: number = defaultSilenceMs,
 ): Ledger {
   const lane = new GroupCommit<Operation, OperationResult | Refused>(commitOrIsolate);
   /** What this process has held and not settled yet, and what it is settling. */
@@ -90,9 +90,9 @@ export function openLedger(
     }
   }
 
-  /** A database that does not even answer may never do so on this connection. What it has done of the batch shows later. */
+  /** A database that does not respond may never do so on this connection. The next attempt shows what it did of the batch. */
   function hangUp(): void {
-    log.error('the database does not answer, connecting anew');
+    log.error('the database does not respond, reconnecting');
     writer.close({ timeout: 0 }).catch(() => undefined);
     writer = openWriter();
     connection = null;
@@ -127,12 +127,12 @@ export function openLedger(
         return result;
       } catch (error) {
         if (isRefusal(error)) throw error;
-        const pauseMs = backOffMs(attempt, shortestPauseMs, longestPauseMs);
+        const pauseMs = backOffMs(attempt, minPauseMs, maxPauseMs);
         const isInTime = performance.now() + pauseMs <= deadline;
         if (isInTime) await Bun.sleep(pauseMs);
         // A process that was stopped meanwhile may have been given up by the others.
         if (!isInTime || performance.now() > deadline) {
-          // Whether it was held after all is unknown, so it is released as soon as the database can be asked.
+          // Whether it was held after all is unknown, so it is released as soon as the database is back.
           const release = settlementOf(operation, failure('balance_lookup_failed'));
           track(settleUntilDone(release, () => release)).catch(() => undefined);
           throw error;
@@ -145,7 +145,7 @@ export function openLedger(
     return new Promise((resolve, reject) => {
       const settled = settleUntilDone(settlement, () => {
         const late = whenLate();
-        // In the file before anyone is told: from now on this is what happened.
+        // Written to the file before the caller learns of it: from now on this is what happened.
         keepInSpool(late);
         resolve('late');
         return late;
@@ -157,8 +157,8 @@ export function openLedger(
   }
 
   /**
-   * Never gives up. When it takes too long, `becomeLate` says what is to be settled from then on. That happens only
-   * after an attempt has failed: one that is under way may still succeed.
+   * Never gives up. When it takes too long, `becomeLate` returns what is to be settled from then on. That happens only
+   * after an attempt has failed: one in progress may still succeed.
    */
   async function settleUntilDone(first: Settlement, becomeLate: () => Settlement): Promise<SettlementResult> {
     const lateAtMs = performance.now() + patienceMs;
@@ -178,7 +178,7 @@ export function openLedger(
           isLate = true;
           settlement = becomeLate();
         }
-        await Bun.sleep(backOffMs(attempt, shortestPauseMs, longestPauseMs));
+        await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
       }
     }
   }
@@ -193,8 +193,8 @@ export function openLedger(
   }
 
   /**
-   * Trying again would change nothing: the hold is released, and the settlement kept for someone to look at. False when
-   * not even that could be done.
+   * Trying again would change nothing: the hold is released, and the settlement stored for the operator. False when not
+   * even that could be done.
    */
   async function setAside(settlement: Settlement, error: unknown): Promise<boolean> {
     const { generation } = settlement;

@@ -1,17 +1,17 @@
 /**
- * Says to the other nodes that this one lives, and takes over what dead ones left open: their holds are released, their
- * Generations closed as failed. Who is dead is decided by PostgreSQL's clock alone. The heartbeat runs in a thread of its
- * own; giving up on others stays in the main thread, with a connection of its own.
+ * Shows the other nodes that this one is alive, and closes what dead nodes left open: their holds are released and their
+ * Generations fail. PostgreSQL's clock alone decides which nodes are dead. The heartbeat runs in a thread of its own;
+ * closing orphans stays in the main thread, with its own connection.
  */
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { repeat } from '../lib/repeat.ts';
 import { within } from '../lib/within.ts';
 import { DatabaseClock } from './database-clock.ts';
-import { type Node, startHeartbeat } from './heartbeat.ts';
-import { type LeaseTimings, usualTimings } from './lease-timings.ts';
+import { type LeaseTimings, type Node, startHeartbeat, usualTimings } from './heartbeat.ts';
 import type { Ledger } from './ledger.ts';
-import { findOrphans } from './orphans.ts';
+import type { Attempt, GenerationFacts, Settlement } from './operations.ts';
+import { type EndedGeneration, failure, settlementOf } from './settlement.ts';
 import { Steadiness } from './steadiness.ts';
 
 export type NodeLease = Readonly<{ clock: DatabaseClock; stop: () => Promise<void> }>;
@@ -25,7 +25,7 @@ type Terms = Readonly<{
   ledger: Ledger;
   node: Node;
   log: Log;
-  /** What the others are to know of this node. */
+  /** What the other nodes are to know about this one. */
   report?: () => unknown;
   timings?: LeaseTimings;
 }>;
@@ -65,7 +65,7 @@ export async function takeLease({
     }
   });
 
-  /** A lease must not be lost over what is only there to be looked at. */
+  /** A lease must not be lost over a report that is only there to be read. */
   function describe(): string {
     try {
       return JSON.stringify(report());
@@ -78,7 +78,7 @@ export async function takeLease({
   async function reap(): Promise<void> {
     if (!steadiness.isSteady(performance.now())) return;
     const orphans = await within(patienceMs, findOrphans(sql, leaseMs / 1000));
-    // What was found before this process stood still may be alive again.
+    // If this process stood still meanwhile, the nodes may have renewed their leases.
     if (orphans.length === 0 || !steadiness.isSteady(performance.now())) return;
     log.warn('closing what a dead node left open', { count: orphans.length });
     await Promise.all(orphans.map((orphan) => ledger.settleOnce(orphan)));
@@ -94,4 +94,34 @@ export async function takeLease({
       await sql.close({ timeout: 1 });
     },
   };
+}
+
+type OrphanRow = Omit<GenerationFacts, 'claimedName'> & Pick<EndedGeneration, 'provider' | 'attempts'>;
+
+const maxOrphansAtOnce = 500;
+
+/** Generations whose node is gone, each with the settlement that closes it: released, failed, interrupted. */
+async function findOrphans(sql: SQL, silenceSeconds: number): Promise<Settlement[]> {
+  const rows = await sql<OrphanRow[]>`
+    select open_generations.id, account_id as "accountId", key_id as "keyId", workload, model, provider, streaming,
+           price_list_id as "priceListId", attempts, extract(epoch from created_at)::float8 * 1000 as "createdAtMs"
+    from open_generations left join nodes on nodes.id = node_id
+    where nodes.id is null or stopped_at is not null or heartbeat_at < now() - make_interval(secs => ${silenceSeconds})
+    limit ${maxOrphansAtOnce}`;
+  const nowMs = Date.now();
+  return rows.map(({ provider, attempts, ...generation }) =>
+    settlementOf(
+      {
+        generation: { ...generation, claimedName: null },
+        provider,
+        attempts: attempts.map((attempt) => interrupted(attempt, nowMs)),
+      },
+      failure('gateway_interrupted', 'interrupted'),
+    ),
+  );
+}
+
+function interrupted(attempt: Attempt, nowMs: number): Attempt {
+  if (attempt.status !== 'in_progress') return attempt;
+  return { ...attempt, status: 'failed', completedAtMs: nowMs, errorCode: 'gateway_interrupted' };
 }

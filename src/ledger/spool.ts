@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Settlement } from './operations.ts';
-import { parseSettlement, serializeSettlement } from './spool-format.ts';
+import { parseSettlement, serializeSettlement } from './settlement.ts';
 
 export type Spool = Readonly<{
   keep: (settlement: Settlement) => void;

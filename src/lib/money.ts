@@ -23,6 +23,8 @@ export function parseMoney(text: string): Money | null {
 
 /** Reads what PostgreSQL printed for a numeric(38,12) column, which is always well formed. */
 export function moneyFromDatabase(text: string): Money {
+  const point = text.length - moneyScaleDigits - 1;
+  if (text[point] === '.') return BigInt(text.slice(0, point) + text.slice(point + 1));
   const money = parseMoney(text);
   if (money === null) throw new TypeError('The database returned an amount that is not a decimal.');
   return money;

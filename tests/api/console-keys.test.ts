@@ -404,8 +404,8 @@ describe('a replacement', () => {
     const { key } = await makeKey();
     const isRevoked = async () => {
       const [row] = await fixture.database.sql`
-        select lock_for_ledger('{}', array[${key.id}::uuid], '{}') as locked`;
-      return row.locked.meters[0].is_revoked;
+        select ledger_lock('{}', array[${key.id}::uuid], '{}') as locked`;
+      return row.locked.meters[0].isRevoked;
     };
     await replace(key.id, inMs(dayMs));
     expect(await isRevoked()).toBe(false);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type LeaseTimings, usualTimings } from '../../src/ledger/lease-timings.ts';
+import { type LeaseTimings, usualTimings } from '../../src/ledger/heartbeat.ts';
 import { type Environment, type Gateway, launchGateway } from './gateway.ts';
 
 /** Short enough to wait for, and long enough for a machine that is busy with other tests. */

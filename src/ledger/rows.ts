@@ -1,0 +1,143 @@
+/**
+ * The rows that the ledger sends to its functions in PostgreSQL, as literals of the composite types that
+ * `migrations/0010_typed_ledger.sql` declares. A column is named once here and once there, in the same order, and a test
+ * compares the two. Arrays of composites cost PostgreSQL half of what JSON does.
+ */
+import { type Money, moneyScaleDigits } from '../lib/money.ts';
+
+/** Writes a value as a field of a composite inside an array. A field without text is null. */
+type Column<Value> = (value: Value) => string;
+
+const number: Column<number> = (value) => `${value}`;
+const bigint: Column<bigint> = (value) => `${value}`;
+const boolean: Column<boolean> = (value) => `${value}`;
+/** An ID or a word of our own, which needs no quotes. */
+const word: Column<string> = (value) => value;
+const text: Column<string> = quote;
+const json: Column<unknown> = (value) => quote(JSON.stringify(value));
+/** In units, with the exponent that makes USD of them: exact, and cheaper to write than a decimal point. */
+const money: Column<Money> = (value) => value + amountExponent;
+const amountExponent = `e-${moneyScaleDigits}`;
+
+function optional<Value>(write: Column<Value>): Column<Value | null | undefined> {
+  return (value) => (value === null || value === undefined ? '' : write(value));
+}
+
+/** Quotes are doubled inside a composite, and everything is escaped once more because it is inside an array. */
+function quote(value: string): string {
+  return `\\"${value.replaceAll('\\', '\\\\\\\\').replaceAll('"', '\\"\\"')}\\"`;
+}
+
+type Columns = Readonly<Record<string, Column<never>>>;
+
+export class RowType<Named extends Columns> {
+  readonly name: string;
+  readonly columnNames: readonly string[];
+  readonly #columns: readonly (readonly [name: string, write: Column<unknown>])[];
+
+  constructor(name: string, columns: Named) {
+    this.name = name;
+    this.columnNames = Object.keys(columns);
+    this.#columns = Object.entries(columns) as [string, Column<unknown>][];
+  }
+
+  /** An array of the rows as PostgreSQL reads it; null without any. */
+  literal(rows: readonly RowOf<RowType<Named>>[]): string | null {
+    return rows.length === 0 ? null : `{${rows.map((row) => this.#element(row)).join(',')}}`;
+  }
+
+  #element(row: Readonly<Record<string, unknown>>): string {
+    let fields = '';
+    for (const [name, write] of this.#columns) fields += `,${write(row[name])}`;
+    return `"(${fields.slice(1)})"`;
+  }
+}
+
+export type RowOf<Type> =
+  Type extends RowType<infer Named> ? { readonly [Name in keyof Named]: Parameters<Named[Name]>[0] } : never;
+
+export const accountRows = new RowType('ledger_account_row', {
+  id: word,
+  balance: money,
+  held: money,
+  entryCount: bigint,
+});
+
+export const meterRows = new RowType('ledger_meter_row', {
+  keyId: word,
+  held: money,
+  monthSpent: money,
+  theoreticalArrivalMs: number,
+  openCount: number,
+});
+
+export const openedRows = new RowType('ledger_opened_row', {
+  id: word,
+  accountId: word,
+  keyId: word,
+  nodeId: word,
+  workload: text,
+  model: text,
+  provider: text,
+  streaming: boolean,
+  hold: money,
+  priceListId: number,
+  attempts: json,
+  createdAtMs: number,
+});
+
+export const closedRows = new RowType('ledger_closed_row', {
+  id: word,
+  provider: text,
+  status: word,
+  attemptCount: number,
+  inputTokens: optional(number),
+  outputTokens: optional(number),
+  units: optional(number),
+  unit: optional(word),
+  tier: optional(text),
+  costInput: optional(money),
+  costOutput: optional(money),
+  costTotal: optional(money),
+  latencyMs: number,
+  timeToFirstTokenMs: optional(number),
+  errorCode: optional(text),
+  completedAtMs: number,
+  entryNumber: optional(bigint),
+  balanceAfter: optional(money),
+  isEstimated: boolean,
+});
+
+export const attemptRows = new RowType('ledger_attempt_row', {
+  generationId: word,
+  index: number,
+  provider: text,
+  status: word,
+  startedAtMs: number,
+  completedAtMs: number,
+  upstreamStatus: optional(number),
+  errorCode: optional(text),
+});
+
+export const writeOffRows = new RowType('ledger_write_off_row', {
+  generationId: word,
+  accountId: word,
+  reason: word,
+  amount: optional(money),
+  reportedInputTokens: optional(number),
+  reportedOutputTokens: optional(number),
+});
+
+export const claimRows = new RowType('ledger_claim_row', {
+  keyId: word,
+  name: optional(text),
+  requestId: word,
+});
+
+export const answerRows = new RowType('ledger_answer_row', {
+  keyId: word,
+  name: text,
+  requestId: word,
+  answer: optional(text),
+  staged: optional(word),
+});
