@@ -1,9 +1,11 @@
 /** What the overview is made of, as far as the caller's membership goes: each statement asks for it. */
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
+import { recentQuery } from '../../generations/generation-store.ts';
 import { leaseSeconds } from '../../ledger/node-lease.ts';
 import { type Money, moneyFromDatabase } from '../../lib/money.ts';
 import { type NodeReport, readReport } from '../../routing/node-report.ts';
+import { usageQuery } from '../../usage/usage-days.ts';
 import type { Caller } from '../access.ts';
 import type { DayRange } from '../usage/parse.ts';
 import { beginningOf } from '../usage/usage-queries.ts';
@@ -31,12 +33,10 @@ export async function findUsedDays(
   { userId, accountId }: Caller,
   { from, to }: DayRange,
 ): Promise<UsedDay[]> {
-  const start = beginningOf(from);
   const rows = await sql<{ day: string; cost: string; requests: bigint; models: string[] }[]>`
     select to_char(day, 'YYYY-MM-DD') as day, sum(cost) as cost, sum(requests)::bigint as requests,
            array_agg(distinct model) as models
-    from memberships cross join lateral usage_of_days(
-      account_id, ${start.day}::text::date, ${start.model}::text, ${start.keyId}::uuid, ${to}::text::date, null) as usage
+    from memberships cross join lateral (${usageQuery(sql, accountId, beginningOf(from), to, null)}) as usage
     where user_id = ${userId} and account_id = ${accountId}
     group by usage.day order by usage.day`;
   return rows.map(({ day, cost, requests, models }) => ({
@@ -59,7 +59,6 @@ export type RecentRequests = Readonly<{
 }>;
 
 const recentHours = 24;
-const mostRecent = 10_000;
 
 type RecentRow = {
   completed: number;
@@ -84,8 +83,7 @@ export async function findRecentRequests(
            percentile_disc(0.5) within group (order by time_to_first_token_ms) filter (where status = 'completed')
              as time_to_first_token_ms_p50,
            array_agg(distinct model) as models
-    from memberships cross join lateral recent_generations(
-      memberships.account_id, now() - make_interval(hours => ${recentHours}::int), ${mostRecent}::int) as recent
+    from memberships cross join lateral (${recentQuery(sql, accountId, recentHours)}) as recent
     where user_id = ${userId} and memberships.account_id = ${accountId}
     group by memberships.account_id`;
   if (row === undefined) return null;
