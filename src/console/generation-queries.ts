@@ -5,6 +5,7 @@ import {
   type GenerationFilter,
   type GenerationRecord,
   type GenerationSummary,
+  pageQuery,
   type RecordRow,
   type SummaryRow,
   toRecord,
@@ -55,16 +56,15 @@ export async function findPage(
 async function findOfAccount(
   sql: SQL,
   { userId, accountId }: Caller,
-  { status, model }: AccountFilter,
+  filter: AccountFilter,
   before: string,
   rowCount: number,
 ): Promise<FoundRow<ListedRow>[]> {
   return await sql<FoundRow<ListedRow>[]>`
     select role, page.*, (select name from api_keys where id = page.key_id) as key_name
     from memberships
-    left join lateral list_account_generations(
-      account_id, ${before}::uuid, ${status}::text, ${model}::text, ${rowCount}::int) as page on true
-    where user_id = ${userId} and account_id = ${accountId}
+    left join lateral (${pageQuery(sql, { accountId }, filter, before, rowCount)}) as page on true
+    where user_id = ${userId} and memberships.account_id = ${accountId}
     order by page.id desc`;
 }
 
@@ -73,7 +73,7 @@ async function findOfKey(
   sql: SQL,
   { userId, accountId }: Caller,
   keyId: string,
-  { status, model }: AccountFilter,
+  filter: AccountFilter,
   before: string,
   rowCount: number,
 ): Promise<FoundRow<ListedRow>[]> {
@@ -81,8 +81,7 @@ async function findOfKey(
     select role, page.*, api_keys.id as key_id, api_keys.name as key_name
     from memberships
     left join api_keys on api_keys.account_id = memberships.account_id and api_keys.id = ${keyId}
-    left join lateral list_generations(
-      api_keys.id, ${before}::uuid, ${status}::text, ${model}::text, ${rowCount}::int) as page on true
+    left join lateral (${pageQuery(sql, { keyId }, filter, before, rowCount)}) as page on page.key_id = api_keys.id
     where user_id = ${userId} and memberships.account_id = ${accountId}
     order by page.id desc`;
   if (rows[0]?.key_id === null) throw new ApiError('key_not_found', { param: 'key' });
@@ -115,9 +114,8 @@ export async function findDetail(
            -charge.amount as charged, refund.amount as refunded, coalesce(charge.is_estimated, false) as is_estimated,
            write_offs.amount as written_off, write_offs.reason as write_off_reason
     from memberships
-    left join lateral (
-      select * from find_generation(${id}::uuid) as found where found.account_id = memberships.account_id
-    ) as generation on true
+    left join generation_details as generation
+      on generation.id = ${id} and generation.account_id = memberships.account_id
     left join api_keys on api_keys.id = generation.key_id
     left join ledger_entries as charge on charge.generation_id = generation.id and charge.kind = 'charge'
     left join ledger_entries as refund on refund.generation_id = generation.id and refund.kind = 'refund'

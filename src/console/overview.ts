@@ -3,11 +3,13 @@ import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
+import { recentQuery } from '../generations/generation-store.ts';
 import { leaseSeconds } from '../ledger/node-lease.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { readReport } from '../routing/node-report.ts';
 import { addDays, dayOf, everyDay } from '../usage/days.ts';
+import { usageQuery } from '../usage/usage-days.ts';
 import type { Caller } from './access.ts';
 import {
   type AccountState,
@@ -92,19 +94,16 @@ async function findUsedDays(
   { userId, accountId }: Caller,
   { from, to }: DayRange,
 ): Promise<UsedDay[]> {
-  const start = beginningOf(from);
   const rows = await sql<{ day: string; cost: string; requests: bigint; models: string[] }[]>`
     select to_char(day, 'YYYY-MM-DD') as day, sum(cost) as cost, sum(requests)::bigint as requests,
            array_agg(distinct model) as models
-    from memberships cross join lateral usage_of_days(
-      account_id, ${start.day}::text::date, ${start.model}::text, ${start.keyId}::uuid, ${to}::text::date, null) as usage
+    from memberships cross join lateral (${usageQuery(sql, accountId, beginningOf(from), to, null)}) as usage
     where user_id = ${userId} and account_id = ${accountId}
     group by usage.day order by usage.day`;
   return rows.map((row) => ({ ...row, cost: moneyFromDatabase(row.cost) }));
 }
 
 const recentHours = 24;
-const maxRecent = 10_000;
 
 /** A request that its client cancelled is neither a success nor a failure. */
 async function findRecentRequests(
@@ -123,8 +122,7 @@ async function findRecentRequests(
            percentile_disc(0.5) within group (order by time_to_first_token_ms) filter (where status = 'completed')
              as time_to_first_token_ms_p50,
            array_agg(distinct model) as models
-    from memberships cross join lateral recent_generations(
-      memberships.account_id, now() - make_interval(hours => ${recentHours}::int), ${maxRecent}::int) as recent
+    from memberships cross join lateral (${recentQuery(sql, accountId, recentHours)}) as recent
     where user_id = ${userId} and memberships.account_id = ${accountId}`;
   return row;
 }

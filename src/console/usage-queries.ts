@@ -1,6 +1,7 @@
 /** What an account used by day, model and key, as far as the caller's membership goes: each statement asks for it. */
 import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import { type UsagePosition, usageQuery } from '../usage/usage-days.ts';
 import { type Caller, requireMember } from './access.ts';
 import type { Role } from './contract.ts';
 
@@ -13,8 +14,7 @@ export type Figures = Readonly<{
 }>;
 export type DayUsage = Figures & Readonly<{ day: string; model: string; keyId: string; keyName: string }>;
 
-/** Rows are sorted by these three, and a part of them begins after such a place. */
-export type Position = Readonly<Pick<DayUsage, 'day' | 'model' | 'keyId'>>;
+export type Position = UsagePosition;
 
 type Row = {
   day: string;
@@ -49,9 +49,7 @@ export async function findUsage(
            (select name from api_keys where id = usage.key_id) as key_name,
            requests, input_tokens, output_tokens, images, cost
     from memberships
-    left join lateral usage_of_days(
-      account_id, ${after.day}::text::date, ${after.model}::text, ${after.keyId}::uuid, ${to}::text::date,
-      ${rowCount}::int) as usage on true
+    left join lateral (${usageQuery(sql, accountId, after, to, rowCount)}) as usage on true
     where user_id = ${userId} and account_id = ${accountId}
     order by usage.day, usage.model, usage.key_id`;
   requireMember(rows[0]?.role);

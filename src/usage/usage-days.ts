@@ -10,6 +10,39 @@ const everyMs = 60_000;
 const mostEntriesAtOnce = 10_000;
 const usageLock = 7_012_018_006;
 
+/** Usage by day is sorted by these three, and a part of it begins after such a place. */
+export type UsagePosition = Readonly<{ day: string; model: string; keyId: string }>;
+
+/**
+ * The query of an account's usage by day, model and key, after a position and up to a day, for other queries to include:
+ * what has been added up and what has not been yet, of one snapshot. Without `rowCount` there is no limit.
+ */
+export function usageQuery(
+  sql: SQL,
+  accountId: string,
+  after: UsagePosition,
+  to: string,
+  rowCount: number | null,
+) {
+  const position = sql`(${after.day}::text::date, ${after.model}::text, ${after.keyId}::uuid)`;
+  const isWanted = sql`(day, model, key_id) > ${position} and day <= ${to}::text::date`;
+  return sql`
+    select day, model, key_id, sum(requests)::bigint as requests, sum(input_tokens) as input_tokens,
+           sum(output_tokens) as output_tokens, sum(images) as images, sum(cost) as cost
+    from (
+      (select day, model, key_id, requests, input_tokens, output_tokens, images, cost from usage_days
+       where account_id = ${accountId} and ${isWanted}
+       order by day, model, key_id limit ${rowCount}::int)
+      union all
+      select fresh.* from accounts left join usage_progress on account_id = accounts.id
+      cross join lateral usage_of_entries(accounts.id, coalesce(entry_number, 0) + 1, entry_count) as fresh
+      where accounts.id = ${accountId} and ${isWanted}
+    ) as usage
+    group by day, model, key_id
+    order by day, model, key_id
+    limit ${rowCount}::int`;
+}
+
 /** Adds up what there is now, and what has come since every minute from now on. */
 export function keepUsageAddedUp(sql: SQL, log: Log): () => Promise<void> {
   let underWay: Promise<void> | null = null;

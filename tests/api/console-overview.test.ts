@@ -252,7 +252,7 @@ describe('an account', () => {
   test.each([
     ['accounts', 'balance_lookup_failed'],
     ['usage_days', 'usage_lookup_failed'],
-    ['generations', 'generation_lookup_failed'],
+    ['finished_generations', 'generation_lookup_failed'],
     ['api_key_meters', 'api_keys_lookup_failed'],
     ['nodes', 'model_list_failed'],
   ])('without %s: 500 %s', async (table, code) => {

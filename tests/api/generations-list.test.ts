@@ -361,12 +361,12 @@ describe('401 and 404', () => {
 });
 
 describe('500 generation_lookup_failed', () => {
-  test.each(['generations', 'open_generations'])('when the table %s is away', async (table) => {
+  test.each(['finished_generations', 'unfinished_generations'])('when %s is away', async (view) => {
     const { sql } = fixture.database;
     expect((await ask()).status).toBe(200);
-    await sql.unsafe(`alter table ${table} rename to table_away`);
+    await sql.unsafe(`alter view ${view} rename to view_away`);
     const response = await ask();
-    await sql.unsafe(`alter table table_away rename to ${table}`);
+    await sql.unsafe(`alter view view_away rename to ${view}`);
     await expectError(response, 500, 'generation_lookup_failed');
     expect((await ask()).status).toBe(200);
   });

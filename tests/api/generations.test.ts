@@ -188,10 +188,10 @@ describe('other answers', () => {
     );
   });
 
-  test('500 generation_lookup_failed when the table is away', async () => {
-    await fixture.database.sql`alter table generations rename to generations_away`;
+  test('500 generation_lookup_failed when it cannot be read', async () => {
+    await fixture.database.sql`alter view generation_details rename to details_away`;
     const response = await lookUp(requestIdFromUuid(newId()));
-    await fixture.database.sql`alter table generations_away rename to generations`;
+    await fixture.database.sql`alter view details_away rename to generation_details`;
     expect([response.status, await response.json()]).toMatchObject([
       500,
       { error: { code: 'generation_lookup_failed' } },

@@ -5,6 +5,7 @@ import { newId, uuidFromRequestId } from '../../src/lib/ids.ts';
 import { formatMoney } from '../../src/lib/money.ts';
 import { parseLimit } from '../../src/usage/limit.ts';
 import { presentUsage } from '../../src/usage/present.ts';
+import { chargesQuery, findRecentUsage, recentUsageQuery } from '../../src/usage/usage-store.ts';
 import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
 import { createDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
@@ -293,6 +294,7 @@ test('what is read is no more than what is shown, however much there is and what
     await transaction`
       insert into ledger_entries (account_id, number, kind, amount, balance_after, generation_id)
       select account_id, row_number() over (), 'charge', 0, 0, id from usage_records`;
+    await transaction`analyze usage_records, ledger_entries`;
   });
   const buffersOf = async (ask: () => Promise<[{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }]>) => {
     // The first time the plan is made, which reads the catalogue.
@@ -303,19 +305,13 @@ test('what is read is no more than what is shown, however much there is and what
   };
   for (const account of [quiet, busy, newId()]) {
     for (const limit of [50, 500]) {
-      const records = await sql<
-        { id: string }[]
-      >`select id from recent_usage(${account}::uuid, ${limit}::int)`;
-      const ids = sql.array(
-        records.map(({ id }) => id),
-        'uuid',
-      );
+      const records = await findRecentUsage(sql, account, limit);
+      const ids = records.map(({ id }) => id);
       const ofRecords = await buffersOf(
-        () => sql`
-          explain (analyze, buffers, format json) select * from recent_usage(${account}::uuid, ${limit}::int)`,
+        () => sql`explain (analyze, buffers, format json) ${recentUsageQuery(sql, account, limit)}`,
       );
       const ofCharges = await buffersOf(
-        () => sql`explain (analyze, buffers, format json) select * from charges_of(${ids})`,
+        () => sql`explain (analyze, buffers, format json) ${chargesQuery(sql, ids)}`,
       );
       expect(ofRecords).toBeLessThan(20 + limit);
       // Their IDs are random here, so each is on its own way through the index and on a page of its own.

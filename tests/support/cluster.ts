@@ -1,31 +1,38 @@
 /**
- * One real PostgreSQL, in a temporary folder: for the whole run when that names one, else for the file. Each test file gets
- * databases of its own, cloned from a migrated template, which takes milliseconds.
+ * One real PostgreSQL for the tests: the server that TOLLGATE_TEST_DATABASE_URL names, or an embedded one in a temporary
+ * folder, shared by the whole run if the run names the folder. Each test file gets databases of its own, cloned from a
+ * migrated template, which takes milliseconds.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SQL } from 'bun';
-import { acquireEmbeddedServer, type EmbeddedServer } from '../../src/database/embedded.ts';
+import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { migrate } from '../../src/database/migrate.ts';
 
-type Cluster = Readonly<{ folder: string; server: EmbeddedServer; admin: SQL }>;
+type Server = Readonly<{ urlOf: (database: string) => string; release: () => Promise<void> }>;
+type Cluster = Server & Readonly<{ admin: SQL }>;
 
+/** A database on the server to test on, for a user who may create databases. */
+const namedServer = process.env.TOLLGATE_TEST_DATABASE_URL;
 /** The folder of the run, shared by its processes. */
 const sharedFolder = process.env.TOLLGATE_TEST_CLUSTER;
 const templateLock = 7_012_018_901;
+/** Named after the migrations, because a named server may still have the template of another version. */
+const migratedTemplate = `tollgate_template_${digestOfMigrations()}`;
 
 let cluster: Promise<Cluster> | null = null;
 
 export type TestDatabase = Readonly<{ url: string; sql: SQL; close: () => Promise<void> }>;
 
 /** A fresh, migrated database. */
-export async function createDatabase(template = 'template_migrated'): Promise<TestDatabase> {
+export async function createDatabase(template = migratedTemplate): Promise<TestDatabase> {
   cluster ??= startCluster();
-  const { admin, server } = await cluster;
+  const { admin, urlOf } = await cluster;
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`;
   await admin.unsafe(`create database ${name} template ${template}`);
-  const url = urlOf(server, name);
+  const url = urlOf(name);
   const sql = new SQL(url, { bigint: true, max: 4 });
   return {
     url,
@@ -44,33 +51,60 @@ export function createEmptyDatabase(): Promise<TestDatabase> {
 
 export async function stopCluster(): Promise<void> {
   if (cluster === null) return;
-  const { folder, server, admin } = await cluster;
+  const { admin, release } = await cluster;
   cluster = null;
   await admin.close({ timeout: 1 });
-  await server.release();
-  if (sharedFolder === undefined) rmSync(folder, { recursive: true, force: true });
+  await release();
 }
 
 async function startCluster(): Promise<Cluster> {
-  const folder = sharedFolder ?? mkdtempSync(join(tmpdir(), 'tollgate-test-'));
-  const server = await acquireEmbeddedServer(folder);
-  const admin = new SQL(urlOf(server, 'postgres'), { max: 1 });
+  const server = namedServer === undefined ? await startEmbedded() : atServer(namedServer);
+  const admin = new SQL(server.urlOf('postgres'), { max: 1 });
   await admin`select pg_advisory_lock(${templateLock})`;
-  const isMade = (await admin`select 1 from pg_database where datname = 'template_migrated'`).length > 0;
+  const isMade = (await admin`select 1 from pg_database where datname = ${migratedTemplate}`).length > 0;
   if (!isMade) await makeTemplate(admin, server);
   await admin`select pg_advisory_unlock(${templateLock})`;
-  return { folder, server, admin };
+  return { ...server, admin };
 }
 
-/** Under another name until it is whole. */
-async function makeTemplate(admin: SQL, server: EmbeddedServer): Promise<void> {
-  await admin.unsafe('create database template_draft');
-  const sql = new SQL(urlOf(server, 'template_draft'), { max: 1 });
+async function startEmbedded(): Promise<Server> {
+  const folder = sharedFolder ?? mkdtempSync(join(tmpdir(), 'tollgate-test-'));
+  const { connection, release } = await acquireEmbeddedServer(folder);
+  const path = encodeURIComponent(connection.path);
+  return {
+    urlOf: (database) => `postgres://${connection.username}@localhost/${database}?path=${path}`,
+    release: async () => {
+      await release();
+      if (sharedFolder === undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function atServer(serverUrl: string): Server {
+  return {
+    urlOf: (database) => {
+      const url = new URL(serverUrl);
+      url.pathname = database;
+      return url.href;
+    },
+    release: () => Promise.resolve(),
+  };
+}
+
+/** Under another name until it is complete. */
+async function makeTemplate(admin: SQL, { urlOf }: Server): Promise<void> {
+  const draft = 'tollgate_template_draft';
+  await admin.unsafe(`drop database if exists ${draft} with (force)`);
+  await admin.unsafe(`create database ${draft}`);
+  const sql = new SQL(urlOf(draft), { max: 1 });
   await migrate(sql);
   await sql.close({ timeout: 1 });
-  await admin.unsafe('alter database template_draft rename to template_migrated');
+  await admin.unsafe(`alter database ${draft} rename to ${migratedTemplate}`);
 }
 
-function urlOf({ connection }: EmbeddedServer, database: string): string {
-  return `postgres://${connection.username}@localhost/${database}?path=${encodeURIComponent(connection.path)}`;
+function digestOfMigrations(): string {
+  const folder = join(import.meta.dir, '../../migrations');
+  const hash = createHash('sha256');
+  for (const name of readdirSync(folder).sort()) hash.update(readFileSync(join(folder, name)));
+  return hash.digest('hex').slice(0, 16);
 }

@@ -52,7 +52,7 @@ export async function findAnyGeneration(sql: SQL, operatorId: string, id: string
            write_offs.amount as written_off, write_offs.reason as write_off_reason, reported_input_tokens,
            reported_output_tokens
     from users
-    left join find_generation(${id}::uuid) as generation on true
+    left join generation_details as generation on generation.id = ${id}
     left join accounts on accounts.id = generation.account_id
     left join api_keys on api_keys.id = generation.key_id
     left join ledger_entries as charge on charge.generation_id = generation.id and charge.kind = 'charge'
