@@ -1,9 +1,9 @@
 /** The state of an account at a glance, and what needs attention. */
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
+import { recentQuery } from '../generations/generation-store.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
-import { recentQuery } from '../generations/generation-store.ts';
 import { leaseSeconds } from '../ledger/node-lease.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
