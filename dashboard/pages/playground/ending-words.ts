@@ -34,7 +34,7 @@ const advice: ReadonlyMap<string, string> = new Map([
   ['provider_timeout', 'Try again, or ask for a shorter response.'],
   ['usage_missing', 'The response may be complete. The Generation shows whether it was charged.'],
   ['billing_temporarily_unavailable', 'The response is complete. It is charged later.'],
-  ['stream_cut', 'The request may still have completed and been charged. Its status is shown below.'],
+  ['stream_cut', 'The request may have finished and been charged anyway. Its status is shown below.'],
   ['network_error', 'Check your connection and try again.'],
 ]);
 
