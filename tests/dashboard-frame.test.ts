@@ -115,10 +115,10 @@ describe('signing in', () => {
     await page.getByLabel('Current password').fill('not the password');
     await page.getByLabel('New password').fill('another horse battery');
     await page.getByRole('button', { name: 'Change password' }).click();
-    await page.getByText('The present password is wrong.').waitFor();
+    await page.getByText('The current password is wrong.').waitFor();
     await page.getByLabel('Current password').fill('correct horse battery');
     await page.getByRole('button', { name: 'Change password' }).click();
-    await page.getByText('Your password is changed.').waitFor();
+    await page.getByText('Your password was changed.').waitFor();
     expect((await elsewhere.send('GET', '/api/console/me')).status).toBe(401);
     await page.reload();
     await page.getByText('Current', { exact: true }).waitFor();
