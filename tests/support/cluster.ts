@@ -71,13 +71,23 @@ async function startEmbedded(): Promise<Server> {
   const folder = sharedFolder ?? mkdtempSync(join(tmpdir(), 'tollgate-test-'));
   const { connection, release } = await acquireEmbeddedServer(folder);
   const path = encodeURIComponent(connection.path);
+  const urlOf = (database: string) => `postgres://${connection.username}@localhost/${database}?path=${path}`;
+  await doWithoutFlushes(urlOf('postgres'));
   return {
-    urlOf: (database) => `postgres://${connection.username}@localhost/${database}?path=${path}`,
+    urlOf,
     release: async () => {
       await release();
       if (sharedFolder === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Test databases come and go by the hundred, and none has to survive a crash of the machine. */
+async function doWithoutFlushes(url: string): Promise<void> {
+  const sql = new SQL(url, { max: 1 });
+  await sql.unsafe('alter system set fsync = off');
+  await sql.unsafe('select pg_reload_conf()');
+  await sql.close();
 }
 
 function atServer(serverUrl: string): Server {

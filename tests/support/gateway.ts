@@ -132,6 +132,8 @@ export function programEnvironment(environment: Environment): Record<string, str
     HOME: process.env.HOME ?? '',
     TMPDIR: tmpdir(),
     TOLLGATE_CATALOG: join(root, 'catalog.yaml'),
+    // The test server does not flush (cluster.ts).
+    TOLLGATE_ALLOW_UNSAFE: 'fsync',
     ...environment,
   };
 }
