@@ -152,7 +152,7 @@ test('credits the account as the operator, once however often it is pressed', as
   await page.getByLabel('Amount in USD').fill('12.50');
   await page.getByLabel('Memo').fill('Invoice 7');
   await page.getByRole('button', { name: 'Add credit' }).dblclick();
-  await page.getByText('$12.50 is credited to Demo.').waitFor();
+  await page.getByText('$12.50 was added to Demo.').waitFor();
   await page.getByRole('button', { name: 'Done' }).click();
   await go('Billing');
   const credited = page.getByRole('row', { name: /Invoice 7/ });
