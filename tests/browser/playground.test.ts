@@ -246,7 +246,8 @@ describe('decisions', () => {
     await page.getByRole('button', { name: 'Run' }).click();
     const tab = (name: string) => page.getByRole('tab', { name, selected: true });
     await tab('Answers').press('ArrowRight');
-    expect(await tab('Details').evaluate('(element) => element === document.activeElement')).toBe(true);
+    await tab('Details').waitFor();
+    expect(await page.locator('[role=tab]:focus').textContent()).toBe('Details');
     await page.getByRole('tabpanel', { name: 'Details' }).getByText('Provider request ID').waitFor();
     await tab('Details').press('End');
     await page.getByRole('tabpanel', { name: 'JSON' }).waitFor();
