@@ -116,6 +116,7 @@ describe('503 server_overloaded', () => {
 
   test('of requests without a valid key nothing is kept', async () => {
     const [peak, clients] = await peakMegabytes(() => sendUnfinished(40, `Bearer ${generateKey()}`));
+    await eventually('40 responses', () => clients.every((client) => client.received() !== ''));
     for (const client of clients) {
       expect(client.received()).toStartWith('HTTP/1.1 401');
       client.socket.destroy();
