@@ -1,8 +1,7 @@
 -- Lists and reports as plain queries over views. Their SQL stands where they are asked (src/generations, src/usage);
 -- here are the rows that they share, and indexes in which each list is one range.
 
-drop function list_account_generations, list_account_generations_between, list_generations, find_generation,
-  recent_generations, recent_usage, charges_of, usage_of_days;
+-- The functions that these queries replace stay for nodes of the previous version, which may still be running.
 
 -- A list is one range of an index per status, for a key and for an account alike. Lists without a status read one range
 -- for each, so the indexes without it are not needed, and a Generation still has as many index entries as before.

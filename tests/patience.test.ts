@@ -63,7 +63,7 @@ function routesFor(isSignedIn: boolean) {
     authenticate: () => found,
     rates: new KnownRates(),
     bodies: new BodyBudget(80 * 1024 * 1024),
-    admission: { check: () => {} },
+    admission: { checkWait: () => {} },
     idempotency: { once: () => answerLate() },
   };
   return createRoutes(services as unknown as Services, () => 'http://localhost');

@@ -17,7 +17,7 @@ export async function createKeys(sql: SQL): Promise<Keys> {
   const broke = await createAccount(sql, 'Broke', 0n);
   const suspended = await createAccount(sql, 'Suspended', dollars('10'));
   const revoked = await keyOf(sql, rich.id, {});
-  await revokeKey(sql, revoked.id);
+  await revokeKey(sql, revoked);
   await sql`update accounts set suspended_at = now() where id = ${suspended.id}`;
   return {
     good: (await keyOf(sql, rich.id, {})).key,

@@ -11,6 +11,8 @@ export function Tabs({ label, tabs }: TabsProps) {
   const id = useId();
   const [selected, select] = useState(0);
   const move = (event: KeyboardEvent<HTMLDivElement>) => {
+    // With a modifier they belong to the browser, such as Alt and an arrow to go back.
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const next = nextIndex(event.key, selected, tabs.length);
     if (next === null) return;
     event.preventDefault();

@@ -78,7 +78,7 @@ const update: DatabaseCommand = {
       throw new UsageError(
         'Say what to change: --rpm, --max-concurrent, --monthly-limit, --allow or --expires.',
       );
-    const key = await updateKey(sql, id, change);
+    const key = await updateKey(sql, { id }, change);
     if (key === null) throw noSuchKey(id);
     if (key === 'revoked')
       throw new OperatorError(
@@ -115,7 +115,7 @@ const revoke: DatabaseCommand = {
   positionals: ['ID'],
   run: async (sql, words) => {
     const id = readUuid(words.positionals[0] ?? '', 'ID');
-    const wasInForce = await revokeKey(sql, id);
+    const wasInForce = await revokeKey(sql, { id });
     if (!wasInForce && !(await keyExists(sql, id))) throw noSuchKey(id);
     return {
       json: { id, revoked: true },

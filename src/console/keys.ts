@@ -61,7 +61,7 @@ export function keysPage({ sql, catalog }: KeysServices): Routes<AccountHandler>
           // A model that has left the catalogue may remain on an allowlist, but cannot be added to one.
           const isKnown = (id: string) => models.has(id) || key.allowed_models?.includes(id) === true;
           requireKnownModels(change.allowedModels ?? null, isKnown);
-          await updateKey(transaction, keyId, change);
+          await updateKey(transaction, { id: keyId, accountId: caller.accountId }, change);
           if (key.state === 'expired' && change.expiresAt !== undefined)
             await requireRoom(transaction, caller);
           return Response.json((await findKey(transaction, caller, keyId)) satisfies Unsent<Key>);
@@ -78,7 +78,8 @@ export function keysPage({ sql, catalog }: KeysServices): Routes<AccountHandler>
           const key = await lockKey(transaction, caller, keyId);
           if (key.state !== 'active') throw new ApiError('key_ended');
           await transaction`
-            update api_keys set revoked_at = coalesce(${revokeAt}::timestamptz, now()) where id = ${keyId}`;
+            update api_keys set revoked_at = coalesce(${revokeAt}::timestamptz, now())
+            where id = ${keyId} and account_id = ${caller.accountId}`;
           const response = await addKey(transaction, caller, settingsOf(key));
           // For a while there is one key more than before.
           if (revokeAt !== null) await requireRoom(transaction, caller);
@@ -93,7 +94,7 @@ export function keysPage({ sql, catalog }: KeysServices): Routes<AccountHandler>
         await readBody(request, nothing);
         return await asOwner(sql, caller, async (transaction) => {
           await lockKey(transaction, caller, keyId);
-          await revokeKey(transaction, keyId);
+          await revokeKey(transaction, { id: keyId, accountId: caller.accountId });
           return Response.json((await findKey(transaction, caller, keyId)) satisfies Unsent<Key>);
         });
       },

@@ -23,12 +23,15 @@ export async function exchange(
   const response = await send(request, provider, signal);
   const upstream = { provider, status: response.status, requestId: requestIdIn(response.headers) };
   if (!response.ok) throw await errorOf(request, response, upstream);
+  const text = await readText(response, maxResponseBytes, null).catch((error: unknown) => {
+    throw error instanceof UnreadableError
+      ? new DecisionError('invalid_response', { upstream })
+      : broken(upstream, signal);
+  });
   try {
-    return { body: parseJson(await readText(response, maxResponseBytes, null)), upstream };
-  } catch (error) {
-    if (error instanceof UnreadableError || error instanceof SyntaxError)
-      throw new DecisionError('invalid_response', { upstream });
-    throw broken(upstream, signal);
+    return { body: parseJson(text), upstream };
+  } catch {
+    throw new DecisionError('invalid_response', { upstream });
   }
 }
 

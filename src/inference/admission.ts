@@ -30,13 +30,12 @@ export class Admission {
     this.#nodeId = nodeId;
   }
 
-  /** Throws for a key that must still wait, and while this node cannot date anything. Costs no query. */
-  check(key: ApiKey): void {
-    this.#checkWait(key);
-    if (this.#clock.isOff())
-      throw new ApiError('server_not_configured', {
-        message: "The server's clock is wrong, so it accepts no requests until that is fixed.",
-      });
+  /** Throws for a key that must still wait. Costs no query, so it comes before whatever does. */
+  checkWait(key: ApiKey): void {
+    const waiting = this.#waiting.get(key);
+    if (!waiting) return;
+    const leftMs = waiting.untilMs - performance.now();
+    if (leftMs > 0) throw rateLimited(leftMs, waiting.concurrencyLimit);
   }
 
   /** A permit for a provider that the Generation already has is returned unless the money is held. */
@@ -44,6 +43,8 @@ export class Admission {
     const { facts, provider, attempts } = generation;
     let isHeld = false;
     try {
+      this.checkWait(key);
+      if (this.#clock.isOff()) throw clockIsWrong();
       const result = await this.#ledger.hold({
         kind: 'hold',
         generation: facts,
@@ -57,6 +58,7 @@ export class Admission {
       isHeld = result.outcome === 'held';
       return result;
     } catch (cause) {
+      if (cause instanceof ApiError) throw cause;
       throw new ApiError(isAboutSpend(cause) ? 'monthly_spend_lookup_failed' : 'balance_lookup_failed', {
         cause,
       });
@@ -79,7 +81,7 @@ export class Admission {
 
   /** A replay of a stored response counts towards the rate of its key like any other request. */
   async countReplay(key: ApiKey, id: string): Promise<void> {
-    this.#checkWait(key);
+    this.checkWait(key);
     const generation = { id, accountId: key.accountId, keyId: key.id };
     const result = await this.#ledger.count({ kind: 'count', generation }).catch((cause: unknown) => {
       throw new ApiError('balance_lookup_failed', { cause });
@@ -90,13 +92,6 @@ export class Admission {
 
   #noteRate(key: ApiKey, rate: RateLimit | null): void {
     if (rate !== null) this.#rates.note(key.id, rate);
-  }
-
-  #checkWait(key: ApiKey): void {
-    const waiting = this.#waiting.get(key);
-    if (!waiting) return;
-    const leftMs = waiting.untilMs - performance.now();
-    if (leftMs > 0) throw rateLimited(leftMs, waiting.concurrencyLimit);
   }
 
   /** Remembers that the key must wait. */
@@ -125,6 +120,13 @@ function shortageMessage(
       ? `${rest} is left of the monthly limit of this API key.`
       : `${rest} is available.`;
   return [`${request}; ${left}`, advice(spendable) ?? ''].join(' ').trim();
+}
+
+/** Its IDs and dates could not be relied on. */
+function clockIsWrong(): ApiError {
+  return new ApiError('server_not_configured', {
+    message: "The server's clock is wrong, so it accepts no requests until that is fixed.",
+  });
 }
 
 /** The limit may be the rate per minute or the number of concurrent requests. */

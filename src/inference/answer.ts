@@ -67,7 +67,7 @@ export async function answer<Wanted, Planned extends Plan, Job, Answer>(
 ): Promise<Response> {
   context.caller = key;
   const wanted = workload.parse(body);
-  services.admission.check(key);
+  services.admission.checkWait(key);
   context.waitPatiently();
   const idempotencyKey = readIdempotencyKey(request.headers);
   if (idempotencyKey === null)
@@ -140,8 +140,9 @@ async function respond<Wanted, Planned extends Plan, Job, Answer>(
   const { status, answer } = await attemptInTurn(generation, turns, client, recordAttempts, (candidate) =>
     workload.call(job, candidate, requestId),
   );
-  const charge = workload.bill(job, answer, new Date());
+  const finishedAt = new Date();
   generation.attemptSucceeded(status);
+  const charge = workload.bill(job, answer, finishedAt);
   if (charge === null) {
     await generation.settle(failure('billing_consistency_error', 'usage_missing'));
     throw new ApiError('billing_consistency_error');

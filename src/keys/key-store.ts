@@ -85,17 +85,22 @@ export function settingsOf(key: StoredKey): KeySettings {
   };
 }
 
+/** Without an account, a key of any account: for the operator. */
+export type OwnedKey = Readonly<{ id: string; accountId?: string | null }>;
+
 /** A revoked key does not change. Null when there is no such key. */
 export async function updateKey(
   sql: SQL,
-  id: string,
+  { id, accountId = null }: OwnedKey,
   change: KeyChange,
 ): Promise<StoredKey | 'revoked' | null> {
   const { name = null, requestsPerMinute = null, maxConcurrent = null } = change;
   const { monthlyLimit, allowedModels, expiresAt } = change;
   const [row] = await sql<(StoredKey | { id: null })[]>`
     with found as (
-      select id, coalesce(revoked_at <= now(), false) as is_revoked from api_keys where id = ${id} for no key update
+      select id, coalesce(revoked_at <= now(), false) as is_revoked from api_keys
+      where id = ${id} and (${accountId}::uuid is null or account_id = ${accountId}::uuid)
+      for no key update
     ), written as (
       update api_keys
       set name = coalesce(${name}::text, name),
@@ -118,9 +123,12 @@ export async function updateKey(
 }
 
 /** Revokes at once; true when the key was in force until now. */
-export async function revokeKey(sql: SQL, id: string): Promise<boolean> {
+export async function revokeKey(sql: SQL, { id, accountId = null }: OwnedKey): Promise<boolean> {
   const revoked = await sql`
-    update api_keys set revoked_at = now() where id = ${id} and (revoked_at is null or revoked_at > now()) returning id`;
+    update api_keys set revoked_at = now()
+    where id = ${id} and (${accountId}::uuid is null or account_id = ${accountId}::uuid)
+      and (revoked_at is null or revoked_at > now())
+    returning id`;
   return revoked.length > 0;
 }
 

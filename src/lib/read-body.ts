@@ -57,10 +57,7 @@ export async function readBody(
   }
 }
 
-/** A body of which nothing has arrived gets no larger buffer than this. */
-const firstBufferBytes = 65_536;
-
-/** One buffer, because a body that arrives byte by byte would cost a hundred times its size as a list of chunks. */
+/** One buffer that grows with what has arrived, because a body that arrives byte by byte would cost a hundred times its size as a list of chunks. */
 class GrowingBytes {
   sizeBytes = 0;
   readonly #expectedBytes: number;
@@ -68,7 +65,7 @@ class GrowingBytes {
 
   constructor(expectedBytes: number) {
     this.#expectedBytes = expectedBytes;
-    this.#buffer = new Uint8Array(Math.min(expectedBytes, firstBufferBytes));
+    this.#buffer = new Uint8Array(0);
   }
 
   add(chunk: Uint8Array): void {

@@ -29,9 +29,10 @@ type Clock = Readonly<{ awaitChunk: () => void }>;
 /** Throws an UnreadableError, or whatever broke the connection. */
 export async function readText(response: Response, maxBytes: number, clock: Clock | null): Promise<string> {
   clock?.awaitChunk();
-  if (announcedBytes(response) <= Math.min(maxBytes, shortBytes)) return decode(await response.bytes());
+  const announced = announcedBytes(response);
+  if (announced <= Math.min(maxBytes, shortBytes)) return decode(await response.bytes());
   const bytes = await readBody(response.body, {
-    expectedBytes: maxBytes,
+    expectedBytes: Math.min(maxBytes, announced),
     onChunk: (sizeBytes) => {
       if (sizeBytes > maxBytes) throw new UnreadableError(`The response exceeds ${maxBytes} bytes.`);
       clock?.awaitChunk();

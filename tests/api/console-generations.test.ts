@@ -166,6 +166,7 @@ describe('the list', () => {
     ['?key=second', [1, 3, 5]],
     ['?key=second&status=failed', [1]],
     ['?key=first&model=full&status=completed', [0]],
+    ['?key=first&status=cancelled', []],
   ])('%s', async (query, places) => {
     const filled = query.replace('first', fixture.keyId).replace('second', secondKey.id.toUpperCase());
     expect(await idsOf(filled)).toEqual(newest(...places));

@@ -89,7 +89,7 @@ test('an owner makes, changes, replaces and revokes a key, and the API agrees', 
   await rowOf(page, 'Nightly jobs').getByText('no limit').waitFor();
 
   await act(page, 'Nightly jobs', 'Replace');
-  await page.getByLabel('Old key expires').selectOption('now');
+  await page.getByLabel('Revoke the old key').selectOption('now');
   await page.getByRole('button', { name: 'Replace key' }).click();
   const second = await takeSecret(page);
   expect(second).not.toBe(first);
@@ -119,13 +119,13 @@ test('a replaced key stays in force until it ends', async () => {
   await page.getByRole('button', { name: 'Create key' }).click();
   const first = await takeSecret(page);
   await act(page, 'Mobile app', 'Replace');
-  await page.getByLabel('Old key expires').selectOption('time');
+  await page.getByLabel('Revoke the old key').selectOption('time');
   await page.getByRole('button', { name: 'Replace key' }).click();
   await page.getByText('Choose a date and time.').waitFor();
   await page.getByLabel('Time').fill('2040-01-01T00:00');
   await page.getByRole('button', { name: 'Replace key' }).click();
   await page.getByText('The old key must end within 30 days.').waitFor();
-  await page.getByLabel('Old key expires').selectOption('hour');
+  await page.getByLabel('Revoke the old key').selectOption('hour');
   await page.getByRole('button', { name: 'Replace key' }).click();
   const second = await takeSecret(page);
   await rowOf(page, 'Mobile app').filter({ hasText: 'Replaced' }).getByText('expires in').waitFor();

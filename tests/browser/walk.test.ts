@@ -110,7 +110,7 @@ test('replaces the key: the new one is accepted, the old one refused', async () 
   await go('Keys');
   await page.getByRole('button', { name: 'Actions for Walk' }).click();
   await page.getByRole('menuitem', { name: 'Replace' }).click();
-  await page.getByLabel('Old key expires').selectOption({ label: 'Immediately' });
+  await page.getByLabel('Revoke the old key').selectOption({ label: 'Immediately' });
   await page.getByRole('button', { name: 'Replace key' }).click();
   secret = (await page.getByTestId('secret').textContent()) ?? '';
   expect(secret).not.toBe(old);

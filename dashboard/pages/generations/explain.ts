@@ -56,7 +56,7 @@ type MoneyOutcome = Readonly<{
 
 // biome-ignore format: one line per reason makes this table readable.
 const reasons = new Map<string, string>([
-  ['usage_missing', 'The provider did not report its usage, so it was not charged.'],
+  ['usage_missing', 'The provider did not report all of its usage, so the rest was not charged.'],
   ['insufficient_balance', 'The balance did not cover it.'],
   ['interrupted', 'The gateway stopped before the request was complete.'],
 ]);

@@ -152,9 +152,9 @@ export function ReplaceKeyDialog({ subject, onReplaced, onClose }: ReplaceKeyDia
     >
       <p className="text-ink-soft">
         A new key with the same name, limits, models and expiry is created. Switch your programs to it before
-        the old key expires.
+        the old key is revoked.
       </p>
-      <Field label="Old key expires" error={ending === 'time' ? undefined : serverProblem}>
+      <Field label="Revoke the old key" error={ending === 'time' ? undefined : serverProblem}>
         <Select value={ending} options={endings} onChange={setEnding} />
       </Field>
       {ending === 'time' && (
