@@ -68,8 +68,8 @@ export function megabytes(bytes: number): string {
 }
 
 /** For how long the event loop was kept from everything else by work, whatever else made the gap longer. */
-export function workedMs({ gapMs, cpuMs }: Gap): number {
-  return Math.min(gapMs, cpuMs);
+export function workedMs({ gapMs, cpuMs, stolenMs }: Gap): number {
+  return Math.max(0, Math.min(gapMs, cpuMs) - (stolenMs ?? 0));
 }
 
 export function judgeGaps(gaps: readonly Gap[], suspectsOf: (gap: Gap) => readonly string[]): Finding {
@@ -85,10 +85,11 @@ export function judgeGaps(gaps: readonly Gap[], suspectsOf: (gap: Gap) => readon
   };
 }
 
-export function describeGap({ gapMs, cpuMs, waitedMs }: Gap): string {
+export function describeGap({ gapMs, cpuMs, waitedMs, stolenMs }: Gap): string {
   const rounded = (ms: number) => `${Math.round(ms)} ms`;
   const waited = waitedMs === null ? '' : `, ${rounded(waitedMs)} waiting for a processor`;
-  return `${rounded(gapMs)}, ${rounded(cpuMs)} of them at work${waited}`;
+  const stolen = stolenMs === null ? '' : `, ${rounded(stolenMs)} taken by the host of this machine`;
+  return `${rounded(gapMs)}, ${rounded(cpuMs)} of them at work${waited}${stolen}`;
 }
 
 export function judgeProcess(ownEnds: number, logFile: string): Finding {

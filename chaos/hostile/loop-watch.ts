@@ -4,6 +4,7 @@
  * that is busy with others. Nothing of it can be seen from outside.
  */
 import { appendFileSync, openSync, readSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
 
@@ -15,6 +16,11 @@ export type Gap = Readonly<{
   cpuMs: number;
   /** For how long it could have run, but others did; null where the system does not tell. */
   waitedMs: number | null;
+  /**
+   * For how long each processor of this machine, on average, was taken away by the host that runs it. The system counts
+   * that as processor time of whoever was running.
+   */
+  stolenMs: number | null;
 }>;
 
 const tickMs = 10;
@@ -23,21 +29,30 @@ const shortestMs = 20;
 
 function watch(file: string): void {
   const readWaitedMs = openWaitingTime();
-  let before = { at: performance.now(), cpuMs: readCpuMs(), waitedMs: readWaitedMs() };
+  const readStolenMs = openStolenTime();
+  const look = () => ({
+    at: performance.now(),
+    cpuMs: readCpuMs(),
+    waitedMs: readWaitedMs(),
+    stolenMs: readStolenMs(),
+  });
+  const since = (now: number | null, then: number | null) =>
+    now === null || then === null ? null : now - then;
+  let before = look();
   const tick = () => {
     const gapMs = performance.now() - before.at - tickMs;
     if (gapMs >= shortestMs) {
-      const waitedMs = readWaitedMs();
       const gap: Gap = {
         atMs: Date.now(),
         gapMs,
         cpuMs: readCpuMs() - before.cpuMs,
-        waitedMs: waitedMs === null || before.waitedMs === null ? null : waitedMs - before.waitedMs,
+        waitedMs: since(readWaitedMs(), before.waitedMs),
+        stolenMs: since(readStolenMs(), before.stolenMs),
       };
       appendFileSync(file, `${JSON.stringify(gap)}\n`);
     }
     // Writing the line is no work of the gateway's.
-    before = { at: performance.now(), cpuMs: readCpuMs(), waitedMs: readWaitedMs() };
+    before = look();
   };
   setInterval(tick, tickMs).unref();
 }
@@ -55,6 +70,23 @@ function openWaitingTime(): () => number | null {
     return () => {
       const length = readSync(file, text, 0, text.length, 0);
       return Number(text.toString('latin1', 0, length).split(' ')[1]) / 1_000_000;
+    };
+  } catch {
+    return () => null;
+  }
+}
+
+const jiffyMs = 10;
+
+/** The first line of /proc/stat has the time that was stolen from all processors together in its ninth column. */
+function openStolenTime(): () => number | null {
+  try {
+    const file = openSync('/proc/stat', 'r');
+    const text = Buffer.alloc(200);
+    return () => {
+      const length = readSync(file, text, 0, text.length, 0);
+      const columns = text.toString('latin1', 0, length).split('\n', 1)[0]?.split(/ +/) ?? [];
+      return (Number(columns[8] ?? 0) * jiffyMs) / availableParallelism();
     };
   } catch {
     return () => null;
