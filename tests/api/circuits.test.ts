@@ -46,7 +46,7 @@ let key: string;
 
 beforeAll(async () => {
   fixture = await openChatFixture(catalog);
-  ({ key } = await fixture.customer('100', '--rpm', '100000'));
+  ({ key } = await fixture.customer('100', '--rpm', '100000', '--max-concurrent', '1000'));
 });
 
 afterAll(async () => {
