@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CatalogError, CatalogStore, readCatalogFile } from '../src/models/catalog-store.ts';
 import type { Catalog } from '../src/models/model.ts';
-import { until } from './support/until.ts';
+import { eventually } from './support/eventually.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -71,7 +71,7 @@ test('follows a file that is written in place', async () => {
   expect(store.current.priceVersion).toBe('1');
   // In one go: a follower on another thread would see the empty file in between.
   writeFileSync(path, version('2'));
-  await until('the new file is in use', () => store.current.priceVersion === '2');
+  await eventually('the new file is in use', () => store.current.priceVersion === '2');
   expect(events).toEqual(['2']);
 });
 
@@ -80,7 +80,7 @@ test('follows a file that is replaced, again and again', async () => {
   for (const label of ['2', '3', '4']) {
     await writeFile(join(folder, 'new'), version(label));
     await rename(join(folder, 'new'), path);
-    await until('the new file is in use', () => store.current.priceVersion === label);
+    await eventually('the new file is in use', () => store.current.priceVersion === label);
   }
   expect(events).toEqual(['2', '3', '4']);
 });
@@ -89,7 +89,7 @@ test('keeps the good catalogue when the file turns bad or goes away, and says wh
   const { store, path, events } = await open();
   const { loadedAt } = store.status;
   writeFileSync(path, 'price_version: "2"\n');
-  await until('the bad file is refused', () => store.status.lastError !== null);
+  await eventually('the bad file is refused', () => store.status.lastError !== null);
   expect(store.current.priceVersion).toBe('1');
   expect(store.status.loadedAt).toEqual(loadedAt);
   expect(store.status.lastError?.problems).toEqual([
@@ -97,13 +97,13 @@ test('keeps the good catalogue when the file turns bad or goes away, and says wh
     'catalog.yaml:1: models: missing, expected a mapping',
   ]);
   await rm(path);
-  await until(
+  await eventually(
     'the missing file is refused',
     () => store.status.lastError?.problems[0]?.includes(`${path} does not exist`) === true,
   );
   expect(store.current.priceVersion).toBe('1');
   writeFileSync(path, version('3'));
-  await until('the good file is in use', () => store.status.lastError === null);
+  await eventually('the good file is in use', () => store.status.lastError === null);
   expect(store.current.priceVersion).toBe('3');
   expect(events).toHaveLength(4);
 });

@@ -8,7 +8,7 @@ import { defaultPatience, patiently } from '../src/decisions/retries.ts';
 import { createDecisionTurns } from '../src/decisions/turns.ts';
 import { BodyBudget } from '../src/http/body-budget.ts';
 import { createLog } from '../src/lib/log.ts';
-import { until } from './support/until.ts';
+import { eventually } from './support/eventually.ts';
 
 /** The calls that the provider has not answered yet, by what they are about. */
 let held: Map<string, () => void>;
@@ -76,12 +76,12 @@ function ask(person: string, about: string, signal?: AbortSignal, lengthBytes = 
 test('four at a time, the others in the order they came, and nobody waits for someone else', async () => {
   const answers: Promise<Response>[] = [];
   for (let index = 0; index < 4; index++) answers.push(ask('ada', `ada ${index}`));
-  await until('the provider is asked', () => held.size === 4);
+  await eventually('the provider is asked', () => held.size === 4);
   const left = new AbortController();
   const gone = ask('ada', 'gone', left.signal).catch(() => 'gone');
   const next = ask('ada', 'next');
   const others = ask('bob', 'bob');
-  await until('the provider is asked', () => held.has('bob'));
+  await eventually('the provider is asked', () => held.has('bob'));
   held.get('bob')?.();
   expect((await others).status).toBe(200);
   expect([...held.keys()].toSorted()).toEqual(['ada 0', 'ada 1', 'ada 2', 'ada 3']);
@@ -89,12 +89,12 @@ test('four at a time, the others in the order they came, and nobody waits for so
   expect(await gone).toBe('gone');
   // What is sent after it is answered after it.
   const later = ask('bob', 'later');
-  await until('the provider is asked', () => held.has('later'));
+  await eventually('the provider is asked', () => held.has('later'));
   held.get('later')?.();
   expect((await later).status).toBe(200);
   held.get('ada 2')?.();
   expect((await answers[2])?.status).toBe(200);
-  await until('the provider is asked', () => held.size === 4);
+  await eventually('the provider is asked', () => held.size === 4);
   // Whoever left while waiting was never asked for.
   expect([...held.keys()].toSorted()).toEqual(['ada 0', 'ada 1', 'ada 3', 'next']);
   for (const answer of held.values()) answer();
@@ -103,7 +103,7 @@ test('four at a time, the others in the order they came, and nobody waits for so
 
 test('429 rate_limit without a time when a hundred wait', async () => {
   const answers = Array.from({ length: 104 }, (_, index) => ask('ada', `${index}`));
-  await until('the provider is asked', () => held.size === 4);
+  await eventually('the provider is asked', () => held.size === 4);
   // All are on their way, but which of them come last is not certain: the next one may be in time for a place.
   let refused = await Promise.race([ask('ada', 'one more'), Bun.sleep(200)]);
   while (!(refused instanceof Response))
@@ -161,16 +161,16 @@ test('the time that someone waited is gone from the deadline', async () => {
 test('429 rate_limit when the bodies of one person have no more room, and nobody else notices', async () => {
   const large = 150 * 1024;
   const first = ask('ada', 'first', undefined, large);
-  await until('the provider is asked', () => held.has('first'));
+  await eventually('the provider is asked', () => held.has('first'));
   const refused = await ask('ada', 'second', undefined, large);
   expect(refused.status).toBe(429);
   expect(((await refused.json()) as DecisionErrorBody).error.type).toBe('rate_limit');
   const others = [ask('ada', 'small'), ask('bob', 'large', undefined, large)];
-  await until('the provider is asked', () => held.size === 3);
+  await eventually('the provider is asked', () => held.size === 3);
   for (const answer of held.values()) answer();
   for (const answer of [first, ...others]) expect((await answer).status).toBe(200);
   const next = ask('ada', 'next', undefined, large);
-  await until('the provider is asked', () => held.has('next'));
+  await eventually('the provider is asked', () => held.has('next'));
   held.get('next')?.();
   expect((await next).status).toBe(200);
 });

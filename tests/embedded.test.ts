@@ -15,6 +15,7 @@ import { SQL } from 'bun';
 import { acquireEmbeddedServer } from '../src/database/embedded.ts';
 import { newId } from '../src/lib/ids.ts';
 import { isServerThere, keyIn, modelIds, postmaster, preparedFolder, welcomed } from './support/embedded.ts';
+import { eventually } from './support/eventually.ts';
 import {
   type Environment,
   type Gateway,
@@ -23,7 +24,6 @@ import {
   tollgate,
   tollgateJson,
 } from './support/gateway.ts';
-import { until } from './support/until.ts';
 
 const demoFile = (folder: string) => join(folder, 'demo.json');
 const dataFolder = (...names: string[]) => join(temporaryFolder(), ...names);
@@ -97,7 +97,7 @@ describe('on the embedded database', () => {
     await tollgateJson(['account', 'create', '--name', 'During'], environment);
     expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
     // There is no demo in a database that has accounts already.
-    await until('it says where it is', () => gateway.output().includes('Dashboard: '));
+    await eventually('it says where it is', () => gateway.output().includes('Dashboard: '));
     expect(keyIn(gateway)).toBe('');
     expect(existsSync(demoFile(environment.TOLLGATE_DATA))).toBe(false);
     await gateway.stop();
@@ -129,7 +129,7 @@ describe('the demo', () => {
     await blocker`begin`;
     await blocker`lock table api_keys in access exclusive mode`;
     const killed = await startGateway(environment);
-    await until('the demo is being made', async () => {
+    await eventually('the demo is being made', async () => {
       const waiting = await sql`select 1 from pg_stat_activity where wait_event_type = 'Lock'`;
       return waiting.length > 0;
     });
@@ -155,7 +155,7 @@ describe('the demo', () => {
     await tollgateJson(['key', 'revoke', key?.id ?? ''], environment);
     await first.stop();
     const second = await startGateway(environment);
-    await until('it says where it is', () => second.output().includes('Dashboard: '));
+    await eventually('it says where it is', () => second.output().includes('Dashboard: '));
     expect(keyIn(second)).toBe('');
     await second.stop();
   });
@@ -164,7 +164,7 @@ describe('the demo', () => {
 describe('a server that is lost under a gateway', () => {
   async function ready(gateway: Gateway): Promise<void> {
     const isReady = async () => (await fetch(`${gateway.origin}/readyz`)).status === 200;
-    await until('it is ready', isReady);
+    await eventually('it is ready', isReady);
   }
 
   async function terminatePresence(folder: string): Promise<void> {
@@ -188,7 +188,7 @@ describe('a server that is lost under a gateway', () => {
     expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
 
     process.kill(server, 'SIGKILL');
-    await until('another server is there', () => isServerThere(folder) && postmaster(folder) !== server);
+    await eventually('another server is there', () => isServerThere(folder) && postmaster(folder) !== server);
     await ready(gateway);
     expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
     expect(await gateway.stop()).toBe(0);

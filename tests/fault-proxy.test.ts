@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { startDeafPort } from '../chaos/deaf-port.ts';
 import { type Fault, nextStep, type Step } from '../chaos/fault.ts';
 import { type FaultProxy, type Observer, startFaultProxy } from '../chaos/fault-proxy.ts';
-import { until as eventually } from './support/until.ts';
+import { eventually } from './support/eventually.ts';
 
 const until = (isSo: () => boolean) => eventually(isSo.toString(), isSo);
 

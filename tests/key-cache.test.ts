@@ -7,7 +7,7 @@ import { generateKey, hashKey } from '../src/keys/key-format.ts';
 import { type ApiKey, createKey, defaultRequestsPerMinute } from '../src/keys/key-store.ts';
 import { LookupPlaces } from '../src/keys/lookup-places.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
-import { until } from './support/until.ts';
+import { eventually } from './support/eventually.ts';
 
 const barrier = 7;
 let database: TestDatabase;
@@ -56,7 +56,7 @@ async function holdUp<Answer>(ask: () => Promise<Answer>) {
   await holder`select pg_advisory_lock(${barrier})`;
   await holder`update pace set is_held = true`;
   const answer = ask();
-  await until('the question is asked', async () => {
+  await eventually('the question is asked', async () => {
     const waiting = await holder`
       select 1 from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`;
     return waiting.length > 0;
@@ -83,7 +83,7 @@ test('a change that is announced during a lookup is not hidden by the row read b
   await database.sql`update stored_keys set revoked_at = now() where hash = ${hash}`;
   // Announced after it: when this change is known, so is that one.
   await database.sql`update stored_keys set requests_per_minute = 7 where hash = ${known}`;
-  await until('the change is announced', async () => (await cache.find(known))?.requestsPerMinute === 7);
+  await eventually('the change is announced', async () => (await cache.find(known))?.requestsPerMinute === 7);
   await letGo();
   expect((await before)?.revokedAt).toBeNull();
   expect((await cache.find(hash))?.revokedAt).toBeInstanceOf(Date);
@@ -129,7 +129,7 @@ test('a key that is made after it was asked for is known at once', async () => {
   const hash = invented();
   expect(await cache.find(hash)).toBeNull();
   await database.sql`update stored_keys set hash = ${hash} where hash = ${hashes[2]}`;
-  await until('the key is known', async () => (await cache.find(hash)) !== null);
+  await eventually('the key is known', async () => (await cache.find(hash)) !== null);
   await database.sql`update stored_keys set hash = ${hashes[2]} where hash = ${hash}`;
   await cache.close();
 });

@@ -21,9 +21,9 @@ import { storePriceList } from '../src/pricing/price-list-store.ts';
 import { addUpUsage } from '../src/usage/usage-days.ts';
 import { findRecentUsage } from '../src/usage/usage-store.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
+import { eventually } from './support/eventually.ts';
 import { temporaryFolder } from './support/gateway.ts';
 import { quickTimings } from './support/quick-lease.ts';
-import { until } from './support/until.ts';
 
 const log = createLog('error', () => undefined);
 const nodeId = newId();
@@ -143,7 +143,7 @@ async function generationOf({ generation }: Pick<Hold, 'generation'>) {
 }
 
 async function settledAll(one: Ledger): Promise<void> {
-  await until('all is settled', () => !one.isBusy());
+  await eventually('all is settled', () => !one.isBusy());
 }
 
 async function expectSound(): Promise<void> {
@@ -207,7 +207,7 @@ test('what a node that has stopped left open is given back, and charged once if 
     log,
     timings: quickTimings,
   });
-  await until('what was left open is given back', async () => (await money(owner)).held === '0');
+  await eventually('what was left open is given back', async () => (await money(owner)).held === '0');
   expect(await money(owner)).toEqual({ balance: '100', held: '0' });
   const [row] =
     await database.sql`select status, error_code from generations where id = ${orphan.generation.id}`;
@@ -573,7 +573,7 @@ test('a settlement goes through although its connection is cut again and again',
     for (let cut = 0; cut < 20 && done < total; cut += 1) {
       const doneBefore = done;
       await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'cut me'`;
-      await until('something is settled after a cut', () => done > doneBefore || done === total);
+      await eventually('something is settled after a cut', () => done > doneBefore || done === total);
     }
   })();
   const settleOneAfterAnother = async () => {

@@ -6,9 +6,9 @@ import { newId, uuidFromRequestId } from '../src/lib/ids.ts';
 import type { ErrorBody } from './support/chat-fixture.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { runCommand } from './support/commands.ts';
+import { eventually } from './support/eventually.ts';
 import { type Gateway, launchGateway, temporaryFolder, tollgate, writeCatalog } from './support/gateway.ts';
 import { quickGateway, quickTimings } from './support/quick-lease.ts';
-import { until } from './support/until.ts';
 
 /** A provider that answers when it is told to. */
 const answered = Promise.withResolvers<void>();
@@ -85,7 +85,7 @@ async function leaveOrphan(): Promise<void> {
       update api_key_meters set held = held + ${copied.hold}::numeric, open_count = open_count + 1
       where key_id = ${copied.key_id}`;
   });
-  await until(
+  await eventually(
     'what was left open is closed',
     async () => (await database.sql`select 1 from open_generations where id = ${orphan.id}`).length === 0,
   );
@@ -97,10 +97,10 @@ test('a request that outlasts a lease on a node that lives is left alone by the 
   const findOpen = () => database.sql<{ id: string; is_old: boolean }[]>`
     select id, created_at < now() - make_interval(secs => ${quickTimings.leaseMs / 1000}::float8) as is_old
     from open_generations order by created_at limit 1`;
-  await until('the request is open', async () => (await findOpen()).length > 0);
+  await eventually('the request is open', async () => (await findOpen()).length > 0);
   const [opened] = await findOpen();
   const isOpen = async () => (await findOpen())[0]?.id === opened?.id;
-  await until('a lease has passed', async () => (await findOpen())[0]?.is_old !== false);
+  await eventually('a lease has passed', async () => (await findOpen())[0]?.is_old !== false);
   // The other one gives up what has no node, so it has looked at this one's too and knows that it lives.
   while ((await isOpen()) && !other.output().includes('closing what a dead node left open'))
     await leaveOrphan();
@@ -131,7 +131,7 @@ test('a gateway whose clock is off from the database is not ready and admits not
     const beat = async () =>
       (await database.sql`select heartbeat_at::text from nodes where stopped_at is null`)[0].heartbeat_at;
     const last = await beat();
-    await until('its heart beats', async () => (await beat()) !== last);
+    await eventually('its heart beats', async () => (await beat()) !== last);
   };
   expect(await readiness()).toEqual({
     http: 200,
@@ -144,7 +144,7 @@ test('a gateway whose clock is off from the database is not ready and admits not
 
   for (const shiftMs of [93_000, -93_000]) {
     writeFileSync(clockFile, String(shiftMs));
-    await until('it is not ready', async () => (await readiness()).http === 503);
+    await eventually('it is not ready', async () => (await readiness()).http === 503);
     expect(await readiness()).toMatchObject({
       status: 'not ready',
       database: true,
@@ -160,7 +160,7 @@ test('a gateway whose clock is off from the database is not ready and admits not
     await nextBeat();
 
     writeFileSync(clockFile, '0');
-    await until('it is ready', async () => (await readiness()).http === 200);
+    await eventually('it is ready', async () => (await readiness()).http === 200);
     expect((await ask(gateway)).status).toBe(200);
   }
   expect(await gateway.stop()).toBe(0);

@@ -12,9 +12,9 @@ import { Steadiness } from '../src/ledger/steadiness.ts';
 import { newId } from '../src/lib/ids.ts';
 import { createLog } from '../src/lib/log.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
+import { eventually } from './support/eventually.ts';
 import { launchGateway, temporaryFolder } from './support/gateway.ts';
 import { quickTimings } from './support/quick-lease.ts';
-import { until } from './support/until.ts';
 
 let database: TestDatabase;
 
@@ -37,7 +37,7 @@ async function nodeRow(id: string): Promise<NodeRow> {
 
 /** Until the lease was renewed after this moment of the database's clock. */
 const beatAfter = (id: string, ms: number) =>
-  until('the lease is renewed', async () => (await nodeRow(id)).beat_ms > ms);
+  eventually('the lease is renewed', async () => (await nodeRow(id)).beat_ms > ms);
 
 describe('a main thread that stands still', () => {
   async function startBusyNode(settings: Record<string, string> = {}) {
@@ -50,13 +50,13 @@ describe('a main thread that stands still', () => {
     );
     // It is no gateway and never listens.
     program.listening.catch(() => undefined);
-    await until('the node is busy', () => program.output().includes('busy\n'));
+    await eventually('the node is busy', () => program.output().includes('busy\n'));
     return {
       id,
       free: async () => {
         expect(program.output()).not.toContain('free\n');
         writeFileSync(freeFile, '');
-        await until('the node is free', () => program.output().includes('free\n'));
+        await eventually('the node is free', () => program.output().includes('free\n'));
       },
       stop: async () => {
         program.process.kill('SIGTERM');
@@ -76,7 +76,7 @@ describe('a main thread that stands still', () => {
 
   test('loses its lease when it is silent for too long, and has it again when it is back', async () => {
     const node = await startBusyNode({ SILENCE_MS: '500' });
-    await until(
+    await eventually(
       'the lease has run out',
       async () => (await nodeRow(node.id)).silent_ms > quickTimings.leaseMs,
     );
@@ -123,7 +123,7 @@ describe('the thread that renews the lease', () => {
         process.off('worker', collect);
         expect((await nodeRow(id)).stopped).toBe(true);
         const name = connection.connection.application_name;
-        await until(
+        await eventually(
           'its connection is closed',
           async () =>
             (await database.sql`select 1 from pg_stat_activity where application_name = ${name}`).length ===
@@ -138,11 +138,11 @@ describe('the thread that renews the lease', () => {
     const { beat_ms } = await nodeRow(lease.id);
     // Nothing sends it this, and nothing in it expects it.
     lease.threads[0]?.postMessage(null);
-    await until('it is started again', () =>
+    await eventually('it is started again', () =>
       lease.output().includes('the heartbeat thread ended and is started again'),
     );
     expect(lease.output()).toContain('the heartbeat thread failed');
-    await until('another thread runs', () => lease.threads.length === 2);
+    await eventually('another thread runs', () => lease.threads.length === 2);
     await beatAfter(lease.id, beat_ms);
     const afterwards = await nodeRow(lease.id);
     await beatAfter(lease.id, afterwards.beat_ms);
@@ -156,7 +156,7 @@ describe('the thread that renews the lease', () => {
     await blocker`begin`;
     await blocker`select 1 from nodes where id = ${lease.id} for update`;
     const { beat_ms } = await nodeRow(lease.id);
-    await until('a heartbeat fails', () => lease.output().includes('heartbeat failed'));
+    await eventually('a heartbeat fails', () => lease.output().includes('heartbeat failed'));
     await blocker`rollback`;
     await blocker.release();
     await beatAfter(lease.id, beat_ms);
@@ -170,7 +170,7 @@ describe('the thread that renews the lease', () => {
   test('is not started again once the lease is given back', async () => {
     const lease = await openLease();
     lease.threads[0]?.postMessage(null);
-    await until('it is started again', () => lease.output().includes('started again'));
+    await eventually('it is started again', () => lease.output().includes('started again'));
     await lease.stop();
     expect(lease.threads).toHaveLength(1);
   });

@@ -13,7 +13,7 @@ import { createLog } from '../src/lib/log.ts';
 import { listen } from '../src/operations/listen.ts';
 import { createRoutes, type Services } from '../src/routes.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
-import { until } from './support/until.ts';
+import { eventually } from './support/eventually.ts';
 
 const key = generateKey();
 const userId = newId();
@@ -118,7 +118,7 @@ test('one person has 4 calls under way and 100 waiting; others do not notice', a
     return call;
   });
   const answered = () => calls.filter(({ answer }) => answer !== '');
-  await until('six are answered', () => answered().length >= 6);
+  await eventually('six are answered', () => answered().length >= 6);
   for (const { answer } of answered()) {
     expect(answer).toStartWith('HTTP/1.1 429 ');
     expect(answer.toLowerCase()).toContain('retry-after: 1\r\n');
@@ -130,7 +130,7 @@ test('one person has 4 calls under way and 100 waiting; others do not notice', a
   expect([await statusFor(userId), await statusFor(newId())]).toEqual([429, 404]);
   expect(answered()).toHaveLength(6);
   for (const { socket, answer } of calls) if (answer === '') socket.write('{}');
-  await until('all are answered', () => answered().length >= 110);
+  await eventually('all are answered', () => answered().length >= 110);
   expect(calls.filter(({ answer }) => answer.startsWith('HTTP/1.1 200 '))).toHaveLength(104);
   expect(await statusFor(userId)).toBe(200);
   for (const { socket } of calls) socket.destroy();
@@ -201,7 +201,7 @@ describe('while a provider is silent', () => {
     };
     const body = { key_id: keyId, request: chat };
     const chats = Array.from({ length: 12 }, () => timesOf(`${account}/playground/chat`, body, answer));
-    await until('all are under way', () => underWay >= 12);
+    await eventually('all are under way', () => underWay >= 12);
     expect((await timesOf('/api/console/operator/ledger-audit', {}, answer)).status).toBe(200);
     gate.resolve();
     expect((await Promise.all(chats)).map(({ status }) => status)).toEqual(Array(12).fill(200));

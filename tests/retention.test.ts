@@ -14,8 +14,8 @@ import { newId, requestIdFromUuid } from '../src/lib/ids.ts';
 import { createLog } from '../src/lib/log.ts';
 import { storePriceList } from '../src/pricing/price-list-store.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
+import { eventually } from './support/eventually.ts';
 import { startGateway, temporaryFolder, tollgate } from './support/gateway.ts';
-import { until } from './support/until.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const nodeId = newId();
@@ -187,7 +187,7 @@ async function startWaiting(days: number) {
   const removal = remove(days).finally(() => {
     hasEnded = true;
   });
-  await until('the removal waits', async () => hasEnded || (await isWaiting()));
+  await eventually('the removal waits', async () => hasEnded || (await isWaiting()));
   return { reader, removal, hasEnded: () => hasEnded };
 }
 
@@ -342,7 +342,7 @@ test('the gateway does it when it starts; lookups answer 404, usage and the audi
   const gateway = await startGateway(environment);
   const get = (path: string) =>
     fetch(`${gateway.origin}${path}`, { headers: { authorization: `Bearer ${owner.key}` } });
-  await until('old months are removed', () => gateway.output().includes('past their retention'));
+  await eventually('old months are removed', () => gateway.output().includes('past their retention'));
   expect(gateway.output()).toContain('removed months that are past their retention');
   const lookUp = async (id: string) => (await get(`/v1/generations/${requestIdFromUuid(id)}`)).status;
   expect([await lookUp(old), await lookUp(young)]).toEqual([404, 200]);
@@ -363,12 +363,12 @@ test('a gateway that is still waiting stops all the same, and the next start fin
     GENERATION_RETENTION_DAYS: '90',
   };
   const gateway = await startGateway(environment);
-  await until('the removal waits', isWaiting);
+  await eventually('the removal waits', isWaiting);
   expect(await gateway.stop()).toBe(0);
   expect(gateway.output()).not.toContain('not removed');
   await reader.leave();
   const next = await startGateway(environment);
-  await until('old months are removed', () => next.output().includes('past their retention'));
+  await eventually('old months are removed', () => next.output().includes('past their retention'));
   expect(await next.stop()).toBe(0);
   expect(await isThere(old)).toBe(false);
 });

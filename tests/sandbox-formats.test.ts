@@ -10,7 +10,7 @@ import { readOpenaiChat } from '../sandbox/openai-request.ts';
 import { type directives, readDirectives } from '../sandbox/scenario.ts';
 import { startSandbox } from '../sandbox/server.ts';
 import { countPromptTokens } from '../sandbox/usage.ts';
-import { until } from './support/until.ts';
+import { eventually } from './support/eventually.ts';
 import {
   anthropic,
   args,
@@ -120,7 +120,7 @@ function contentCount(speaker: Speaker, text: string): number {
 
 async function entryOf(mark: string) {
   const find = () => sandbox.entries.findLast(({ body }) => JSON.stringify(body)?.includes(mark));
-  await until(`an entry with ${mark} is logged`, () => find() !== undefined);
+  await eventually(`an entry with ${mark} is logged`, () => find() !== undefined);
   const entry = find();
   if (entry === undefined) throw new Error('The entry has gone.');
   return entry;

@@ -15,7 +15,7 @@ import { startSandbox } from '../sandbox/server.ts';
 import { planStream } from '../sandbox/stream-plan.ts';
 import { padText } from '../sandbox/transfer.ts';
 import { countUsage, spoilUsage } from '../sandbox/usage.ts';
-import { until } from './support/until.ts';
+import { eventually } from './support/eventually.ts';
 
 const sandbox = startSandbox({ keepEntries: 1000 });
 afterAll(() => sandbox.stop());
@@ -112,7 +112,7 @@ async function raw(content: string, more: Body = {}, isAll?: (text: string) => b
   });
   const silence = async () => {
     if (isAll === undefined) return await promise;
-    await until('the answer has come as far as it goes', () => isAll(reads.join('')));
+    await eventually('the answer has come as far as it goes', () => isAll(reads.join('')));
     await Bun.sleep(quietMs);
     return 'open' as const;
   };
@@ -128,7 +128,7 @@ const isAnything = () => true;
 
 async function lastEntry(matches: string) {
   const find = () => sandbox.entries.findLast(({ body }) => JSON.stringify(body)?.includes(matches));
-  await until(`an entry with ${matches} is logged`, () => find() !== undefined);
+  await eventually(`an entry with ${matches} is logged`, () => find() !== undefined);
   const entry = find();
   if (entry === undefined) throw new Error('The entry has gone.');
   return entry;

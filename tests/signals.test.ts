@@ -6,6 +6,7 @@ import { SQL } from 'bun';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { runCommand } from './support/commands.ts';
 import { isServerThere, keyIn, preparedFolder, welcomed } from './support/embedded.ts';
+import { eventually } from './support/eventually.ts';
 import {
   type Gateway,
   launchGateway,
@@ -13,7 +14,6 @@ import {
   temporaryFolder,
   writeCatalog,
 } from './support/gateway.ts';
-import { until } from './support/until.ts';
 
 const program = join(import.meta.dir, '../bin/tollgate');
 const migrationLock = 7_012_018_002;
@@ -64,9 +64,9 @@ describe('Ctrl-C', () => {
     const [sandbox = 0, ...others] = childrenOf(gateway.process.pid, 'sandbox/main.ts');
     expect(others).toEqual([]);
     const answer = chat(gateway, keyIn(gateway), 'Hello [[delay 3000]]');
-    await until('the request is under way', async () => (await openCount(folder)) === 1);
+    await eventually('the request is under way', async () => (await openCount(folder)) === 1);
     process.kill(-gateway.process.pid, 'SIGINT');
-    await until('the gateway drains', () => gateway.output().includes('"event":"draining"'));
+    await eventually('the gateway drains', () => gateway.output().includes('"event":"draining"'));
     process.kill(-gateway.process.pid, 'SIGINT');
     expect((await answer).status).toBe(200);
     expect(await launched.ended()).toBe(0);
@@ -101,8 +101,8 @@ test('a sandbox that dies is started again, on the same port', async () => {
   const sandboxes = () => childrenOf(gateway.process.pid, 'sandbox/main.ts');
   const [first = 0] = sandboxes();
   process.kill(first, 'SIGKILL');
-  await until('another sandbox runs', () => sandboxes().some((id) => id !== first));
-  await until('it answers', async () => (await chat(gateway, key, 'Hello')).status === 200);
+  await eventually('another sandbox runs', () => sandboxes().some((id) => id !== first));
+  await eventually('it answers', async () => (await chat(gateway, key, 'Hello')).status === 200);
   const [second = 0] = sandboxes();
   expect(await gateway.stop()).toBe(0);
   expect(isRunning(second)).toBe(false);
@@ -113,7 +113,7 @@ describe('while the gateway starts', () => {
     const blocker = await database.sql.reserve();
     await blocker`select pg_advisory_lock(${migrationLock})`;
     const launched = launchGateway({ DATABASE_URL: database.url });
-    await until('someone waits for the lock', () => isSomeoneWaiting(database));
+    await eventually('someone waits for the lock', () => isSomeoneWaiting(database));
     const unblock = async () => {
       await blocker`select pg_advisory_unlock(${migrationLock})`;
       await blocker.release();
@@ -161,10 +161,10 @@ describe('SIGHUP', () => {
     await Bun.sleep(300);
     expect(gateway.output()).not.toContain('catalogue reloaded');
     gateway.process.kill('SIGHUP');
-    await until('the catalogue is reloaded', () => gateway.output().includes('catalogue reloaded'));
+    await eventually('the catalogue is reloaded', () => gateway.output().includes('catalogue reloaded'));
     writeFileSync(secret, '');
     gateway.process.kill('SIGHUP');
-    await until('the catalogue is refused', () =>
+    await eventually('the catalogue is refused', () =>
       gateway.output().includes('catalogue refused, the old one stays in force'),
     );
     expect(gateway.output()).toContain('P_KEY_FILE names');
@@ -184,9 +184,9 @@ test('SIGTERM: not ready, no new connections, what is under way gets its answer'
   await blocker`begin`;
   await blocker`lock table api_keys in access exclusive mode`;
   const answer = fetch(`${gateway.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
-  await until('someone waits for the lock', () => isSomeoneWaiting(database));
+  await eventually('someone waits for the lock', () => isSomeoneWaiting(database));
   gateway.process.kill('SIGTERM');
-  await until('the gateway drains', () => gateway.output().includes('"event":"draining"'));
+  await eventually('the gateway drains', () => gateway.output().includes('"event":"draining"'));
   const refused = await fetch(`${gateway.origin}/healthz`, { keepalive: false }).then(
     () => false,
     () => true,

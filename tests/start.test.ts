@@ -4,8 +4,8 @@ import { dirname } from 'node:path';
 import { readConfig } from '../src/config.ts';
 import { OperatorError } from '../src/lib/operator-error.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
+import { eventually } from './support/eventually.ts';
 import { type Gateway, startGateway, tollgate, writeCatalog } from './support/gateway.ts';
-import { until } from './support/until.ts';
 
 describe('on a database that is named', () => {
   test('several nodes at once migrate an empty database, and no demo is made', async () => {
@@ -29,7 +29,7 @@ describe('on a database that is named', () => {
     const environment = { DATABASE_URL: database.url, TOLLGATE_CATALOG: file };
     const first = await startGateway(environment);
     writeCatalog(catalog('2'), dirname(file));
-    await until('the other prices are in use', () => first.output().includes('catalogue reloaded'));
+    await eventually('the other prices are in use', () => first.output().includes('catalogue reloaded'));
     await first.stop();
     writeCatalog(catalog('1'), dirname(file));
     await (await startGateway(environment)).stop();
@@ -76,7 +76,7 @@ describe('a gateway that runs', () => {
         where datname = current_database() and wait_event_type = 'Lock'`;
       return row.count as number;
     };
-    await until('the database is asked', async () => (await waiting()) > 0);
+    await eventually('the database is asked', async () => (await waiting()) > 0);
     // The lock is held until all have been answered: by then every question that was to be asked has been.
     expect(new Set((await Promise.all(answers)).map(({ status }) => status))).toEqual(new Set([503]));
     expect(await waiting()).toBe(1);

@@ -15,7 +15,7 @@ import { type Caller, requireMember } from './access.ts';
 import type { Role } from './contract.ts';
 
 /** Of one key, or of all keys of the account. */
-export type AccountFilter = GenerationFilter & Readonly<{ keyId: string | null }>;
+type AccountFilter = GenerationFilter & Readonly<{ keyId: string | null }>;
 
 export type ListedGeneration = GenerationSummary & Readonly<{ key: { id: string; name: string } }>;
 

@@ -10,7 +10,7 @@ import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
 import type { Sessions, SignedIn } from '../sessions/sessions.ts';
 import { accountIn, type Caller, type PathParameters } from './access.ts';
 
-export type InSlot = <Result>(run: () => Promise<Result>) => Promise<Result>;
+type InSlot = <Result>(run: () => Promise<Result>) => Promise<Result>;
 
 export type ConsoleContext = Readonly<{
   base: RequestContext;

@@ -34,7 +34,7 @@ export type GenerationStatus = (typeof generationStatuses)[number];
 export type GenerationFilter = Readonly<{ status: GenerationStatus | null; model: string | null }>;
 
 /** Whose Generations they are. */
-export type GenerationOwner = Readonly<{ keyId: string }> | Readonly<{ accountId: string }>;
+type GenerationOwner = Readonly<{ keyId: string }> | Readonly<{ accountId: string }>;
 
 /** A row of a list. */
 export type SummaryRow = {

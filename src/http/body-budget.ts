@@ -61,7 +61,7 @@ export class BodyBudget {
 }
 
 /** What has been taken for one body. */
-export class BodyRoom {
+class BodyRoom {
   readonly freeBytes = freeBodyBytes;
   readonly #check: (bytes: number) => void;
   readonly #take: (bytes: number) => void;

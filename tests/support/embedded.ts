@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { SQL } from 'bun';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { migrate } from '../../src/database/migrate.ts';
+import { eventually } from './eventually.ts';
 import { type Gateway, temporaryFolder } from './gateway.ts';
-import { until } from './until.ts';
 
 /** The demo key that a gateway showed. */
 export const keyIn = (gateway: Gateway) => /svc_sk_\w+/.exec(gateway.output())?.[0] ?? '';
@@ -17,7 +17,7 @@ export const postmaster = (folder: string) =>
 export const isServerThere = (folder: string) => existsSync(join(folder, 'postgres/postmaster.pid'));
 
 export async function welcomed(gateway: Gateway): Promise<Gateway> {
-  await until('the gateway says how to use it', () => gateway.output().includes('curl '));
+  await eventually('the gateway says how to use it', () => gateway.output().includes('curl '));
   return gateway;
 }
 
