@@ -35,12 +35,11 @@ export async function openConsoleFixture(
   const { account: strangersAccount, keyId: strangersKeyId } = await fixture.customer('100');
   const addUser = (name: string, accountId: string | null, role: Role = 'owner') =>
     addCheapUser(fixture.database.sql, `${name}@example.com`, password, { accountId, role });
-  await Promise.all([
-    addUser('owner', account),
-    addUser('member', account, 'member'),
-    addUser('stranger', strangersAccount),
-    addUser('operator', null),
-  ]);
+  // One after the other: the list of members is in the order in which they joined.
+  await addUser('owner', account);
+  await addUser('member', account, 'member');
+  await addUser('stranger', strangersAccount);
+  await addUser('operator', null);
   const enter = async (name: string) => visitor(gateway.origin, await signIn(gateway.origin, name));
   const [stranger, member, owner, operator] = await Promise.all([
     enter('stranger'),
