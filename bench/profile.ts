@@ -13,7 +13,7 @@ import { formatNumber, formatTable } from './table.ts';
 import { withWorkshop } from './workshop.ts';
 
 const intervalMicroseconds = 250;
-const leastWarmUp = { json: 30_000, streams: 1_000 };
+const minWarmUp = { json: 30_000, streams: 1_000 };
 const shownFunctions = 50;
 
 const [kind = 'json', seconds = '8', connections = '64'] = process.argv.slice(2);
@@ -34,7 +34,7 @@ await withWorkshop(async (workshop) => {
       { load },
       subject,
       model,
-      model === models.json ? leastWarmUp.json : leastWarmUp.streams,
+      model === models.json ? minWarmUp.json : minWarmUp.streams,
       new Counts(),
     );
   const target = { port: gateway.port, key: gateway.key, model };

@@ -44,7 +44,7 @@ const kinds: readonly FaultKind[] = [
 ];
 
 /** Whole answers of a run are up to some thousands of bytes long. */
-const mostBytes = 3_000;
+const maxBytes = 3_000;
 
 export async function startBadNetwork(target: Target, logFile: string): Promise<BadNetwork> {
   const played = new Map<FaultKind, number>();
@@ -107,12 +107,12 @@ function chooseFault(kind: FaultKind, random: Random): Fault {
     case 'cut':
     case 'reset':
     case 'black-hole':
-      return { kind, afterBytes: random.happens(0.25) ? 0 : random.between(1, mostBytes) };
+      return { kind, afterBytes: random.happens(0.25) ? 0 : random.between(1, maxBytes) };
   }
 }
 
 /** A header may come in two pieces: this much of the first is looked at again with the second. */
-const longestHeader = 200;
+const maxHeader = 200;
 
 function observeRequests(harmed: Map<string, Set<FaultKind>>): Observer {
   const connections = new Map<number, { tail: string; requestId: string | null }>();
@@ -122,7 +122,7 @@ function observeRequests(harmed: Map<string, Set<FaultKind>>): Observer {
       const text = (before?.tail ?? '') + bytes.toString('latin1');
       const last = [...text.matchAll(/x-client-request-id: *(\S+)\r\n/gi)].at(-1)?.[1];
       const requestId = last ?? before?.requestId ?? null;
-      connections.set(connection, { tail: text.slice(-longestHeader), requestId });
+      connections.set(connection, { tail: text.slice(-maxHeader), requestId });
     },
     onFault: (connection, kind) => {
       const requestId = connections.get(connection)?.requestId ?? null;

@@ -30,7 +30,7 @@ function toleranceOf(bound: number): number {
 }
 
 /** The most that may be charged beyond a hold, whatever it was made of: the tolerance of input and of output. */
-export function mostBeyond(hold: bigint): bigint {
+export function holdTolerance(hold: bigint): bigint {
   const tokens = toleranceTokens + 1;
   return hold / 100n + priceOf({ inputTokens: tokens, outputTokens: tokens });
 }

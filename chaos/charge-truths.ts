@@ -10,7 +10,7 @@ import {
   standingCharge,
   usedCalls,
 } from './billing.ts';
-import { mostBeyond } from './bounds.ts';
+import { holdTolerance } from './bounds.ts';
 import { hastyProviders, priceOf } from './catalog.ts';
 import type { Evidence } from './evidence.ts';
 import { describe, type Finding, find, summary } from './finding.ts';
@@ -41,7 +41,7 @@ export function judgeCharges(evidence: Evidence): Finding[] {
     ),
     find('no charge exceeds its hold by more than is tolerated', paid, (generation) => {
       const { hold } = generation;
-      const isWithin = hold === null || standingCharge(generation) <= hold + mostBeyond(hold);
+      const isWithin = hold === null || standingCharge(generation) <= hold + holdTolerance(hold);
       return isWithin ? null : `${describe(generation)}, held ${formatMoney(hold)}`;
     }),
     {

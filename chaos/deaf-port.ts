@@ -10,7 +10,7 @@ export type DeafPort = Readonly<{ host: string; port: number; close: () => Promi
 const host = '127.0.0.1';
 /** How many are tried at once. Bun asks the system to keep 512 waiting, whatever it is told. */
 const fillAtOnce = 600;
-const mostWaiting = 8_192;
+const maxWaiting = 8_192;
 /** On one machine a connection is made at once or not at all. */
 const silenceMs = 250;
 
@@ -43,7 +43,7 @@ async function announcedPort(output: ReadableStream<Uint8Array>): Promise<number
 
 /** Connects until not one connection is made any more; those that were made keep all others out. */
 async function fill(port: number, made: Socket[]): Promise<void> {
-  while (made.length < mostWaiting) {
+  while (made.length < maxWaiting) {
     const tried = Array.from({ length: fillAtOnce }, () => connect({ host, port }));
     for (const socket of tried) {
       socket.on('connect', () => made.push(socket));

@@ -37,7 +37,7 @@ export type Step =
   | Readonly<{ act: 'rest' }>
   | Readonly<{ act: 'cut' | 'reset' | 'lose' | 'refuse' }>;
 
-const usualDripMs = 1_000;
+const defaultDripMs = 1_000;
 
 export function nextStep(fault: Fault, { passedBytes, passedAtMs, next }: Passage, nowMs: number): Step {
   if (fault.kind === 'refuse') return { act: 'refuse' };
@@ -49,7 +49,7 @@ export function nextStep(fault: Fault, { passedBytes, passedAtMs, next }: Passag
     case 'delay':
       return whenDue(next.arrivedAtMs + fault.delayMs, next.bytes, nowMs);
     case 'drip':
-      return whenDue(passedAtMs + (fault.everyMs ?? usualDripMs), Math.min(1, next.bytes), nowMs);
+      return whenDue(passedAtMs + (fault.everyMs ?? defaultDripMs), Math.min(1, next.bytes), nowMs);
     case 'cut':
     case 'reset':
     case 'black-hole': {

@@ -21,7 +21,7 @@ const lookForWorkMs = 5_000;
 const pollMs = 20;
 
 /** The other gateway may have to be sure of itself for a whole lease before it gives this one up. */
-export const longestFreezeMs = (leaseMs: number) => 3 * leaseMs + 5_000;
+export const maxFreezeMs = (leaseMs: number) => 3 * leaseMs + 5_000;
 
 export async function freeze(sql: SQL, node: GatewayNode, leaseMs: number): Promise<Freeze> {
   const nodeId = await whenBusy(sql, node);
@@ -34,7 +34,7 @@ export async function freeze(sql: SQL, node: GatewayNode, leaseMs: number): Prom
       await Bun.sleep(pollMs);
       const stillOpen = new Set(await openOn(sql, nodeId));
       leftOpen = open.filter((id) => stillOpen.has(id)).length;
-    } while (leftOpen > 0 && performance.now() - startedAt < longestFreezeMs(leaseMs));
+    } while (leftOpen > 0 && performance.now() - startedAt < maxFreezeMs(leaseMs));
   } finally {
     node.thaw();
   }

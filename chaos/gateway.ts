@@ -1,11 +1,11 @@
 /** The gateway of a run: the real one, with leases as long as the run wants them. Other words are for scripts before it. */
 import { parseArgs } from 'node:util';
 import { readConfig } from '../src/config.ts';
-import { usualTimings } from '../src/ledger/heartbeat.ts';
+import { defaultTimings } from '../src/ledger/heartbeat.ts';
 import { serve } from '../src/main.ts';
 
 const { values } = parseArgs({ options: { lease: { type: 'string' } }, strict: false });
-const leaseMs = typeof values.lease === 'string' ? Number(values.lease) : usualTimings.leaseMs;
-const beatsPerLease = usualTimings.leaseMs / usualTimings.beatMs;
+const leaseMs = typeof values.lease === 'string' ? Number(values.lease) : defaultTimings.leaseMs;
+const beatsPerLease = defaultTimings.leaseMs / defaultTimings.beatMs;
 
-await serve(readConfig(), { ...usualTimings, leaseMs, beatMs: leaseMs / beatsPerLease });
+await serve(readConfig(), { ...defaultTimings, leaseMs, beatMs: leaseMs / beatsPerLease });

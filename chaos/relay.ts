@@ -23,8 +23,8 @@ type Piece = Readonly<{ kind: 'bytes' | 'end' | 'reset'; bytes: Buffer; arrivedA
 
 const nothing = Buffer.alloc(0);
 /** No more of an answer than this is kept here; the target has to wait. What is delayed is on its way, and takes room. */
-const mostWaitingBytes = 65_536;
-const mostDelayedBytes = 16_777_216;
+const maxWaitingBytes = 65_536;
+const maxDelayedBytes = 16_777_216;
 /** A client that is given a reset at once may never look at what came before it. */
 const beforeResetMs = 20;
 
@@ -45,7 +45,7 @@ export function startRelay(client: Socket, first: Fault, surroundings: Surroundi
   /** Null where nothing will ever be asked of the target. */
   const upstream = isOpenAtFirst(first) ? connect({ ...target, allowHalfOpen: true, noDelay: true }) : null;
 
-  const room = () => (fault.kind === 'delay' ? mostDelayedBytes : mostWaitingBytes);
+  const room = () => (fault.kind === 'delay' ? maxDelayedBytes : maxWaitingBytes);
 
   function take(kind: Piece['kind'], bytes: Buffer): void {
     if (state !== 'open') return;

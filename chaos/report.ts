@@ -10,7 +10,7 @@ import type { ChaosResult } from './run.ts';
 
 const readyWithinMs = 5_000;
 const orphansWithinMs = 15_000;
-const mostExamples = 5;
+const maxExamples = 5;
 
 export type Timing = Readonly<{ says: string; ms: readonly number[]; withinMs: number }>;
 
@@ -60,7 +60,7 @@ export function formatReport(result: ChaosResult): string {
     'Times',
     ...timings.map(formatTiming),
     '',
-    `The longest that any client waited: ${longestSeconds(evidence)} s.`,
+    `The longest that any client waited: ${maxSeconds(evidence)} s.`,
     `Starts that found no database and were repeated: ${result.failedStarts}.`,
     `Uses of the command line meanwhile: ${result.commands.count}, ${result.commands.failed} of them while the database was away.`,
     `Spool files left: ${result.spooledFiles}.`,
@@ -70,8 +70,8 @@ export function formatReport(result: ChaosResult): string {
 }
 
 export function formatFinding({ says, checked, wrong }: Finding): string[] {
-  const examples = wrong.slice(0, mostExamples).map((example) => `          ${example}`);
-  const more = wrong.length > mostExamples ? [`          … ${wrong.length} in all`] : [];
+  const examples = wrong.slice(0, maxExamples).map((example) => `          ${example}`);
+  const more = wrong.length > maxExamples ? [`          … ${wrong.length} in all`] : [];
   return [
     `  ${wrong.length === 0 ? 'holds ' : 'BROKEN'}  ${`${checked}`.padStart(7)}  ${says}`,
     ...examples,
@@ -150,7 +150,7 @@ function formatBystanders({ bystanders, options }: ChaosResult): string[] {
   ];
 }
 
-function longestSeconds({ seen }: Evidence): string {
+function maxSeconds({ seen }: Evidence): string {
   return (seen.reduce((longest, { ms }) => Math.max(longest, ms), 0) / 1000).toFixed(1);
 }
 

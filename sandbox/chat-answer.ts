@@ -35,8 +35,8 @@ export function answerChat(request: ChatRequest, reading: Reading): Answer {
     return { thoughtPieces: thought, pieces: nothing, toolCalls, finishReason, stopSequence: null, tokens };
   }
   const { pieces: allPieces, stopSequence } = cutAtStop(reply(request, reading), request.stop);
-  const mostTokens = request.max_completion_tokens ?? request.max_tokens ?? allPieces.length;
-  const pieces = allPieces.slice(0, mostTokens);
+  const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? allPieces.length;
+  const pieces = allPieces.slice(0, maxTokens);
   const isCut = pieces.length < allPieces.length;
   return {
     thoughtPieces: thought,

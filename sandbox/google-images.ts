@@ -38,7 +38,7 @@ const scales: ReadonlyMap<unknown, number> = new Map([
   ['1K', 1],
   ['2K', 2],
 ]);
-const mostImages = 4;
+const maxImagesLimit = 4;
 
 export const googleImages: Endpoint<ImageRequest> = {
   format: google,
@@ -57,9 +57,9 @@ function readRequest(body: unknown): ImageRequest {
 
   const parameters = fields.parameters === undefined ? {} : readObject(fields.parameters, 'parameters');
   refuseUnknown(parameters, parameterFields, 'parameters');
-  const { sampleCount: count = mostImages, aspectRatio = '1:1', imageSize, sampleImageSize } = parameters;
-  if (typeof count !== 'number' || !Number.isInteger(count) || count < 1 || count > mostImages) {
-    throw new BadRequest(`From 1 to ${mostImages} images can be asked for.`, 'parameters.sampleCount');
+  const { sampleCount: count = maxImagesLimit, aspectRatio = '1:1', imageSize, sampleImageSize } = parameters;
+  if (typeof count !== 'number' || !Number.isInteger(count) || count < 1 || count > maxImagesLimit) {
+    throw new BadRequest(`From 1 to ${maxImagesLimit} images can be asked for.`, 'parameters.sampleCount');
   }
   const size = sizes.get(aspectRatio);
   const scale = scales.get(imageSize ?? sampleImageSize ?? '1K');

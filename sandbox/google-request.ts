@@ -56,7 +56,7 @@ const declarationFields = new Set([
   'response',
   'responseJsonSchema',
 ]);
-const mostStopSequences = 5;
+const maxStopSequences = 5;
 
 export function readGoogleChat(body: unknown, model: string, stream: boolean): ChatRequest {
   const fields = readBody(body, knownFields);
@@ -88,8 +88,8 @@ function readConfig(value: unknown): Pick<ChatRequest, 'max_tokens' | 'stop' | '
     throw new BadRequest('A number from 0 to 2 is expected.', `${path}.temperature`);
   }
   const stop = stopSequences === undefined ? [] : readArray(stopSequences, `${path}.stopSequences`);
-  if (stop.length > mostStopSequences) {
-    throw new BadRequest(`There are at most ${mostStopSequences}.`, `${path}.stopSequences`);
+  if (stop.length > maxStopSequences) {
+    throw new BadRequest(`There are at most ${maxStopSequences}.`, `${path}.stopSequences`);
   }
   return {
     max_tokens: typeof maxTokens === 'number' ? maxTokens : null,

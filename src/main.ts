@@ -17,7 +17,7 @@ import type { OpenGeneration } from './inference/generation.ts';
 import { authenticateWith } from './keys/authenticate.ts';
 import { openKeyCache } from './keys/key-cache.ts';
 import { KnownRates } from './keys/known-rates.ts';
-import { type LeaseTimings, usualTimings } from './ledger/heartbeat.ts';
+import { defaultTimings, type LeaseTimings } from './ledger/heartbeat.ts';
 import { type Ledger, openLedger } from './ledger/ledger.ts';
 import { takeLease } from './ledger/node-lease.ts';
 import { withheld } from './ledger/settlement.ts';
@@ -40,7 +40,7 @@ import { keepSignInTidy } from './sessions/upkeep.ts';
 import { keepUsageAddedUp } from './usage/usage-days.ts';
 
 /** Runs until SIGTERM or SIGINT, then finishes what is under way. */
-export async function serve(config: Config, leaseTimings: LeaseTimings = usualTimings): Promise<void> {
+export async function serve(config: Config, leaseTimings: LeaseTimings = defaultTimings): Promise<void> {
   const log = createLog(config.logLevel);
   const signals = listenForSignals();
   const closers = new Closers();
@@ -184,7 +184,9 @@ async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise
   const results = await Promise.all(
     settlements.map((settlement) =>
       ledger.settle(
-        settlement.whenShort === 'withhold' && settlement.kept === null ? withheld(settlement) : settlement,
+        settlement.onInsufficientBalance === 'withhold' && settlement.stored === null
+          ? withheld(settlement)
+          : settlement,
       ),
     ),
   );

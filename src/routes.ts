@@ -18,7 +18,7 @@ import type { IpNetwork } from './lib/ip-address.ts';
 import { listModels } from './models/handler.ts';
 import { referencePages } from './openapi/serve.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
-import { usualIdleSeconds } from './operations/listen.ts';
+import { defaultIdleSeconds } from './operations/listen.ts';
 import { signInRoutes } from './sign-in/handler.ts';
 import { listUsage } from './usage/handler.ts';
 
@@ -100,7 +100,7 @@ async function serve(
   services.bodies.release(request);
   if (response.status >= 400 && hasEndlessBody(request)) headers.set('connection', 'close');
   // The connection now waits for the next request, which must not take for ever. A stream is still being sent.
-  if (context.isPatient && !isStream(response)) context.waitAsUsual(usualIdleSeconds);
+  if (context.isPatient && !isStream(response)) context.waitAsUsual(defaultIdleSeconds);
   // What one person is sent must not be cached for the next one at the same browser.
   if (route.startsWith('/api/')) {
     if (!headers.has('cache-control')) headers.set('cache-control', 'no-store');

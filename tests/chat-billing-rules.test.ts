@@ -161,11 +161,11 @@ describe('a hold', () => {
             ? owned.monthlyLimit
             : owned.balance;
         if (admitted === null) {
-          expect(range.least).toBeGreaterThan(spendable);
+          expect(range.min).toBeGreaterThan(spendable);
           return;
         }
         const { amount, bill } = admitted;
-        expect(amount >= range.least && amount <= range.most && amount <= spendable).toBe(true);
+        expect(amount >= range.min && amount <= range.max && amount <= spendable).toBe(true);
         expect(costAtRates(terms.rates, bill.bounds).total).toBeLessThanOrEqual(amount);
         expect(decision.account.held).toBe(amount);
         if (asked.maxTokens !== null) expect(bill.bounds.outputTokens).toBe(asked.maxTokens);
@@ -178,7 +178,7 @@ describe('a hold', () => {
     fc.assert(
       fc.property(request, funds, (asked, owned) => {
         const { range, admitted } = admit({ ...asked, maxTokens: null }, { ...owned, monthlyLimit: null });
-        if (admitted !== null && admitted.amount > range.least)
+        if (admitted !== null && admitted.amount > range.min)
           expect(admitted.amount * 4n).toBeLessThanOrEqual(owned.balance);
       }),
     );

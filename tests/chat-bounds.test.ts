@@ -31,7 +31,7 @@ import { emptyCall, testModel as model } from './support/provider.ts';
 const boundOf = (body: Fields, fields: Partial<Model> = {}): InputBound =>
   inputBound(parseChat(body).call, model(fields));
 const saying = (content: string): ChatCall => ({ ...emptyCall, messages: [{ role: 'user', content }] });
-const mostFor = (content: string): number =>
+const boundFor = (content: string): number =>
   inputBound(saying(content), model()).tokens - inputBound(saying(''), model()).tokens;
 const bytes = (text: string): number => Buffer.byteLength(text);
 
@@ -48,7 +48,7 @@ describe('a text in a message', () => {
     ['ﷺ', 33],
     ['\u{1d160}', 12],
   ])('%p makes at most %i tokens', (text, tokens) => {
-    expect(mostFor(text)).toBe(tokens);
+    expect(boundFor(text)).toBe(tokens);
   });
 
   test('no character has a form that is longer than it weighs', () => {
@@ -89,7 +89,7 @@ describe('a text in a message', () => {
   test('makes no more tokens than the bound, whether a tokenizer normalises or not', () => {
     fc.assert(
       fc.property(text, (content) => {
-        const most = mostFor(content);
+        const most = boundFor(content);
         expect(most).toBeGreaterThanOrEqual(bytes(content));
         expect(most).toBeGreaterThanOrEqual(bytes(content.normalize('NFC')));
         expect(most).toBeGreaterThanOrEqual(bytes(content.normalize('NFKC')));
@@ -100,8 +100,8 @@ describe('a text in a message', () => {
 
   test('is counted at its worst where it is longer than anything that is weighed', () => {
     const long = '한'.repeat(1_000_000);
-    expect(mostFor(long)).toBe(3 * 1_000_000);
-    expect(mostFor(`${long}한`)).toBe(3 * 1_000_000 + 33);
+    expect(boundFor(long)).toBe(3 * 1_000_000);
+    expect(boundFor(`${long}한`)).toBe(3 * 1_000_000 + 33);
   });
 });
 

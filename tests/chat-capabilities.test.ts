@@ -125,7 +125,7 @@ describe('how long an answer may get', () => {
   } as const;
   const rangeOf = (fields: Fields, limits: Partial<Model>) => {
     const terms = chatTerms(parseChat(plus(fields)).call, model(limits), price);
-    return [terms.leastOutputTokens, terms.mostOutputTokens];
+    return [terms.minOutputTokens, terms.maxOutputTokens];
   };
 
   test('is max_tokens, or between a short answer and what the model writes', () => {

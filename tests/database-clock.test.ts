@@ -1,7 +1,7 @@
 /** When a node's clock counts as off from the database's, and that it says so once. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { DatabaseClock, judgeClock, mostOffMs } from '../src/ledger/database-clock.ts';
+import { DatabaseClock, judgeClock, maxOffsetMs } from '../src/ledger/database-clock.ts';
 import { createLog } from '../src/lib/log.ts';
 
 const databaseMs = 1_800_000_000_000;
@@ -18,7 +18,7 @@ test('no way of travelling makes a wrong clock right or a right one wrong', () =
   const travel = fc.nat(300_000);
   fc.assert(
     fc.property(offset, travel, travel, (offsetMs, thereMs, backMs) => {
-      const truth = Math.abs(offsetMs) > mostOffMs ? 'off' : 'right';
+      const truth = Math.abs(offsetMs) > maxOffsetMs ? 'off' : 'right';
       expect([truth, 'uncertain']).toContain(judgeClock(reading(offsetMs, thereMs, backMs)));
     }),
   );
@@ -28,7 +28,7 @@ test('a quick answer leaves no doubt', () => {
   const offset = fc.integer({ min: -200_000, max: 200_000 });
   fc.assert(
     fc.property(offset, (offsetMs) => {
-      expect(judgeClock(reading(offsetMs, 0, 0))).toBe(Math.abs(offsetMs) > mostOffMs ? 'off' : 'right');
+      expect(judgeClock(reading(offsetMs, 0, 0))).toBe(Math.abs(offsetMs) > maxOffsetMs ? 'off' : 'right');
     }),
   );
 });

@@ -17,7 +17,7 @@ const meter: MeterState = {
 const nowMs = 1_000_000;
 
 const codeOf = (accountState: AccountState, meterState: MeterState, amount: bigint) => {
-  const { result } = decideHold(accountState, meterState, { least: amount, most: amount }, nowMs);
+  const { result } = decideHold(accountState, meterState, { min: amount, max: amount }, nowMs);
   return result.outcome === 'held' ? 'held' : result.code;
 };
 
@@ -75,7 +75,7 @@ describe('a hold', () => {
     let state = meter;
     const remaining: number[] = [];
     for (;;) {
-      const { meter: next, result } = decideHold(account, state, { least: 0n, most: 0n }, nowMs);
+      const { meter: next, result } = decideHold(account, state, { min: 0n, max: 0n }, nowMs);
       if (result.outcome === 'refused') {
         expect(result).toMatchObject({ code: 'rate_limit_exceeded', retryAfterMs: 10_000 });
         break;
@@ -88,8 +88,8 @@ describe('a hold', () => {
 });
 
 describe('a hold that may be smaller or larger', () => {
-  const grantedOf = (balance: bigint, monthlyLimit: bigint | null, least: bigint, most: bigint) => {
-    const range = { least, most };
+  const grantedOf = (balance: bigint, monthlyLimit: bigint | null, min: bigint, max: bigint) => {
+    const range = { min, max };
     const { result } = decideHold(
       { ...account, balance, held: 20n },
       { ...meter, monthlyLimit },
@@ -101,27 +101,27 @@ describe('a hold that may be smaller or larger', () => {
 
   test.each([
     ['is a quarter of what is free', 420n, null, 10n, 1_000n, 100n],
-    ['is no less than the least', 60n, null, 30n, 1_000n, 30n],
-    ['is no more than the most', 4_020n, null, 10n, 50n, 50n],
+    ['is no less than the minimum', 60n, null, 30n, 1_000n, 30n],
+    ['is no more than the maximum', 4_020n, null, 10n, 50n, 50n],
     ['is a quarter of what is left of the month, if that is less', 420n, 40n, 5n, 1_000n, 10n],
-    ['is refused when even the least does not fit', 40n, null, 21n, 1_000n, 'insufficient_balance'],
+    ['is refused when even the minimum does not fit', 40n, null, 21n, 1_000n, 'insufficient_balance'],
     [
-      'is refused when the month has no room for the least',
+      'is refused when the month has no room for the minimum',
       420n,
       4n,
       5n,
       1_000n,
       'monthly_spend_limit_exceeded',
     ],
-  ] as const)('%s', (_name, balance, monthlyLimit, least, most, granted) => {
-    expect(grantedOf(balance, monthlyLimit, least, most)).toBe(granted);
+  ] as const)('%s', (_name, balance, monthlyLimit, min, max, granted) => {
+    expect(grantedOf(balance, monthlyLimit, min, max)).toBe(granted);
   });
 
   test('says what is needed and what there is', () => {
-    const { result } = decideHold(account, meter, { least: 101n, most: 500n }, nowMs);
+    const { result } = decideHold(account, meter, { min: 101n, max: 500n }, nowMs);
     expect(result).toMatchObject({ shortage: { needed: 101n, available: 100n } });
     const limited = { ...meter, monthlyLimit: 30n, monthSpent: 40n };
-    expect(decideHold(account, limited, { least: 1n, most: 1n }, nowMs).result).toMatchObject({
+    expect(decideHold(account, limited, { min: 1n, max: 1n }, nowMs).result).toMatchObject({
       shortage: { needed: 1n, available: 0n },
     });
   });
@@ -139,7 +139,7 @@ describe('the request limit', () => {
           let admitted = 0;
           for (const gapMs of [...Array(limit + 5).fill(0), ...gapsMs]) {
             atMs += gapMs;
-            const decision = decideHold(account, state, { least: 0n, most: 0n }, atMs);
+            const decision = decideHold(account, state, { min: 0n, max: 0n }, atMs);
             state = decision.meter;
             if (decision.result.outcome === 'held') admitted += 1;
           }
@@ -159,7 +159,7 @@ describe('a settlement', () => {
   test('charges the cost and gives back the hold', () => {
     const decision = decideSettlement(held, heldMeter, 60n, {
       cost: { input: 10n, output: 20n, total: 30n },
-      whenShort: 'withhold',
+      onInsufficientBalance: 'withhold',
     });
     expect(decision).toMatchObject({
       account: { balance: 70n, held: 0n, entryCount: 4n },
@@ -172,7 +172,7 @@ describe('a settlement', () => {
   test('may cost more than was held, out of what is free', () => {
     const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
       cost: { input: 40n, output: 40n, total: 80n },
-      whenShort: 'withhold',
+      onInsufficientBalance: 'withhold',
     });
     expect(decision).toMatchObject({
       account: { balance: 20n, held: 20n },
@@ -184,7 +184,7 @@ describe('a settlement', () => {
   test('charges nothing for a result that is withheld, and tells what is lost', () => {
     const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
       cost: { input: 40n, output: 41n, total: 81n },
-      whenShort: 'withhold',
+      onInsufficientBalance: 'withhold',
     });
     expect(decision).toMatchObject({
       account: { balance: 100n, held: 20n, entryCount: 3n },
@@ -197,7 +197,7 @@ describe('a settlement', () => {
   test('takes what is there for a result that was delivered, the input first', () => {
     const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
       cost: { input: 50n, output: 51n, total: 101n },
-      whenShort: 'write_off',
+      onInsufficientBalance: 'write_off',
     });
     expect(decision).toMatchObject({
       account: { balance: 20n, held: 20n, entryCount: 4n },
@@ -207,7 +207,10 @@ describe('a settlement', () => {
   });
 
   test('without a cost only gives back the hold', () => {
-    const decision = decideSettlement(held, heldMeter, 60n, { cost: null, whenShort: 'withhold' });
+    const decision = decideSettlement(held, heldMeter, 60n, {
+      cost: null,
+      onInsufficientBalance: 'withhold',
+    });
     expect(decision).toMatchObject({
       account: { balance: 100n, held: 0n, entryCount: 3n },
       charge: null,
@@ -218,7 +221,7 @@ describe('a settlement', () => {
   test('a cost of zero is a charge of zero', () => {
     const decision = decideSettlement(held, heldMeter, 60n, {
       cost: { input: 0n, output: 0n, total: 0n },
-      whenShort: 'withhold',
+      onInsufficientBalance: 'withhold',
     });
     expect(decision).toMatchObject({ account: { balance: 100n, entryCount: 4n }, charge: { total: 0n } });
   });
@@ -226,13 +229,13 @@ describe('a settlement', () => {
 
 const amount = fc.bigInt({ min: 0n, max: 200n });
 const step = fc.oneof(
-  fc.record({ kind: fc.constant('hold' as const), least: amount, more: amount }),
+  fc.record({ kind: fc.constant('hold' as const), min: amount, more: amount }),
   fc.record({
     kind: fc.constant('settle' as const),
     pick: fc.nat(50),
     input: amount,
     output: amount,
-    whenShort: fc.constantFrom('withhold' as const, 'write_off' as const),
+    onInsufficientBalance: fc.constantFrom('withhold' as const, 'write_off' as const),
   }),
   fc.record({ kind: fc.constant('release' as const), pick: fc.nat(50) }),
 );
@@ -251,12 +254,12 @@ test('over any sequence nothing is created, lost, overspent or left held', () =>
         let charges = 0n;
         for (const action of steps) {
           if (action.kind === 'hold') {
-            const { least, more } = action;
-            const decision = decideHold(accountState, meterState, { least, most: least + more }, nowMs);
+            const { min, more } = action;
+            const decision = decideHold(accountState, meterState, { min, max: min + more }, nowMs);
             if (decision.result.outcome === 'held') {
               const { amount: granted } = decision.result;
-              expect(granted).toBeGreaterThanOrEqual(least);
-              expect(granted).toBeLessThanOrEqual(least + more);
+              expect(granted).toBeGreaterThanOrEqual(min);
+              expect(granted).toBeLessThanOrEqual(min + more);
               open.push(granted);
               if (monthlyLimit !== null)
                 expect(decision.meter.monthSpent + decision.meter.held).toBeLessThanOrEqual(monthlyLimit);
@@ -269,8 +272,12 @@ test('over any sequence nothing is created, lost, overspent or left held', () =>
               action.kind === 'release'
                 ? null
                 : { input: action.input, output: action.output, total: action.input + action.output };
-            const whenShort = action.kind === 'release' ? 'withhold' : action.whenShort;
-            const decision = decideSettlement(accountState, meterState, hold, { cost, whenShort });
+            const onInsufficientBalance =
+              action.kind === 'release' ? 'withhold' : action.onInsufficientBalance;
+            const decision = decideSettlement(accountState, meterState, hold, {
+              cost,
+              onInsufficientBalance,
+            });
             const total = decision.charge?.total ?? 0n;
             expect(total + decision.shortfall).toBe(cost?.total ?? 0n);
             if (decision.charge) expect(decision.charge.input + decision.charge.output).toBe(total);

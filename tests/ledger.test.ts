@@ -86,7 +86,7 @@ function hold(owner: Customer, amount: bigint, node = nodeId): Hold {
     model: 'm',
     streaming: false,
     priceListId,
-    claimedName: null,
+    idempotencyHash: null,
     createdAtMs: Date.now(),
   };
   return {
@@ -94,8 +94,8 @@ function hold(owner: Customer, amount: bigint, node = nodeId): Hold {
     generation,
     nodeId: node,
     provider: 'P',
-    least: amount,
-    most: amount,
+    min: amount,
+    max: amount,
     attempts: [attempt],
   };
 }
@@ -114,11 +114,11 @@ function settlement(
     usage: total === null ? null : { inputTokens: 1, outputTokens: 2, units: 3, unit: 'tokens', tier: null },
     cost: total === null ? null : { input: total, output: 0n, total },
     isEstimated: false,
-    whenShort: 'withhold',
-    whenCharged: 'stands',
+    onInsufficientBalance: 'withhold',
+    onAlreadyCharged: 'stands',
     loss: null,
     attempts: [{ ...attempt, status: 'succeeded', completedAtMs: Date.now(), upstreamStatus: 200 }],
-    kept: null,
+    stored: null,
     completedAtMs: Date.now(),
     latencyMs: 5,
     timeToFirstTokenMs: null,
@@ -249,7 +249,7 @@ describe('a settlement of a Generation that was given up', () => {
     const { owner, held } = await givenUp(100n, 60n);
     const other = hold(owner, 90n);
     await ledger.hold(other);
-    expect(await ledger.settle(settlement(held, 30n, { whenShort: 'write_off' }))).toBe('short');
+    expect(await ledger.settle(settlement(held, 30n, { onInsufficientBalance: 'write_off' }))).toBe('short');
     expect(await generationOf(held)).toMatchObject({
       status: 'failed',
       charged: '10',
@@ -270,7 +270,11 @@ describe('a settlement of a Generation that was given up', () => {
 
 describe('a response that was withheld after its charge', () => {
   const withheld = (held: Hold, changes: Partial<Settlement> = {}) =>
-    settlement(held, null, { errorCode: 'billing_consistency_error', whenCharged: 'refund', ...changes });
+    settlement(held, null, {
+      errorCode: 'billing_consistency_error',
+      onAlreadyCharged: 'refund',
+      ...changes,
+    });
 
   test('is given back, once, with its month and its usage', async () => {
     const owner = await customer(100n, { monthlyLimit: 50n });
@@ -307,7 +311,7 @@ describe('a response that was withheld after its charge', () => {
     const held = hold(owner, 40n);
     await ledger.hold(held);
     await ledger.settle(settlement(held, 30n));
-    expect(await ledger.settle(withheld(held, { whenCharged: 'stands' }))).toBe('settled');
+    expect(await ledger.settle(withheld(held, { onAlreadyCharged: 'stands' }))).toBe('settled');
     expect(await generationOf(held)).toMatchObject({ status: 'completed', charged: '30' });
     expect(await money(owner)).toEqual({ balance: '70', held: '0' });
   });
@@ -372,7 +376,11 @@ test('lines of the spool that are no settlements are put aside and keep nothing 
 describe('a settlement that the database refuses for good', () => {
   /** More attempts than the column counts stand for whatever else may be refused. */
   const impossible = (held: Hold, changes: Partial<Settlement> = {}) =>
-    settlement(held, 5n, { attempts: [{ ...attempt, index: 40_000 }], whenShort: 'write_off', ...changes });
+    settlement(held, 5n, {
+      attempts: [{ ...attempt, index: 40_000 }],
+      onInsufficientBalance: 'write_off',
+      ...changes,
+    });
 
   test('is set aside: its hold is released, and it can be looked at and tried again', async () => {
     const owner = await customer(1_000n);
@@ -436,7 +444,7 @@ describe('a settlement that the database refuses for good', () => {
   test('is not charged a second time for a request with a name that was carried out again', async () => {
     const owner = await customer(1_000n);
     const plain = hold(owner, 10n);
-    const held = { ...plain, generation: { ...plain.generation, claimedName: 'ab'.repeat(32) } };
+    const held = { ...plain, generation: { ...plain.generation, idempotencyHash: 'ab'.repeat(32) } };
     await database.sql`
       insert into idempotent_requests (key_id, name_hash, body_hash, request_id, node_id, expires_at)
       values (${owner.keyId}, decode(${'ab'.repeat(32)}, 'hex'), decode(${'ab'.repeat(32)}, 'hex'), ${held.generation.id},
@@ -457,7 +465,7 @@ describe('a settlement that the database refuses for good', () => {
     const owner = await customer(1_000n);
     const held = hold(owner, 10n);
     await ledger.hold(held);
-    expect(await ledger.settle(impossible(held, { whenShort: 'withhold' }))).toBe('refused');
+    expect(await ledger.settle(impossible(held, { onInsufficientBalance: 'withhold' }))).toBe('refused');
     expect(await retryDeadLetters(database.sql, ledger)).toEqual({ settled: 1, refused: 0 });
     expect(await money(owner)).toEqual({ balance: '1000', held: '0' });
     expect(await findDeadLetters(database.sql)).toEqual([]);
@@ -606,7 +614,7 @@ const action = fc.record({
   ),
   amount: fc.bigInt({ min: 0n, max: 60n }),
   pick: fc.nat(100),
-  whenShort: fc.constantFrom('withhold' as const, 'write_off' as const),
+  onInsufficientBalance: fc.constantFrom('withhold' as const, 'write_off' as const),
 });
 
 /** Sends a batch while its connection is being cut, then again until its outcome is known. */
@@ -641,7 +649,9 @@ test('after any sequence of batches, sent once, twice or cut off at any moment, 
             if (one.kind === 'again') return previous.slice(0, 2);
             if (!known || one.kind === 'crash') return [];
             return [
-              settlement(known, one.kind === 'release' ? null : one.amount, { whenShort: one.whenShort }),
+              settlement(known, one.kind === 'release' ? null : one.amount, {
+                onInsufficientBalance: one.onInsufficientBalance,
+              }),
             ];
           });
           const unique = [
@@ -667,27 +677,31 @@ test('after any sequence of batches, sent once, twice or cut off at any moment, 
   await connection.close();
 }, 120_000);
 
-describe('a request with a name', () => {
-  const name = 'ab'.repeat(32);
-  const answer = { name, whole: 'd2hvbGU=', whenShort: 'c2hvcnQ=' };
+describe('an idempotent request', () => {
+  const idempotencyHash = 'ab'.repeat(32);
+  const answer = {
+    idempotencyHash,
+    response: 'd2hvbGU=',
+    insufficientBalanceResponse: 'c2hvcnQ=',
+  };
 
-  const named = (one: Hold): Hold => ({ ...one, generation: { ...one.generation, claimedName: name } });
+  const named = (one: Hold): Hold => ({ ...one, generation: { ...one.generation, idempotencyHash } });
 
   async function claim({ generation }: Hold): Promise<void> {
     await database.sql`
       insert into idempotent_requests (key_id, name_hash, body_hash, request_id, node_id, expires_at)
-      values (${generation.keyId}, decode(${name}, 'hex'), decode(${name}, 'hex'), ${generation.id}, ${nodeId},
+      values (${generation.keyId}, decode(${idempotencyHash}, 'hex'), decode(${idempotencyHash}, 'hex'), ${generation.id}, ${nodeId},
               now() + interval '1 day')
       on conflict (key_id, name_hash) do update set request_id = excluded.request_id`;
   }
 
-  async function keptFor({ keyId }: Customer): Promise<string | null> {
+  async function storedFor({ keyId }: Customer): Promise<string | null> {
     const [row] = await database.sql`
       select convert_from(answer, 'UTF8') as answer from idempotent_requests where key_id = ${keyId}`;
     return row.answer;
   }
 
-  test('is admitted only for whoever has its claim, and others in the batch do not suffer', async () => {
+  test('is admitted only with its claim, and the rest of the batch is not affected', async () => {
     const owner = await customer(100n);
     const mine = named(hold(owner, 10n));
     const taken = named(hold(owner, 10n));
@@ -705,48 +719,59 @@ describe('a request with a name', () => {
     ['paid for', 30n, 'write_off', 'whole'],
     ['not paid for, but delivered', 300n, 'write_off', 'short'],
     ['withheld', 300n, 'withhold', null],
-  ] as const)('keeps the answer with the charge: %s', async (_what, cost, whenShort, kept) => {
-    const owner = await customer(100n);
-    const held = named(hold(owner, 40n));
-    await claim(held);
-    await ledger.hold(held);
-    const unseen = { ...answer, whenShort: whenShort === 'withhold' ? null : answer.whenShort };
-    await ledger.settle(settlement(held, cost, { kept: unseen, whenShort }));
-    expect(await keptFor(owner)).toBe(kept);
-    await expectSound();
-  });
+  ] as const)(
+    'stores the response with the charge: %s',
+    async (_what, cost, onInsufficientBalance, expected) => {
+      const owner = await customer(100n);
+      const held = named(hold(owner, 40n));
+      await claim(held);
+      await ledger.hold(held);
+      const unseen = {
+        ...answer,
+        insufficientBalanceResponse:
+          onInsufficientBalance === 'withhold' ? null : answer.insufficientBalanceResponse,
+      };
+      await ledger.settle(settlement(held, cost, { stored: unseen, onInsufficientBalance }));
+      expect(await storedFor(owner)).toBe(expected);
+      await expectSound();
+    },
+  );
 
   test.each([
     ['whole', 30n],
     ['short', 300n],
-  ] as const)('keeps what was staged before: %s', async (which, cost) => {
+  ] as const)('stores what was staged before: %s', async (which, cost) => {
     const owner = await customer(100n);
     const held = named(hold(owner, 40n));
     await claim(held);
     await ledger.hold(held);
     await database.sql`
       update idempotent_requests set staged = 'whole', staged_when_short = 'short' where key_id = ${owner.keyId}`;
-    const staged = { name, whole: 'staged', whenShort: 'staged' } as const;
-    await ledger.settle(settlement(held, cost, { kept: staged, whenShort: 'write_off' }));
-    expect(await keptFor(owner)).toBe(which);
+    const staged = {
+      idempotencyHash,
+      response: 'staged',
+      insufficientBalanceResponse: 'staged',
+    } as const;
+    await ledger.settle(settlement(held, cost, { stored: staged, onInsufficientBalance: 'write_off' }));
+    expect(await storedFor(owner)).toBe(which);
     const [row] = await database.sql`
       select staged, staged_when_short from idempotent_requests where key_id = ${owner.keyId}`;
     expect(row).toEqual({ staged: null, staged_when_short: null });
   });
 
-  test('is charged late, and its answer kept, for whoever was given up and still has its claim', async () => {
+  test('is charged late, and its response stored, if it was closed as an orphan and still has its claim', async () => {
     const owner = await customer(100n);
     const held = named(hold(owner, 40n));
     await claim(held);
     await ledger.hold(held);
     await ledger.settle(settlement(held, null, { errorCode: 'gateway_interrupted' }));
-    expect(await ledger.settle(settlement(held, 30n, { kept: answer }))).toBe('settled');
-    expect(await keptFor(owner)).toBe('whole');
+    expect(await ledger.settle(settlement(held, 30n, { stored: answer }))).toBe('settled');
+    expect(await storedFor(owner)).toBe('whole');
     expect(await money(owner)).toEqual({ balance: '70', held: '0' });
     await expectSound();
   });
 
-  test('is not charged late for whoever was given up and lost its claim to another', async () => {
+  test('is not charged late if it was closed as an orphan and lost its claim to another', async () => {
     const owner = await customer(100n);
     const held = named(hold(owner, 40n));
     await claim(held);
@@ -755,8 +780,8 @@ describe('a request with a name', () => {
       settlement(held, null, { errorCode: 'gateway_interrupted', loss: lossOf('interrupted') }),
     );
     await claim(hold(owner, 40n));
-    expect(await ledger.settle(settlement(held, 30n, { kept: answer }))).toBe('interrupted');
-    expect(await keptFor(owner)).toBeNull();
+    expect(await ledger.settle(settlement(held, 30n, { stored: answer }))).toBe('interrupted');
+    expect(await storedFor(owner)).toBeNull();
     expect(await money(owner)).toEqual({ balance: '100', held: '0' });
     const [loss] = await database.sql`
       select (amount * 1e12)::bigint::text as amount from write_offs where generation_id = ${held.generation.id}`;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import fc from 'fast-check';
-import { usualTimings } from '../src/ledger/heartbeat.ts';
+import { defaultTimings } from '../src/ledger/heartbeat.ts';
 import { openLedger } from '../src/ledger/ledger.ts';
 import { takeLease } from '../src/ledger/node-lease.ts';
 import { openSpool } from '../src/ledger/spool.ts';
@@ -222,7 +222,7 @@ test('the heartbeat carries the report, when it has changed, and beats without o
     node: { id, name: 'told' },
     log,
     report: () => report(),
-    timings: { ...usualTimings, beatMs: 100 },
+    timings: { ...defaultTimings, beatMs: 100 },
   });
   const stored = async () => {
     const [row] = await database.sql<[{ report: unknown; heartbeat_at: Date }]>`

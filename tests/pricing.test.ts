@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { divideHalfUp, formatMoneyShort, type Money, parseMoney } from '../src/lib/money.ts';
-import { costAtRates, costOfImages, costOfTokens, dearestTokenRates } from '../src/pricing/cost.ts';
+import { costAtRates, costOfImages, costOfTokens, highestTokenRates } from '../src/pricing/cost.ts';
 import { presentPrice, presentPriceAsText } from '../src/pricing/present.ts';
 import type { ImagePrice, SecondPrice, TokenPrice, TokenRates } from '../src/pricing/price.ts';
 
@@ -251,7 +251,7 @@ describe('properties', () => {
     fc.assert(
       fc.property(price, at, tokens, tokens, tokens, tokens, (given, when, one, other, output, more) => {
         const [input, bound] = one < other ? [one, other] : [other, one];
-        const dearest = costAtRates(dearestTokenRates(given, bound), {
+        const dearest = costAtRates(highestTokenRates(given, bound), {
           inputTokens: bound,
           outputTokens: output + more,
         });
@@ -263,12 +263,12 @@ describe('properties', () => {
   });
 
   test('the dearest rates are not dearer than a reachable tier or band', () => {
-    expect(dearestTokenRates(tiered, 1_000)).toEqual(rates('1', '10'));
-    expect(dearestTokenRates(tiered, 1_001)).toEqual(rates('3', '10'));
-    expect(dearestTokenRates(tiered, 4_000)).toEqual(rates('3', '20'));
-    expect(dearestTokenRates(tiered, 9_000_000)).toEqual(rates('3', '20'));
-    expect(dearestTokenRates(banded('UTC', '01:00', '02:00'), 5)).toEqual(rates('2', '4'));
-    expect(dearestTokenRates(flat('0.15', '0.60'), 5)).toEqual(rates('0.15', '0.60'));
+    expect(highestTokenRates(tiered, 1_000)).toEqual(rates('1', '10'));
+    expect(highestTokenRates(tiered, 1_001)).toEqual(rates('3', '10'));
+    expect(highestTokenRates(tiered, 4_000)).toEqual(rates('3', '20'));
+    expect(highestTokenRates(tiered, 9_000_000)).toEqual(rates('3', '20'));
+    expect(highestTokenRates(banded('UTC', '01:00', '02:00'), 5)).toEqual(rates('2', '4'));
+    expect(highestTokenRates(flat('0.15', '0.60'), 5)).toEqual(rates('0.15', '0.60'));
   });
 
   test('divideHalfUp and the costs agree on where a half goes', () => {

@@ -90,7 +90,7 @@ function holdAt(at: Date): Hold {
     model: 'm',
     streaming: false,
     priceListId,
-    claimedName: null,
+    idempotencyHash: null,
     createdAtMs: at.getTime(),
   };
   return {
@@ -98,8 +98,8 @@ function holdAt(at: Date): Hold {
     generation,
     nodeId,
     provider: 'P',
-    least: 10n,
-    most: 10n,
+    min: 10n,
+    max: 10n,
     attempts: [],
   };
 }
@@ -124,10 +124,10 @@ function settlementOf({ generation }: Hold): Settlement {
     usage: { inputTokens: 1, outputTokens: 2, units: 3, unit: 'tokens', tier: null },
     cost: { input: 3n, output: 4n, total: 7n },
     isEstimated: false,
-    whenShort: 'withhold',
-    whenCharged: 'stands',
+    onInsufficientBalance: 'withhold',
+    onAlreadyCharged: 'stands',
     loss: null,
-    kept: null,
+    stored: null,
     attempts: [attempt],
     completedAtMs: createdAtMs,
     latencyMs: 1,

@@ -16,9 +16,9 @@ beforeAll(async () => {
 
 afterAll(() => database.close());
 
-/** So many that wait under one name, and who has been told something so far. */
+/** So many that wait with one idempotency key, and who has been told something so far. */
 async function crowd(count: number) {
-  const request = { keyId: newId(), name: 'ab'.repeat(32), bodyHash: 'cd'.repeat(32) };
+  const request = { keyId: newId(), idempotencyHash: 'ab'.repeat(32), bodyHash: 'cd'.repeat(32) };
   const room = new WaitingRoom(database.sql, new Places(count));
   const first = newId();
   await claim(database.sql, request, first, nodeId);
@@ -36,7 +36,7 @@ async function crowd(count: number) {
   return { request, room, first, told, clients, outcomes };
 }
 
-test('a name that has become free is offered to one after the other, and not to whoever has gone', async () => {
+test('a key that has become free is offered to one after the other, and not to whoever has gone', async () => {
   const { request, room, first, told, clients, outcomes } = await crowd(5);
   clients[0]?.abort();
   expect(await outcomes[0]).toBeInstanceOf(ClientGone);
@@ -44,7 +44,7 @@ test('a name that has become free is offered to one after the other, and not to 
   room.noteRelease(request);
   await outcomes[1];
   expect(told).toEqual([1]);
-  // It does not claim the name, as if its client had gone just now.
+  // It does not claim the key, as if its client had gone just now.
   expect(await outcomes[2]).toBeNull();
   expect(told).toEqual([1, 2]);
   const next = newId();

@@ -10,9 +10,9 @@ export type Answer = Readonly<{
 
 const headEnd = Buffer.from('\r\n\r\n');
 const lineEnd = Buffer.from('\r\n');
-const mostKeptBytes = 65_536;
+const maxKeptBytes = 65_536;
 /** A head that does not end within this is no head. */
-const longestHeadBytes = 65_536;
+const maxHeadBytes = 65_536;
 const nothing = Buffer.alloc(0);
 
 type Framing = 'head' | 'sized' | 'chunk-size' | 'chunk' | 'chunk-end' | 'trailer' | 'until-close';
@@ -84,7 +84,7 @@ export class AnswerReader {
   #readHead(): boolean {
     const end = this.#rest.indexOf(headEnd);
     if (end < 0) {
-      if (this.#rest.length > longestHeadBytes) throw new Error('an answer without headers');
+      if (this.#rest.length > maxHeadBytes) throw new Error('an answer without headers');
       return false;
     }
     this.#head = this.#rest.toString('latin1', 0, end).toLowerCase();
@@ -108,7 +108,7 @@ export class AnswerReader {
   #readBody(): boolean {
     const count =
       this.#framing === 'until-close' ? this.#rest.length : Math.min(this.#leftBytes, this.#rest.length);
-    if (this.#keptBytes < mostKeptBytes) this.#kept.push(this.#rest.subarray(0, count));
+    if (this.#keptBytes < maxKeptBytes) this.#kept.push(this.#rest.subarray(0, count));
     this.#keptBytes += count;
     this.#rest = this.#rest.subarray(count);
     if (this.#framing === 'until-close') return false;

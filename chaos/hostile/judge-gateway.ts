@@ -9,8 +9,8 @@ import { count } from './sender.ts';
 
 export type Memory = Readonly<{ afterWarmUp: number; most: number; atEnd: number }>;
 
-const mostGrowthBytes = 100 * 1024 * 1024;
-export const longestStallMs = 100;
+const maxGrowthBytes = 100 * 1024 * 1024;
+export const maxStallMs = 100;
 
 export function readGaps(file: string): Gap[] {
   try {
@@ -57,9 +57,9 @@ export function judgeLog(logged: ReadonlyMap<string, number>): Finding {
 export function judgeMemory({ afterWarmUp, atEnd }: Memory): Finding {
   const grown = atEnd - afterWarmUp;
   return {
-    says: `memory at rest grew by no more than ${megabytes(mostGrowthBytes)} since the first tenth`,
+    says: `memory at rest grew by no more than ${megabytes(maxGrowthBytes)} since the first tenth`,
     checked: 1,
-    wrong: grown <= mostGrowthBytes ? [] : [`from ${megabytes(afterWarmUp)} to ${megabytes(atEnd)}`],
+    wrong: grown <= maxGrowthBytes ? [] : [`from ${megabytes(afterWarmUp)} to ${megabytes(atEnd)}`],
   };
 }
 
@@ -74,10 +74,10 @@ export function workedMs({ gapMs, cpuMs, stolenMs }: Gap): number {
 
 export function judgeGaps(gaps: readonly Gap[], suspectsOf: (gap: Gap) => readonly string[]): Finding {
   return {
-    says: `no work kept the event loop for more than ${longestStallMs} ms`,
+    says: `no work kept the event loop for more than ${maxStallMs} ms`,
     checked: gaps.length,
     wrong: gaps
-      .filter((gap) => workedMs(gap) > longestStallMs)
+      .filter((gap) => workedMs(gap) > maxStallMs)
       .toSorted((a, b) => workedMs(b) - workedMs(a))
       .map((gap) => `${describeGap(gap)}; under way: ${suspectsOf(gap).join('; ') || 'nothing long'}`),
     mayBeUntested: true,

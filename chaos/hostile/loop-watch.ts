@@ -25,7 +25,7 @@ export type Gap = Readonly<{
 
 const tickMs = 10;
 /** Shorter gaps are not worth a line. */
-const shortestMs = 20;
+const minMs = 20;
 
 function watch(file: string): void {
   const readWaitedMs = openWaitingTime();
@@ -41,7 +41,7 @@ function watch(file: string): void {
   let before = look();
   const tick = () => {
     const gapMs = performance.now() - before.at - tickMs;
-    if (gapMs >= shortestMs) {
+    if (gapMs >= minMs) {
       const gap: Gap = {
         atMs: Date.now(),
         gapMs,

@@ -1,6 +1,6 @@
 /** What a hostile run found, in words and figures. */
 import { formatFinding, isTrue, ranked } from '../report.ts';
-import { describeGap, longestStallMs, megabytes, workedMs } from './judge-gateway.ts';
+import { describeGap, maxStallMs, megabytes, workedMs } from './judge-gateway.ts';
 import type { Gap } from './loop-watch.ts';
 import type { HostileResult } from './run.ts';
 
@@ -20,7 +20,7 @@ export function formatHostileReport(result: HostileResult): string {
     ...ranked(answered),
     '',
     `Memory: ${megabytes(memory.afterWarmUp)} at rest after the first tenth, ${megabytes(memory.atEnd)} at the end, ${megabytes(memory.most)} at most.`,
-    `Event loop kept by work: beyond 20 ms ${beyond(20)} times, beyond 50 ms ${beyond(50)}, beyond ${longestStallMs} ms ${beyond(longestStallMs)}.`,
+    `Event loop kept by work: beyond 20 ms ${beyond(20)} times, beyond 50 ms ${beyond(50)}, beyond ${maxStallMs} ms ${beyond(maxStallMs)}.`,
     `Its longest gap by work: ${describe(longest)}. By anything else: ${describe(idle)}.`,
     `Stored for named requests: ${idempotency.rows} rows, ${megabytes(idempotency.bytes)}.`,
     'What the gateway logged as errors',

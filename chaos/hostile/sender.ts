@@ -10,14 +10,14 @@ import type { Keys } from './maker.ts';
 import type { HostileRequest } from './request.ts';
 import { hostileRequest } from './requests.ts';
 
-const mostExamples = 200;
+const maxExamples = 200;
 
 /** A request that took long enough to be what the event loop was busy with. */
 type Slow = Readonly<{ fromMs: number; toMs: number; bytes: number; says: string }>;
 
 const slowMs = 40;
-const mostSlow = 500_000;
-const mostSuspects = 3;
+const maxSlow = 500_000;
+const maxSuspects = 3;
 
 export class Sender {
   readonly sent = new Map<string, number>();
@@ -58,7 +58,7 @@ export class Sender {
     return this.#slow
       .filter(({ fromMs, toMs }) => fromMs <= atMs && toMs >= atMs - gapMs)
       .toSorted((a, b) => b.bytes - a.bytes)
-      .slice(0, mostSuspects)
+      .slice(0, maxSuspects)
       .map(({ says }) => says);
   }
 
@@ -71,7 +71,7 @@ export class Sender {
       const fromMs = Date.now();
       const exchange = await connection.perform(number, request);
       const toMs = Date.now();
-      if (toMs - fromMs > slowMs && this.#slow.length < mostSlow) {
+      if (toMs - fromMs > slowMs && this.#slow.length < maxSlow) {
         const bytes = request.bytes.length;
         this.#slow.push({ fromMs, toMs, bytes, says: `${number} ${request.name}, ${bytes} bytes` });
       }
@@ -86,7 +86,7 @@ export class Sender {
 
   #note(number: number, request: HostileRequest, previous: string | null, wrong: string): void {
     this.#wrongCount += 1;
-    if (this.#wrong.length >= mostExamples) return;
+    if (this.#wrong.length >= maxExamples) return;
     const sent = JSON.stringify(withoutKeys(request.bytes.toString('latin1', 0, 900)));
     const before = previous === null ? 'the first on its connection' : `after ${previous}`;
     this.#wrong.push(`request ${number} (${request.name}, ${before}): ${wrong}; it was ${sent}`);

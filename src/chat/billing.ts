@@ -79,7 +79,7 @@ export function streamEnding(
   { usage, isFinished, isEnded, isUsageLost, failure: limit, deliveredBytes }: Streamed,
   { code, isEndedHere, finishedAt }: StreamOutcome,
   isGone: boolean,
-  kept: Ending['kept'],
+  stored: Ending['stored'],
 ): Ending {
   const failed = isGone
     ? ({ status: 'cancelled', errorCode: null } as const)
@@ -87,10 +87,11 @@ export function streamEnding(
   // Usage that came after the answer had failed, or had gone beyond a limit, is that of the whole answer too.
   if (usage !== null && (isEnded || (isFinished && (code === null || limit !== null)))) {
     const charge = chargeOf(bill, { usage, finishedAt, hasText: deliveredBytes > 0 });
-    const ending = completed(charge, 'completed', 'write_off', kept);
+    const ending = completed(charge, 'completed', 'write_off', stored);
     return code === null && !isGone ? ending : { ...ending, ...failed };
   }
-  if (isEndedHere || isUsageLost) return { ...estimated(bill, deliveredBytes, finishedAt), ...failed, kept };
+  if (isEndedHere || isUsageLost)
+    return { ...estimated(bill, deliveredBytes, finishedAt), ...failed, stored };
   return { ...failure('usage_missing', 'usage_missing'), ...failed };
 }
 
@@ -109,7 +110,7 @@ function estimated({ price, bounds, textBytes }: ChatBill, deliveredBytes: numbe
     usage: billedUsage(usage),
     cost: costWithin(price, usage, bounds, endedAt),
     isEstimated: true,
-    whenShort: 'write_off',
+    onInsufficientBalance: 'write_off',
   };
 }
 

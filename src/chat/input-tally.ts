@@ -24,7 +24,7 @@ const tokensPerUnitOfId = 3;
  * About as many as the largest context windows have tokens. Where the window is unknown a call can have more, and they
  * are counted at their worst, which takes no time.
  */
-const mostUnitsWeighed = 1_000_000;
+const maxUnitsWeighed = 1_000_000;
 
 export class InputTally {
   readonly #limit: number;
@@ -33,7 +33,7 @@ export class InputTally {
   #allowed = 0;
   #textBytes = 0;
   #textUnits = 0;
-  #unitsToWeigh = mostUnitsWeighed;
+  #unitsToWeigh = maxUnitsWeighed;
 
   /** Beyond the limit nothing is weighed any more: the bound is the limit then. */
   constructor(limit: number) {

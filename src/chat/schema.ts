@@ -48,8 +48,8 @@ const jsonSchema = z
   .meta({ type: 'object' }) as unknown as z.ZodType<JsonObject>;
 
 /** As much as browsers and servers agree on. The parser of URLs takes minutes for a host of 20 MB. */
-const longestUrl = 8_192;
-const imageUrl = `an https:// URL of up to ${longestUrl} characters without credentials, or data:image/…;base64,…`;
+const maxUrl = 8_192;
+const imageUrl = `an https:// URL of up to ${maxUrl} characters without credentials, or data:image/…;base64,…`;
 const dataUrlHead = /^data:image\/[a-z0-9.+-]{1,64};base64,/i;
 
 /** Only the head of a data URL is looked at: the rest can be megabytes, and only the provider decodes it. */
@@ -57,7 +57,7 @@ function isImageUrl(url: string): boolean {
   const head = dataUrlHead.exec(url.slice(0, 100));
   if (head !== null) return url.length > head[0].length;
   // The URL parser would drop spaces and line breaks, and so check another text than the one that is passed on.
-  if (url.length > longestUrl || !/^https:\/\//i.test(url) || /[\s\p{Cc}]/u.test(url)) return false;
+  if (url.length > maxUrl || !/^https:\/\//i.test(url) || /[\s\p{Cc}]/u.test(url)) return false;
   const parsed = URL.parse(url);
   return parsed !== null && parsed.username === '' && parsed.password === '';
 }

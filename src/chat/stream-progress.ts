@@ -5,7 +5,7 @@ import { ProviderError } from '../providers/upstream.ts';
 import type { ChunkWriter } from './present.ts';
 
 /** The same piece of text this many times in a row is a provider caught in a loop. */
-const mostRepetitions = 100;
+const maxRepetitions = 100;
 
 export class StreamProgress {
   readonly #chunks: ChunkWriter;
@@ -84,7 +84,7 @@ export class StreamProgress {
   #isRepeatedTooOften(text: string): boolean {
     this.#repetitions = text === this.#lastText ? this.#repetitions + 1 : 1;
     this.#lastText = text;
-    return this.#repetitions > mostRepetitions;
+    return this.#repetitions > maxRepetitions;
   }
 }
 

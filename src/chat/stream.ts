@@ -122,12 +122,12 @@ async function deliver(
   // A failure of the stream itself was told when it happened.
   const isTold = outcome.code === progress.failure?.code;
   const untold = outcome.code === null || isTold ? '' : errorEvent(new ApiError(outcome.code));
-  const kept = await keptStream(run, client.transcript, outcome.code === null ? last : untold);
-  const ending = streamEnding(run.bill, progress, outcome, client.isGone, kept);
+  const stored = await storedStream(run, client.transcript, outcome.code === null ? last : untold);
+  const ending = streamEnding(run.bill, progress, outcome, client.isGone, stored);
   const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.code;
   // What the ledger keeps with the charge, now or once it can be reached, is answered again. The rest runs anew.
-  const isKept = ending.kept !== null && problem !== 'billing_consistency_error';
-  if (!isKept) await run.claim?.release();
+  const isStored = ending.stored !== null && problem !== 'billing_consistency_error';
+  if (!isStored) await run.claim?.release();
   if (problem !== null && problem !== progress.failure?.code)
     await client.write(errorEvent(new ApiError(problem)));
   if (problem === null && last !== '') await client.write(last);
@@ -198,15 +198,15 @@ async function relay(
 }
 
 /** The whole of the stream for retries, as it ends with what is left to be written and, should it not be paid for, with that. */
-async function keptStream(
+async function storedStream(
   { claim }: Delivery,
   transcript: string | null,
   last: string,
-): Promise<Ending['kept']> {
+): Promise<Ending['stored']> {
   if (claim === null) return null;
-  if (transcript === null) return await claim.kept(null, eventStreamHeaders, null);
+  if (transcript === null) return await claim.toStore(null, eventStreamHeaders, null);
   const unpaid = transcript + errorEvent(new ApiError('insufficient_balance')) + endOfStream;
-  return await claim.kept(transcript + last + endOfStream, eventStreamHeaders, unpaid);
+  return await claim.toStore(transcript + last + endOfStream, eventStreamHeaders, unpaid);
 }
 
 /** These are not failures of the provider. */

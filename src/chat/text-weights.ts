@@ -77,12 +77,12 @@ function makePlainUnits(): Uint8Array {
   units.fill(0, 0xdc00, 0xe000);
   for (const [first, weight] of longPairs) units[first] = weight;
   for (const [from, to] of decomposableRanges) {
-    for (let unit = from; unit < to; unit += 1) units[unit] = Math.max(units[unit] ?? 0, longestForm(unit));
+    for (let unit = from; unit < to; unit += 1) units[unit] = Math.max(units[unit] ?? 0, maxForm(unit));
   }
   return units;
 }
 
-function longestForm(unit: number): number {
+function maxForm(unit: number): number {
   const text = String.fromCharCode(unit);
   return Math.max(Buffer.byteLength(text.normalize('NFD')), Buffer.byteLength(text.normalize('NFKD')));
 }

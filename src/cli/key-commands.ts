@@ -6,8 +6,8 @@ import {
   type KeyChange,
   keyExists,
   listKeys,
-  mostMaxConcurrent,
-  mostRequestsPerMinute,
+  maxConcurrentLimit,
+  maxRequestsPerMinute,
   revokeKey,
   type StoredKey,
   updateKey,
@@ -158,11 +158,11 @@ function formatKeys(keys: readonly StoredKey[]): string {
 }
 
 function readRate(text: string): number {
-  return readCount(text, '--rpm', mostRequestsPerMinute);
+  return readCount(text, '--rpm', maxRequestsPerMinute);
 }
 
 function readMaxConcurrent(text: string): number {
-  return readCount(text, '--max-concurrent', mostMaxConcurrent);
+  return readCount(text, '--max-concurrent', maxConcurrentLimit);
 }
 
 function readModels(text: string): string[] {

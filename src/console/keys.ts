@@ -12,8 +12,8 @@ import {
   defaultMaxConcurrent,
   defaultRequestsPerMinute,
   type KeySettings,
-  mostMaxConcurrent,
-  mostRequestsPerMinute,
+  maxConcurrentLimit,
+  maxRequestsPerMinute,
   revokeKey,
   type StoredKey,
   settingsOf,
@@ -116,8 +116,8 @@ async function addKey(transaction: SQL, caller: Caller, settings: KeySettings): 
 }
 
 const nameWords = 'a name of 1 to 200 characters without control characters';
-const rateWords = `a whole number from 1 to ${mostRequestsPerMinute}`;
-const concurrencyWords = `a whole number from 1 to ${mostMaxConcurrent}`;
+const rateWords = `a whole number from 1 to ${maxRequestsPerMinute}`;
+const concurrencyWords = `a whole number from 1 to ${maxConcurrentLimit}`;
 const modelWords = 'the ID of a model';
 const maxModels = 200;
 
@@ -133,11 +133,11 @@ const models = listOf(
 const time = converted('a time such as "2027-01-31T12:00:00Z", or null', parseTime).nullable();
 
 const settingsShape = {
-  requests_per_minute: z.int(rateWords).min(1, rateWords).max(mostRequestsPerMinute, rateWords).optional(),
+  requests_per_minute: z.int(rateWords).min(1, rateWords).max(maxRequestsPerMinute, rateWords).optional(),
   max_concurrent: z
     .int(concurrencyWords)
     .min(1, concurrencyWords)
-    .max(mostMaxConcurrent, concurrencyWords)
+    .max(maxConcurrentLimit, concurrencyWords)
     .optional(),
   monthly_limit: amountFrom(0n, ', or null').nullable().optional(),
   allowed_models: z.optional(z.nullable(models)),

@@ -132,11 +132,11 @@ function removeLeftovers(dataFolder: string): void {
 }
 
 const socketName = '.s.PGSQL.5432';
-const longestSocketPathBytes = 100;
+const maxSocketPathBytes = 100;
 
 /** A socket's path may have 107 bytes at most: a deeper folder is reached through a link in the temporary folder. */
 function shortened(folder: string): string {
-  if (Buffer.byteLength(join(folder, socketName)) <= longestSocketPathBytes) return folder;
+  if (Buffer.byteLength(join(folder, socketName)) <= maxSocketPathBytes) return folder;
   const link = join(tmpdir(), `tollgate-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`);
   try {
     symlinkSync(folder, link);

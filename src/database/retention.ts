@@ -14,7 +14,7 @@ const retentionLock = 7_012_018_005;
 const lockTimeoutMs = 100;
 const betweenTriesMs = 500;
 /** About an hour; who reads for longer than that is waited for again tomorrow. */
-const mostTries = 6_000;
+const maxTries = 6_000;
 
 /**
  * A partition by its name; one that was detached and not dropped counts too, and so does one that an earlier version began
@@ -98,7 +98,7 @@ async function removePartition(connection: ReservedSQL, { detach, drop }: Partit
       return;
     } catch (error) {
       await connection.unsafe('rollback');
-      if (!isLockTimeout(error) || tries === mostTries) throw error;
+      if (!isLockTimeout(error) || tries === maxTries) throw error;
       await Bun.sleep(betweenTriesMs);
     }
   }

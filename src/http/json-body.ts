@@ -7,7 +7,7 @@ import { type BodyLimits, readBodyBytes } from './body-bytes.ts';
 import { countKeys, findDuplicateKey } from './json-keys.ts';
 import { formatPath, type JsonPath } from './json-path.ts';
 import { JsonLimitError, parseInSteps, type SteppedJson } from './json-steps.ts';
-import { inspectTree, maxDepth, mostKeys, tooManyKeys } from './json-tree.ts';
+import { inspectTree, maxDepth, maxKeys, tooManyKeys } from './json-tree.ts';
 
 export const maxBodyBytes = 20 * 1024 * 1024;
 
@@ -19,7 +19,7 @@ const smallBodyBytes = 65_536;
 const largeBodyBytes = 524_288;
 const decodedAtOnceBytes = 1_048_576;
 
-const limits = { depth: maxDepth, values: maxValues, keys: mostKeys };
+const limits = { depth: maxDepth, values: maxValues, keys: maxKeys };
 
 /** Stateless between whole texts, so one serves every request. A byte order mark is dropped. */
 const decoder = new TextDecoder('utf-8', { fatal: true });

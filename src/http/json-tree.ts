@@ -5,8 +5,8 @@ import type { JsonPath } from './json-path.ts';
 export const maxDepth = 64;
 
 /** Of one object. Putting many long names in order takes a while, and others have to wait for it. */
-export const mostKeys = 10_000;
-export const tooManyKeys = `This object has more than ${mostKeys} keys.`;
+export const maxKeys = 10_000;
+export const tooManyKeys = `This object has more than ${maxKeys} keys.`;
 
 export type TreeFault = Readonly<{ path: JsonPath; message: string }>;
 type TreeReport = Readonly<{ keys: number; fault: TreeFault | null }>;
@@ -63,7 +63,7 @@ class Inspection {
     let ownKeys = 0;
     for (const key in object) {
       this.keys++;
-      if (++ownKeys > mostKeys) return this.fail(tooManyKeys);
+      if (++ownKeys > maxKeys) return this.fail(tooManyKeys);
       if ((!this.checksText || this.isSoundText(key)) && this.isSound(object[key], depth + 1)) continue;
       this.outwardPath.push(key);
       return false;

@@ -1,9 +1,9 @@
-/** Who carries out which named request, and the answers that are kept. */
+/** Which request carries out which idempotency key, and the stored responses. */
 import type { SQL } from 'bun';
 import { leaseSeconds } from '../ledger/node-lease.ts';
 
 /** A named request of a key. Hashes are hexadecimal. */
-export type NamedRequest = Readonly<{ keyId: string; name: string; bodyHash: string }>;
+export type IdempotentRequest = Readonly<{ keyId: string; idempotencyHash: string; bodyHash: string }>;
 
 /** What is known of a request that someone else claimed. */
 export type ClaimState = Readonly<{
@@ -14,7 +14,7 @@ export type ClaimState = Readonly<{
   isUnderWay: boolean;
 }>;
 
-const keptHours = 24;
+const retentionHours = 24;
 /** How long a node has to say what becomes of a request whose Generation has ended. */
 const afterthoughtSeconds = 30;
 
@@ -24,18 +24,18 @@ const afterthoughtSeconds = 30;
  */
 export async function claim(
   sql: SQL,
-  request: NamedRequest,
+  request: IdempotentRequest,
   requestId: string,
   nodeId: string,
 ): Promise<boolean> {
-  const { keyId, name, bodyHash } = request;
+  const { keyId, idempotencyHash, bodyHash } = request;
   const rows = await sql`
     insert into idempotent_requests as claimed (key_id, name_hash, body_hash, request_id, node_id, expires_at)
-    select ${keyId}::uuid, decode(${name}, 'hex'), decode(${bodyHash}, 'hex'), ${requestId}::uuid, ${nodeId}::uuid,
-           now() + make_interval(hours => ${keptHours})
+    select ${keyId}::uuid, decode(${idempotencyHash}, 'hex'), decode(${bodyHash}, 'hex'), ${requestId}::uuid, ${nodeId}::uuid,
+           now() + make_interval(hours => ${retentionHours})
     where not exists (
       select 1 from idempotent_requests
-      where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and expires_at > now())
+      where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and expires_at > now())
     on conflict (key_id, name_hash) do update set body_hash = excluded.body_hash, request_id = excluded.request_id,
       node_id = excluded.node_id, answer = null, staged = null, staged_when_short = null, created_at = now(), expires_at = excluded.expires_at
     where claimed.expires_at <= now()
@@ -46,15 +46,15 @@ export async function claim(
 /** Takes a request over that `former` left behind. False when another node was faster, or it was answered after all. */
 export async function takeOver(
   sql: SQL,
-  { keyId, name }: NamedRequest,
+  { keyId, idempotencyHash }: IdempotentRequest,
   former: string,
   requestId: string,
   nodeId: string,
 ): Promise<boolean> {
   const rows = await sql`
     update idempotent_requests set request_id = ${requestId}, node_id = ${nodeId}, staged = null, staged_when_short = null,
-      expires_at = now() + make_interval(hours => ${keptHours})
-    where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${former} and answer is null
+      expires_at = now() + make_interval(hours => ${retentionHours})
+    where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${former} and answer is null
     returning 1`;
   return rows.length > 0;
 }
@@ -71,9 +71,11 @@ type StateRow = {
 /** The states of many at once, by `placeOf`. Those that nobody claims any more are missing. */
 export async function readStates(
   sql: SQL,
-  requests: readonly Pick<NamedRequest, 'keyId' | 'name'>[],
+  requests: readonly Pick<IdempotentRequest, 'keyId' | 'idempotencyHash'>[],
 ): Promise<Map<string, ClaimState>> {
-  const wanted = JSON.stringify(requests.map(({ keyId, name }) => ({ key_id: keyId, name })));
+  const wanted = JSON.stringify(
+    requests.map(({ keyId, idempotencyHash }) => ({ key_id: keyId, name: idempotencyHash })),
+  );
   const rows = await sql<StateRow[]>`
     select request.key_id, encode(name_hash, 'hex') as name, encode(body_hash, 'hex') as body_hash, request_id,
            answer is not null as is_answered,
@@ -89,7 +91,7 @@ export async function readStates(
     left join nodes on nodes.id = node_id`;
   return new Map(
     rows.map((row) => [
-      placeOf({ keyId: row.key_id, name: row.name }),
+      placeOf({ keyId: row.key_id, idempotencyHash: row.name }),
       {
         bodyHash: row.body_hash,
         requestId: row.request_id,
@@ -101,14 +103,17 @@ export async function readStates(
 }
 
 /** One text for a named request, for maps and for encryption. */
-export function placeOf({ keyId, name }: Pick<NamedRequest, 'keyId' | 'name'>): string {
-  return `${keyId} ${name}`;
+export function placeOf({
+  keyId,
+  idempotencyHash,
+}: Pick<IdempotentRequest, 'keyId' | 'idempotencyHash'>): string {
+  return `${keyId} ${idempotencyHash}`;
 }
 
 /** Some bytes of the answer that `requestId` got, counted from 0; null when it has expired in this moment. */
 export async function readAnswer(
   sql: SQL,
-  { keyId, name }: NamedRequest,
+  { keyId, idempotencyHash }: IdempotentRequest,
   requestId: string,
   start: number,
   length: number,
@@ -116,7 +121,7 @@ export async function readAnswer(
   const [row] = await sql<{ bytes: Uint8Array; total: number }[]>`
     select substring(answer from ${start + 1} for ${length}) as bytes, octet_length(answer) as total
     from idempotent_requests
-    where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${requestId} and answer is not null`;
+    where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId} and answer is not null`;
   return row === undefined ? null : { bytes: row.bytes, totalBytes: row.total };
 }
 
@@ -133,14 +138,14 @@ export async function countStored(sql: SQL, keyId: string, most: number): Promis
 /** Puts answers where the ledger can keep one of them. False when the request was taken over. */
 export async function stageAnswers(
   sql: SQL,
-  { keyId, name }: NamedRequest,
+  { keyId, idempotencyHash }: IdempotentRequest,
   requestId: string,
   whole: Buffer,
-  whenShort: Buffer | null,
+  insufficientBalanceResponse: Buffer | null,
 ): Promise<boolean> {
   const rows = await sql`
-    update idempotent_requests set staged = ${whole}, staged_when_short = ${whenShort}
-    where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${requestId}
+    update idempotent_requests set staged = ${whole}, staged_when_short = ${insufficientBalanceResponse}
+    where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId}
     returning 1`;
   return rows.length > 0;
 }
@@ -148,12 +153,12 @@ export async function stageAnswers(
 /** Lets the request be carried out anew. One that was answered meanwhile stays. */
 export async function releaseClaim(
   sql: SQL,
-  { keyId, name }: NamedRequest,
+  { keyId, idempotencyHash }: IdempotentRequest,
   requestId: string,
 ): Promise<void> {
   await sql`
     delete from idempotent_requests
-    where key_id = ${keyId} and name_hash = decode(${name}, 'hex') and request_id = ${requestId} and answer is null`;
+    where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId} and answer is null`;
 }
 
 /** A bounded number at a time, so that nobody waits for it. Says how many. */

@@ -1,14 +1,14 @@
-/** The right to carry out a named request, until it is answered for good or given back. */
+/** The right to carry out an idempotent request, until its response is stored or the right is released. */
 import { ApiError, presentError } from '../errors.ts';
-import type { KeptAnswer } from '../ledger/operations.ts';
+import type { StoredResponse } from '../ledger/operations.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
-import { type NamedRequest, placeOf } from './claim-store.ts';
+import { type IdempotentRequest, placeOf } from './claim-store.ts';
 import { type AnswerHead, encrypt } from './encryption.ts';
 
 export type ClaimKeeper = Readonly<{
   key: Buffer;
-  /** Whether the answers are in the database now, for the ledger to keep one of them. */
-  stage: (claim: Claim, whole: Buffer, whenShort: Buffer | null) => Promise<boolean>;
+  /** Whether the responses are in the database now, for the ledger to store one of them. */
+  stage: (claim: Claim, response: Buffer, insufficientBalanceResponse: Buffer | null) => Promise<boolean>;
   release: (claim: Claim) => Promise<void>;
   /** How much is about to be stored. */
   note: (claim: Claim, bytes: number) => void;
@@ -17,65 +17,67 @@ export type ClaimKeeper = Readonly<{
 const maxInlineBytes = 65_536;
 
 export class Claim {
-  readonly request: NamedRequest;
+  readonly request: IdempotentRequest;
   /** The UUID of the request that carries it out. */
   readonly requestId: string;
-  /** False when the key has stored as much as it may: then the request is carried out, and its answer is not kept. */
+  /** False when the key has stored as much as it may: then the request is carried out, and its response is not stored. */
   readonly isStored: boolean;
   readonly #keeper: ClaimKeeper;
   #isOpen = true;
   #isLost = false;
 
-  constructor(request: NamedRequest, requestId: string, isStored: boolean, keeper: ClaimKeeper) {
+  constructor(request: IdempotentRequest, requestId: string, isStored: boolean, keeper: ClaimKeeper) {
     this.request = request;
     this.requestId = requestId;
     this.isStored = isStored;
     this.#keeper = keeper;
   }
 
-  /** Whether retries will get the answer, as far as is known now: whether it can be kept is seen once it is there. */
+  /** Whether retries will get the response, as far as is known now: one that turns out too large is lost. */
   get keepsAnswer(): boolean {
     return this.isStored && !this.#isLost;
   }
 
   /**
-   * What the ledger keeps together with the charge; null when nothing is stored. `whenShort` is the answer if the balance
-   * does not cover it. The ledger's transactions are everyone's: what is long travels on its own.
+   * What the ledger stores together with the charge; null when nothing is stored. `insufficientBalanceBody` is the response if the balance
+   * does not cover the cost. The ledger's transactions are everyone's: what is long travels on its own.
    */
-  async kept(
+  async toStore(
     body: string | null,
     headers: AnswerHead['headers'],
-    whenShort: string | null,
-  ): Promise<KeptAnswer | null> {
+    insufficientBalanceBody: string | null,
+  ): Promise<StoredResponse | null> {
     if (!this.isStored) return null;
-    const { name } = this.request;
-    if (body === null) return { name, ...(await this.#lost()) };
+    const { idempotencyHash } = this.request;
+    if (body === null) return { idempotencyHash, ...(await this.#lost()) };
     const encrypted = (text: string) => this.#encrypt({ status: 200, headers }, text);
-    const whole = await encrypted(body);
-    const short = whenShort === null ? null : await encrypted(whenShort);
-    if (whole.length <= maxInlineBytes) {
-      this.#keeper.note(this, whole.length);
-      return { name, whole: whole.toString('base64'), whenShort: short?.toString('base64') ?? null };
+    const response = await encrypted(body);
+    const denial = insufficientBalanceBody === null ? null : await encrypted(insufficientBalanceBody);
+    if (response.length <= maxInlineBytes) {
+      this.#keeper.note(this, response.length);
+      const insufficientBalanceResponse = denial?.toString('base64') ?? null;
+      return { idempotencyHash, response: response.toString('base64'), insufficientBalanceResponse };
     }
-    const isStaged = await this.#keeper.stage(this, whole, short);
-    return { name, ...(isStaged ? { whole: 'staged', whenShort: short && 'staged' } : await this.#lost()) };
+    if (!(await this.#keeper.stage(this, response, denial)))
+      return { idempotencyHash, ...(await this.#lost()) };
+    return { idempotencyHash, response: 'staged', insufficientBalanceResponse: denial && 'staged' };
   }
 
-  /** An answer that cannot be kept was charged all the same: retries are told to look at it, and do not pay again. */
-  async #lost(): Promise<Omit<KeptAnswer, 'name'>> {
+  /** A response that cannot be stored was charged all the same: retries get an error, and do not pay again. */
+  async #lost(): Promise<Omit<StoredResponse, 'idempotencyHash'>> {
     this.#isLost = true;
     const error = JSON.stringify(presentError(new ApiError('billing_consistency_error')));
     const headers = { 'content-type': 'application/json', 'x-should-retry': 'false' };
     const encrypted = (await this.#encrypt({ status: 500, headers }, error)).toString('base64');
-    return { whole: encrypted, whenShort: encrypted };
+    return { response: encrypted, insufficientBalanceResponse: encrypted };
   }
 
-  /** Whoever has it now ends it: the ledger has kept the answer, or a stream will see to it when it is over. */
+  /** Leaves the end of the claim to the ledger, which has stored the response, or to a stream that is still open. */
   handOver(): void {
     this.#isOpen = false;
   }
 
-  /** Lets the next one with this name carry it out, unless the ledger has kept an answer. */
+  /** Lets the next request with this key be carried out, unless the ledger has stored a response. */
   async release(): Promise<void> {
     this.#isOpen = false;
     await this.#keeper.release(this);

@@ -12,7 +12,7 @@ import {
   type ClaimState,
   claim,
   deleteExpired,
-  type NamedRequest,
+  type IdempotentRequest,
   placeOf,
   readStates,
   releaseClaim,
@@ -64,7 +64,7 @@ const cleanEveryMs = 60_000;
 const maxCleanedAtOnce = 1_000;
 const firstTryMs = 1_000;
 const firstPauseMs = 50;
-const longestPauseMs = 5_000;
+const maxPauseMs = 5_000;
 
 export function openIdempotency(
   sql: SQL,
@@ -90,12 +90,12 @@ export function openIdempotency(
   async function stage(
     { request, requestId }: Claim,
     whole: Buffer,
-    whenShort: Buffer | null,
+    insufficientBalanceResponse: Buffer | null,
   ): Promise<boolean> {
     // Only one of the two stays.
     if (!limit.fits(request.keyId, whole.length)) return false;
     limit.add(request.keyId, 0, whole.length);
-    return await stageAnswers(sql, request, requestId, whole, whenShort).catch(() => false);
+    return await stageAnswers(sql, request, requestId, whole, insufficientBalanceResponse).catch(() => false);
   }
 
   async function release({ request, requestId, isStored }: Claim): Promise<void> {
@@ -117,7 +117,7 @@ export function openIdempotency(
 
   async function insistLater(end: () => Promise<void>): Promise<void> {
     for (let attempt = 0; !isClosed; attempt++) {
-      await Bun.sleep(backOffMs(attempt, firstPauseMs, longestPauseMs));
+      await Bun.sleep(backOffMs(attempt, firstPauseMs, maxPauseMs));
       try {
         return await end();
       } catch {
@@ -131,7 +131,11 @@ export function openIdempotency(
   }
 
   /** When the reply of the database is lost, the claim may be ours without our knowing: then it is given back. */
-  async function certain(request: NamedRequest, id: string, claiming: Promise<boolean>): Promise<boolean> {
+  async function certain(
+    request: IdempotentRequest,
+    id: string,
+    claiming: Promise<boolean>,
+  ): Promise<boolean> {
     try {
       return await claiming;
     } catch (error) {
@@ -142,7 +146,7 @@ export function openIdempotency(
 
   /** The right to carry it out, or the answer that there is already. */
   async function claimOrReplay(
-    request: NamedRequest,
+    request: IdempotentRequest,
     { id, countReplay }: Call,
     client: AbortSignal,
   ): Promise<Claim | Response> {
@@ -168,7 +172,7 @@ export function openIdempotency(
     }
   }
 
-  function owned(request: NamedRequest, id: string, isFull: boolean): Claim {
+  function owned(request: IdempotentRequest, id: string, isFull: boolean): Claim {
     if (!isFull) limit.add(request.keyId, 1, 0);
     return new Claim(request, id, !isFull, keeper);
   }
@@ -199,7 +203,11 @@ export function openIdempotency(
   return {
     once: async (idempotencyKey, call, carryOut) => {
       const { keyId, route, body, client } = call;
-      const named = { keyId, name: hashOf(idempotencyKey), bodyHash: await hashRequest(route, body) };
+      const named = {
+        keyId,
+        idempotencyHash: hashOf(idempotencyKey),
+        bodyHash: await hashRequest(route, body),
+      };
       const claimed = await claimOrReplay(named, call, client).catch(asAnswerable);
       if (claimed === null) return new Response();
       return claimed instanceof Claim ? await carryOutClaimed(claimed, carryOut) : claimed;
@@ -217,7 +225,7 @@ function asAnswerable(error: unknown): null {
   throw error;
 }
 
-function refuseOtherBody(request: NamedRequest, state: ClaimState | null): void {
+function refuseOtherBody(request: IdempotentRequest, state: ClaimState | null): void {
   if (state !== null && state.bodyHash !== request.bodyHash) throw otherBody();
 }
 

@@ -2,11 +2,15 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
-import { type NamedRequest, placeOf, readAnswer } from './claim-store.ts';
+import { type IdempotentRequest, placeOf, readAnswer } from './claim-store.ts';
 import { EncryptedAnswer, openingBytes } from './encryption.ts';
 
 /** What was stored for a request, as far as it has been read. */
-export type StoredAnswer = Readonly<{ request: NamedRequest; requestId: string; encrypted: EncryptedAnswer }>;
+export type StoredAnswer = Readonly<{
+  request: IdempotentRequest;
+  requestId: string;
+  encrypted: EncryptedAnswer;
+}>;
 
 type Client = Readonly<{ isGone: boolean; write: (text: string) => undefined | Promise<void> }>;
 
@@ -21,7 +25,7 @@ export type StreamResponse = (
 export async function openStored(
   sql: SQL,
   key: Buffer,
-  request: NamedRequest,
+  request: IdempotentRequest,
   requestId: string,
 ): Promise<StoredAnswer | null> {
   const opening = await readAnswer(sql, request, requestId, 0, openingBytes);

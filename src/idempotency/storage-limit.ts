@@ -12,7 +12,7 @@ import { countStored, type StoredTotals } from './claim-store.ts';
  */
 export const defaultLimit: StoredTotals = { count: 10_000, bytes: 268_435_456 };
 
-const shortestPauseMs = 5_000;
+const minPauseMs = 5_000;
 /** Counting takes at most this part of one connection's time, however much there is to count. */
 const countingPart = 1 / 200;
 
@@ -74,7 +74,7 @@ export class StorageLimit {
       // It is counted again after the pause.
     }
     const nowMs = performance.now();
-    tally.countAgainAtMs = nowMs + Math.max(shortestPauseMs, (nowMs - startedAtMs) / countingPart);
+    tally.countAgainAtMs = nowMs + Math.max(minPauseMs, (nowMs - startedAtMs) / countingPart);
     tally.counting = null;
   }
 }

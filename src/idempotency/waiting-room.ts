@@ -4,7 +4,7 @@
  * because only one can claim it.
  */
 import type { SQL } from 'bun';
-import { type ClaimState, type NamedRequest, placeOf, readStates } from './claim-store.ts';
+import { type ClaimState, type IdempotentRequest, placeOf, readStates } from './claim-store.ts';
 import type { Places } from './places.ts';
 
 const lookEveryMs = 100;
@@ -15,7 +15,7 @@ type Waiting = Readonly<{
 }>;
 
 /** All that wait for one name, in the order in which they came. */
-type Queue = Readonly<{ request: NamedRequest; waiting: Set<Waiting> }>;
+type Queue = Readonly<{ request: IdempotentRequest; waiting: Set<Waiting> }>;
 
 export class WaitingRoom {
   readonly #sql: SQL;
@@ -31,7 +31,7 @@ export class WaitingRoom {
   }
 
   /** The state once there is something to do about it; null when nobody claims the request any more. */
-  async outcomeOf(request: NamedRequest, client: AbortSignal): Promise<ClaimState | null> {
+  async outcomeOf(request: IdempotentRequest, client: AbortSignal): Promise<ClaimState | null> {
     const leave = this.#places.take(request.keyId);
     try {
       return await this.#wait(request, client);
@@ -41,11 +41,11 @@ export class WaitingRoom {
   }
 
   /** The name is free again: the next in its queue is not kept until the next look. */
-  noteRelease(request: NamedRequest): void {
+  noteRelease(request: IdempotentRequest): void {
     if (this.#queues.has(placeOf(request))) this.#lookNow();
   }
 
-  #wait(request: NamedRequest, client: AbortSignal): Promise<ClaimState | null> {
+  #wait(request: IdempotentRequest, client: AbortSignal): Promise<ClaimState | null> {
     return new Promise((resolve, reject) => {
       const place = placeOf(request);
       const queue = this.#queues.get(place) ?? { request, waiting: new Set() };

@@ -28,7 +28,7 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
     if (price.billingType !== 'image') throw new ApiError('model_pricing_not_configured', { param: 'model' });
     const order = orderOf(wanted, model, makersOf(model, active));
     const cost = costOfImages(price, order.call.count, order.tier);
-    return { model: model.id, candidates: order.makers, hold: { least: cost, most: cost }, order, price };
+    return { model: model.id, candidates: order.makers, hold: { min: cost, max: cost }, order, price };
   },
   advice: ({ order, price }, available) => {
     const unitCost = costOfImages(price, 1, order.tier);

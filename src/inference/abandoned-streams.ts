@@ -9,7 +9,7 @@ export type Abandoned = Readonly<{
   end: () => void;
 }>;
 
-const mostAtOnce = 4_000;
+const maxAtOnce = 4_000;
 
 type Place = { readonly accountId: string; readonly stop: () => void; isOver: boolean };
 
@@ -20,7 +20,7 @@ export class AbandonedStreams {
   #count = 0;
   #isGivenUp = false;
 
-  constructor(most = mostAtOnce) {
+  constructor(most = maxAtOnce) {
     this.#most = most;
   }
 

@@ -50,8 +50,8 @@ export class Admission {
         generation: facts,
         nodeId: this.#nodeId,
         provider,
-        least: range.least,
-        most: range.most,
+        min: range.min,
+        max: range.max,
         attempts: [...attempts],
       });
       this.#noteRate(key, result.rate);
@@ -111,9 +111,7 @@ function shortageMessage(
 ): string {
   const cost = formatDollars(needed, 'up');
   const request =
-    range.least === range.most
-      ? `This request may cost up to ${cost}`
-      : `This request needs at least ${cost}`;
+    range.min === range.max ? `This request may cost up to ${cost}` : `This request needs at least ${cost}`;
   const rest = formatDollars(available, 'down');
   const left =
     code === 'monthly_spend_limit_exceeded'

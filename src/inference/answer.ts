@@ -108,7 +108,7 @@ async function carryOut<Wanted, Planned extends Plan, Job, Answer>(
     model: plan.model,
     streaming: workload.isStreamed(wanted),
     priceListId,
-    claimedName: claim?.request.name ?? null,
+    idempotencyHash: claim?.request.idempotencyHash ?? null,
     createdAtMs: Date.now(),
   };
   const turns = new Turns(inOrder(plan.candidates, Math.random), key.accountId);
@@ -149,12 +149,12 @@ async function respond<Wanted, Planned extends Plan, Job, Answer>(
   }
   const createdSeconds = Math.floor(generation.facts.createdAtMs / 1000);
   const body = JSON.stringify(workload.present(job, answer, requestId, createdSeconds));
-  const kept = claim === null ? null : await claim.kept(body, headers, null);
+  const stored = claim === null ? null : await claim.toStore(body, headers, null);
   // A client that disconnected still caused the work, so it is charged.
-  const ending = completed(charge, client.aborted ? 'cancelled' : 'completed', 'withhold', kept);
+  const ending = completed(charge, client.aborted ? 'cancelled' : 'completed', 'withhold', stored);
   // A retry gets the stored response, so its charge stands even if this response has to be withheld.
   await settleBeforeDelivery(generation, ending, claim?.keepsAnswer === true ? 'stands' : 'refund');
   // A claim without a stored response is released by whoever made it.
-  if (kept !== null) claim?.handOver();
+  if (stored !== null) claim?.handOver();
   return new Response(body, { headers });
 }

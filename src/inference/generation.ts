@@ -70,8 +70,8 @@ export class OpenGeneration {
     this.#permit?.answered();
   }
 
-  /** `late` means that the database is away; the settlement goes on, as `whenLate` if that is another ending. */
-  settle(ending: Ending, whenLate: Ending = ending): Promise<SettlementResult | 'late'> {
+  /** `late` means that the database is away; the settlement goes on, as `onTimeout` if that is another ending. */
+  settle(ending: Ending, onTimeout: Ending = ending): Promise<SettlementResult | 'late'> {
     if (ending.loss !== null && ending.loss.reported !== null)
       this.#log.warn('implausible usage reported', {
         requestId: requestIdFromUuid(this.facts.id),
@@ -79,7 +79,7 @@ export class OpenGeneration {
         provider: this.provider,
         ...ending.loss.reported,
       });
-    return this.#ledger.settle(this.#settlement(ending), () => this.#settlement(whenLate));
+    return this.#ledger.settle(this.#settlement(ending), () => this.#settlement(onTimeout));
   }
 
   /** Nothing was asked of a provider. */
@@ -138,9 +138,9 @@ function openAttempt(index: number, { candidate }: Turn, startedAtMs: number): A
 export async function settleBeforeDelivery(
   generation: OpenGeneration,
   ending: Ending,
-  whenCharged: Ending['whenCharged'],
+  onAlreadyCharged: Ending['onAlreadyCharged'],
 ): Promise<void> {
-  const withheld: Ending = { ...failure('billing_consistency_error', 'interrupted'), whenCharged };
+  const withheld: Ending = { ...failure('billing_consistency_error', 'interrupted'), onAlreadyCharged };
   const code = errorOf[await generation.settle(ending, withheld)];
   if (code !== null) throw new ApiError(code);
 }

@@ -13,7 +13,7 @@ export type Plan = Readonly<{
   model: string;
   candidates: readonly Candidate[];
   /** Equal where the request itself determines its highest cost. */
-  hold: Readonly<{ least: Money; most: Money }>;
+  hold: Readonly<{ min: Money; max: Money }>;
 }>;
 
 /** A request whose cost is held, on its way to a response. */

@@ -23,14 +23,14 @@ type CacheSize = Readonly<{ maxKnown: number; maxUnknown: number; places: Lookup
 
 const lifeMs = 5_000;
 const graceMs = 60_000;
-const usualSize = { maxKnown: 50_000, maxUnknown: 50_000 };
+const defaultSize = { maxKnown: 50_000, maxUnknown: 50_000 };
 
 export async function openKeyCache(
   sql: SQL,
   nowMs: () => number = Date.now,
   size: Partial<CacheSize> = {},
 ): Promise<KeyCache> {
-  const { maxKnown, maxUnknown, places = new LookupPlaces() } = { ...usualSize, ...size };
+  const { maxKnown, maxUnknown, places = new LookupPlaces() } = { ...defaultSize, ...size };
   const known = new Map<string, Known>();
   /** Until when each of them need not be asked for again. */
   const unknown = new Map<string, number>();

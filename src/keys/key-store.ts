@@ -51,9 +51,9 @@ export type ApiKey = Readonly<{
 }>;
 
 export const defaultRequestsPerMinute = 600;
-export const mostRequestsPerMinute = 1_000_000;
+export const maxRequestsPerMinute = 1_000_000;
 export const defaultMaxConcurrent = 200;
-export const mostMaxConcurrent = 100_000;
+export const maxConcurrentLimit = 100_000;
 
 /** Returns the key itself, which is not stored and cannot be shown again; null when there is no such account. */
 export async function createKey(sql: SQL, input: NewKey): Promise<{ id: string; key: string } | null> {

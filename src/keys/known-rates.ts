@@ -6,7 +6,7 @@
 import { type RateLimit, rateAt } from '../lib/rate-limit.ts';
 import type { ApiKey } from './key-store.ts';
 
-const mostKeys = 10_000;
+const maxKeys = 10_000;
 
 export class KnownRates {
   /** When each key will be back at its full rate, by `performance.now()`. Whoever was counted longest ago comes first. */
@@ -16,7 +16,7 @@ export class KnownRates {
     // Again at the end, so that the first is always the one that was counted longest ago.
     this.#arrivals.delete(keyId);
     this.#arrivals.set(keyId, performance.now() + resetMs);
-    if (this.#arrivals.size <= mostKeys) return;
+    if (this.#arrivals.size <= maxKeys) return;
     const [oldest = ''] = this.#arrivals.keys();
     this.#arrivals.delete(oldest);
   }

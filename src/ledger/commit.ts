@@ -236,8 +236,8 @@ async function findEnded(
 ): Promise<void> {
   const missing = batch.flatMap((operation) => {
     if (operation.kind !== 'settle' || openHolds.has(operation.generation.id)) return [];
-    const { id, keyId, claimedName } = operation.generation;
-    return [{ keyId, name: claimedName, requestId: id }];
+    const { id, keyId, idempotencyHash } = operation.generation;
+    return [{ keyId, name: idempotencyHash, requestId: id }];
   });
   if (missing.length === 0) return;
   const rows = await connection<(AsJson<Ended> & { id: string })[]>`

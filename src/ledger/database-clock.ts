@@ -9,7 +9,7 @@ export type ClockReading = Readonly<{ askedAtMs: number; answeredAtMs: number; d
 
 export type ClockVerdict = 'right' | 'off' | 'uncertain';
 
-export const mostOffMs = 60_000;
+export const maxOffsetMs = 60_000;
 
 /** How far this node is ahead of the database, taking the answer to have been made half way. */
 export function clockOffsetMs({ askedAtMs, answeredAtMs, databaseMs }: ClockReading): number {
@@ -20,8 +20,8 @@ export function clockOffsetMs({ askedAtMs, answeredAtMs, databaseMs }: ClockRead
 export function judgeClock(reading: ClockReading): ClockVerdict {
   const distanceMs = Math.abs(clockOffsetMs(reading));
   const doubtMs = Math.abs(reading.answeredAtMs - reading.askedAtMs) / 2;
-  if (distanceMs - doubtMs > mostOffMs) return 'off';
-  return distanceMs + doubtMs <= mostOffMs ? 'right' : 'uncertain';
+  if (distanceMs - doubtMs > maxOffsetMs) return 'off';
+  return distanceMs + doubtMs <= maxOffsetMs ? 'right' : 'uncertain';
 }
 
 export class DatabaseClock {

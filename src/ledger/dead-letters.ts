@@ -47,7 +47,7 @@ export async function retryDeadLetters(
 async function retry(sql: SQL, ledger: Pick<Ledger, 'settleOnce'>, settlement: Settlement): Promise<boolean> {
   try {
     // Nobody got a response that was withheld, so nobody pays for it.
-    const isWithheld = settlement.whenShort === 'withhold';
+    const isWithheld = settlement.onInsufficientBalance === 'withhold';
     const result = await ledger.settleOnce(
       isWithheld ? { ...withheld(settlement), attempts: [] } : settlement,
     );

@@ -39,7 +39,7 @@ type Refusal = Extract<HoldResult, { outcome: 'refused' }>;
 export function decideHold(
   account: AccountState,
   meter: MeterState,
-  { least, most }: Pick<Hold, 'least' | 'most'>,
+  { min, max }: Pick<Hold, 'min' | 'max'>,
   nowMs: number,
 ): HoldDecision {
   const refuse = (result: Refusal): HoldDecision => ({ account, meter, result });
@@ -57,13 +57,13 @@ export function decideHold(
   const free = account.balance - account.held;
   const leftOfMonth = meter.monthlyLimit === null ? null : meter.monthlyLimit - meter.monthSpent - meter.held;
   const spendable = leftOfMonth === null ? free : smaller(free, larger(leftOfMonth, 0n));
-  if (spendable < least) {
-    const isMonth = leftOfMonth !== null && leftOfMonth < least;
+  if (spendable < min) {
+    const isMonth = leftOfMonth !== null && leftOfMonth < min;
     const code = isMonth ? 'monthly_spend_limit_exceeded' : 'insufficient_balance';
     const available = isMonth ? larger(leftOfMonth, 0n) : free;
-    return refuse(refusal(code, unchanged, { shortage: { needed: least, available, spendable } }));
+    return refuse(refusal(code, unchanged, { shortage: { needed: min, available, spendable } }));
   }
-  const amount = smaller(larger(spendable / grantedPart, least), most);
+  const amount = smaller(larger(spendable / grantedPart, min), max);
   const { nextArrivalMs } = arrival;
   return {
     account: { ...account, held: account.held + amount },
@@ -145,9 +145,10 @@ export function decideSettlement(
   account: AccountState,
   meter: MeterState,
   hold: Money,
-  { cost, whenShort }: Pick<Settlement, 'cost' | 'whenShort'>,
+  { cost, onInsufficientBalance }: Pick<Settlement, 'cost' | 'onInsufficientBalance'>,
 ): SettlementDecision {
-  const charge = cost === null ? null : affordable(cost, account.balance - account.held + hold, whenShort);
+  const charge =
+    cost === null ? null : affordable(cost, account.balance - account.held + hold, onInsufficientBalance);
   const total = charge?.total ?? 0n;
   return {
     account: {
@@ -172,10 +173,10 @@ export function decideSettlement(
 function affordable(
   cost: BilledCost,
   available: Money,
-  whenShort: Settlement['whenShort'],
+  onInsufficientBalance: Settlement['onInsufficientBalance'],
 ): BilledCost | null {
   if (cost.total <= available) return cost;
-  if (whenShort === 'withhold') return null;
+  if (onInsufficientBalance === 'withhold') return null;
   const input = smaller(cost.input, available);
   return { input, output: available - input, total: available };
 }
@@ -201,9 +202,9 @@ export type LateDecision = 'reopen' | 'refund' | 'settled' | 'short' | 'interrup
 
 export function decideLate(
   ended: Ended,
-  { whenCharged, errorCode }: Pick<Settlement, 'whenCharged' | 'errorCode'>,
+  { onAlreadyCharged, errorCode }: Pick<Settlement, 'onAlreadyCharged' | 'errorCode'>,
 ): LateDecision {
-  if (ended.charged !== null && whenCharged === 'refund') return 'refund';
+  if (ended.charged !== null && onAlreadyCharged === 'refund') return 'refund';
   if (ended.errorCode === 'gateway_interrupted' || ended.isDeadLetter) {
     // Another node that gives it up knows no more than the first one did.
     const knowsBetter = errorCode !== 'gateway_interrupted' && ended.isClaimed;

@@ -30,13 +30,13 @@ export class Effects {
 
   hold({ generation, nodeId, provider, attempts }: Hold, amount: Money): void {
     this.#touch(generation);
-    const { id, keyId, claimedName: name } = generation;
+    const { id, keyId, idempotencyHash: name } = generation;
     if (name !== null) this.#claims.push({ keyId, name, requestId: id });
     this.#opened.push({ ...generation, nodeId, provider, hold: amount, attempts });
   }
 
   settle(settlement: Settlement, { account, charge, shortfall }: SettlementDecision): void {
-    const { generation, usage, attempts, loss, kept } = settlement;
+    const { generation, usage, attempts, loss, stored } = settlement;
     const { id, accountId } = generation;
     const isShort = shortfall > 0n;
     this.#touch(generation);
@@ -62,8 +62,13 @@ export class Effects {
       isEstimated: settlement.isEstimated,
     });
     for (const attempt of attempts) this.#attempts.push(attemptRow(id, attempt));
-    if (kept !== null)
-      this.#storeAnswer(generation, kept.name, isShort ? kept.whenShort : kept.whole, isShort);
+    if (stored !== null)
+      this.#storeAnswer(
+        generation,
+        stored.idempotencyHash,
+        isShort ? stored.insufficientBalanceResponse : stored.response,
+        isShort,
+      );
     if (isShort || loss !== null)
       this.#writeOffs.push({
         generationId: id,
@@ -110,7 +115,7 @@ export class Effects {
 
   setAside({ generation, settlement, refusal }: SetAside): void {
     // The response that was to be stored is lost with its charge, and may be long.
-    const stored = serializeSettlement({ ...settlement, kept: null });
+    const stored = serializeSettlement({ ...settlement, stored: null });
     this.#rareWrites.push(
       (connection) => connection`
         insert into dead_letters (generation_id, account_id, key_id, settlement, refusal_code, refusal_about)

@@ -12,7 +12,7 @@ import type { Beat, HeartbeatNews, HeartbeatOrder, HeartbeatTask, SignOfLife } f
 const { connection, node, timings, signOfLife }: HeartbeatTask = workerData;
 let sql = new SQL(connection);
 let heard = { sign: signOfLife, atMs: performance.now() };
-let toldReport: string | null = null;
+let sentReport: string | null = null;
 let isStopped = false;
 
 parentPort?.on('message', (order: HeartbeatOrder) => {
@@ -29,7 +29,7 @@ async function beat(): Promise<void> {
     tell({ kind: 'beat', beat: await within(timings.patienceMs, renew(heard.sign, silentMs)) });
   } catch (error) {
     if (isStopped) return;
-    toldReport = null;
+    sentReport = null;
     tell({ kind: 'failed', error });
     // A connection that does not answer may never do so again.
     sql.close({ timeout: 0 }).catch(() => undefined);
@@ -42,10 +42,10 @@ async function renew({ nowMs, report }: SignOfLife, silentMs: number): Promise<B
     with before as (select heartbeat_at from nodes where id = ${node.id})
     insert into nodes (id, name, report) values (${node.id}, ${node.name}, ${report}::text::jsonb)
     on conflict (id) do update
-    set heartbeat_at = now(), report = case when ${report !== toldReport}::boolean then excluded.report else nodes.report end
+    set heartbeat_at = now(), report = case when ${report !== sentReport}::boolean then excluded.report else nodes.report end
     returning extract(epoch from clock_timestamp())::float8 * 1000 as database_ms,
               (select extract(epoch from now() - heartbeat_at)::float8 * 1000 from before) as gap_ms`;
-  toldReport = report;
+  sentReport = report;
   return { askedAtMs: nowMs + silentMs, databaseMs: row.database_ms, gapMs: row.gap_ms ?? 0 };
 }
 

@@ -17,7 +17,7 @@ export type LeaseTimings = Readonly<{
   silenceMs: number;
 }>;
 
-export const usualTimings: LeaseTimings = {
+export const defaultTimings: LeaseTimings = {
   leaseMs: 10_000,
   beatMs: 2_000,
   patienceMs: 4_000,

@@ -26,10 +26,10 @@ export type Ledger = Readonly<{
   /** Tried once: the client can repeat a request that only has to be counted. */
   count: (count: Count) => Promise<CountResult>;
   /**
-   * Settles, or returns `late` when that takes longer than a caller should wait. From then on `whenLate` is what is
+   * Settles, or returns `late` when that takes longer than a caller should wait. From then on `onTimeout` is what is
    * settled, for as long as it takes.
    */
-  settle: (settlement: Settlement, whenLate?: () => Settlement) => Promise<SettlementResult | 'late'>;
+  settle: (settlement: Settlement, onTimeout?: () => Settlement) => Promise<SettlementResult | 'late'>;
   /**
    * Settles what belongs to another node: tried once, because the caller looks again later. What the database refuses for
    * good is set aside.
@@ -141,10 +141,10 @@ export function openLedger(
     }
   }
 
-  function settle(settlement: Settlement, whenLate = () => settlement): Promise<SettlementResult | 'late'> {
+  function settle(settlement: Settlement, onTimeout = () => settlement): Promise<SettlementResult | 'late'> {
     return new Promise((resolve, reject) => {
       const settled = settleUntilDone(settlement, () => {
-        const late = whenLate();
+        const late = onTimeout();
         // Written to the file before the caller learns of it: from now on this is what happened.
         keepInSpool(late);
         resolve('late');

@@ -8,7 +8,7 @@ import type { Log } from '../lib/log.ts';
 import { repeat } from '../lib/repeat.ts';
 import { within } from '../lib/within.ts';
 import { DatabaseClock } from './database-clock.ts';
-import { type LeaseTimings, type Node, startHeartbeat, usualTimings } from './heartbeat.ts';
+import { defaultTimings, type LeaseTimings, type Node, startHeartbeat } from './heartbeat.ts';
 import type { Ledger } from './ledger.ts';
 import type { Attempt, GenerationFacts, Settlement } from './operations.ts';
 import { type EndedGeneration, failure, settlementOf } from './settlement.ts';
@@ -17,7 +17,7 @@ import { Steadiness } from './steadiness.ts';
 export type NodeLease = Readonly<{ clock: DatabaseClock; stop: () => Promise<void> }>;
 
 /** How long a node may be silent before it counts as dead. */
-export const leaseSeconds = usualTimings.leaseMs / 1000;
+export const leaseSeconds = defaultTimings.leaseMs / 1000;
 
 type Terms = Readonly<{
   /** How to reach the database: another thread has to, and cannot be given a client. */
@@ -36,7 +36,7 @@ export async function takeLease({
   node,
   log,
   report = () => null,
-  timings = usualTimings,
+  timings = defaultTimings,
 }: Terms): Promise<NodeLease> {
   const { leaseMs, beatMs, patienceMs } = timings;
   const steadiness = new Steadiness(leaseMs, performance.now());
@@ -96,7 +96,7 @@ export async function takeLease({
   };
 }
 
-type OrphanRow = Omit<GenerationFacts, 'claimedName'> & Pick<EndedGeneration, 'provider' | 'attempts'>;
+type OrphanRow = Omit<GenerationFacts, 'idempotencyHash'> & Pick<EndedGeneration, 'provider' | 'attempts'>;
 
 const maxOrphansAtOnce = 500;
 
@@ -112,7 +112,7 @@ async function findOrphans(sql: SQL, silenceSeconds: number): Promise<Settlement
   return rows.map(({ provider, attempts, ...generation }) =>
     settlementOf(
       {
-        generation: { ...generation, claimedName: null },
+        generation: { ...generation, idempotencyHash: null },
         provider,
         attempts: attempts.map((attempt) => interrupted(attempt, nowMs)),
       },

@@ -23,8 +23,8 @@ export type GenerationFacts = Readonly<{
   model: string;
   streaming: boolean;
   priceListId: number;
-  /** The name of the request, hashed, when it has one: only whoever has its claim is admitted, and charged late. */
-  claimedName: string | null;
+  /** The hash of the idempotency key, if there is one: only the holder of its claim is admitted, or charged late. */
+  idempotencyHash: string | null;
   createdAtMs: number;
 }>;
 
@@ -33,9 +33,9 @@ export type Hold = Readonly<{
   generation: GenerationFacts;
   nodeId: string;
   provider: string;
-  /** What is held: no less than this, or the request is refused, and no more than that, however much is free. */
-  least: Money;
-  most: Money;
+  /** The hold lies between these two: a request that cannot hold `min` is denied. */
+  min: Money;
+  max: Money;
   attempts: readonly Attempt[];
 }>;
 
@@ -63,12 +63,12 @@ export type Loss = Readonly<{
   reported: Readonly<{ inputTokens: number; outputTokens: number }> | null;
 }>;
 
-/** An answer that is kept for retries of a named request: sealed, in base64, or staged in the database before. */
-export type KeptAnswer = Readonly<{
-  name: string;
-  whole: string | 'staged';
-  /** What was answered if the balance did not cover the cost; null when nothing was. */
-  whenShort: string | 'staged' | null;
+/** The response that retries of an idempotent request get: encrypted, in base64, or staged in the database beforehand. */
+export type StoredResponse = Readonly<{
+  idempotencyHash: string;
+  response: string | 'staged';
+  /** The response if the balance did not cover the cost; null when none was sent. */
+  insufficientBalanceResponse: string | 'staged' | null;
 }>;
 
 export type BilledCost = Readonly<{ input: Money; output: Money; total: Money }>;
@@ -85,16 +85,16 @@ export type Settlement = Readonly<{
   /** The gateway ended the call itself, and the usage is its own under-estimate of what was delivered. */
   isEstimated: boolean;
   /** A result that has not been delivered is withheld when the balance does not cover it; a delivered one is written off. */
-  whenShort: 'withhold' | 'write_off';
+  onInsufficientBalance: 'withhold' | 'write_off';
   /**
    * What becomes of a charge that had been committed before, unknown to this process. One whose response was withheld is
-   * given back; that of a named request stands, because a retry gets the stored response.
+   * given back; that of an idempotent request stands, because a retry gets the stored response.
    */
-  whenCharged: 'stands' | 'refund';
+  onAlreadyCharged: 'stands' | 'refund';
   loss: Loss | null;
   attempts: readonly Attempt[];
-  /** Kept in the same transaction as the charge. */
-  kept: KeptAnswer | null;
+  /** Stored in the same transaction as the charge. */
+  stored: StoredResponse | null;
   completedAtMs: number;
   latencyMs: number;
   timeToFirstTokenMs: number | null;

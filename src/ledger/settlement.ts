@@ -9,7 +9,15 @@ export type Charge = Readonly<{ usage: BilledUsage; cost: BilledCost; loss: Loss
 /** How a Generation ended, before it is known how much of it can be paid. */
 export type Ending = Pick<
   Settlement,
-  'status' | 'errorCode' | 'usage' | 'cost' | 'isEstimated' | 'whenShort' | 'whenCharged' | 'loss' | 'kept'
+  | 'status'
+  | 'errorCode'
+  | 'usage'
+  | 'cost'
+  | 'isEstimated'
+  | 'onInsufficientBalance'
+  | 'onAlreadyCharged'
+  | 'loss'
+  | 'stored'
 >;
 
 /** What there is to know of a Generation when it ends, however it ends. */
@@ -39,8 +47,8 @@ export function settlementOf(facts: EndedGeneration, ending: Ending): Settlement
 export function completed(
   { usage, cost, loss }: Charge,
   status: 'completed' | 'cancelled',
-  whenShort: Ending['whenShort'],
-  kept: Ending['kept'],
+  onInsufficientBalance: Ending['onInsufficientBalance'],
+  stored: Ending['stored'],
 ): Ending {
   return {
     status,
@@ -48,10 +56,10 @@ export function completed(
     usage,
     cost,
     isEstimated: false,
-    whenShort,
-    whenCharged: 'stands',
+    onInsufficientBalance,
+    onAlreadyCharged: 'stands',
     loss,
-    kept,
+    stored,
   };
 }
 
@@ -63,10 +71,10 @@ export function failure(errorCode: ErrorCode, lossReason: Loss['reason'] | null 
     usage: null,
     cost: null,
     isEstimated: false,
-    whenShort: 'withhold',
-    whenCharged: 'stands',
+    onInsufficientBalance: 'withhold',
+    onAlreadyCharged: 'stands',
     loss: lossReason === null ? null : lossOf(lossReason),
-    kept: null,
+    stored: null,
   };
 }
 
@@ -78,7 +86,7 @@ export function lossOf(reason: Loss['reason']): Loss {
 export function withheld(settlement: Settlement): Settlement {
   return settlementOf(settlement, {
     ...failure('billing_consistency_error', 'interrupted'),
-    whenCharged: 'refund',
+    onAlreadyCharged: 'refund',
   });
 }
 
@@ -100,10 +108,37 @@ export function serializeSettlement(settlement: Settlement): string {
 /** Null for a line that is not a settlement: a crash cut it short, or something else wrote or changed it. */
 export function parseSettlement(line: string): Settlement | null {
   try {
-    return settlementSchema.safeParse(JSON.parse(line)).data ?? null;
+    return settlementSchema.safeParse(JSON.parse(line, withCurrentNames)).data ?? null;
   } catch {
     return null;
   }
+}
+
+/** Names that version 0.1 wrote, by the field whose value has them. */
+const formerNames = new Map([
+  [
+    '',
+    new Map([
+      ['whenShort', 'onInsufficientBalance'],
+      ['whenCharged', 'onAlreadyCharged'],
+      ['kept', 'stored'],
+    ]),
+  ],
+  ['generation', new Map([['claimedName', 'idempotencyHash']])],
+  [
+    'kept',
+    new Map([
+      ['name', 'idempotencyHash'],
+      ['whole', 'response'],
+      ['whenShort', 'insufficientBalanceResponse'],
+    ]),
+  ],
+]);
+
+function withCurrentNames(field: string, value: unknown): unknown {
+  const names = formerNames.get(field);
+  if (names === undefined || value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([name, of]) => [names.get(name) ?? name, of]));
 }
 
 const money = z
@@ -128,7 +163,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
     model: z.string(),
     streaming: z.boolean(),
     priceListId: z.int(),
-    claimedName: z.string().nullable().default(null),
+    idempotencyHash: z.string().nullable().default(null),
     createdAtMs: z.number(),
   }),
   provider: z.string(),
@@ -145,8 +180,8 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
     .nullable(),
   cost: z.object({ input: money, output: money, total: money }).nullable(),
   isEstimated: z.boolean().default(false),
-  whenShort: z.enum(['withhold', 'write_off']),
-  whenCharged: z.enum(['stands', 'refund']).default('stands'),
+  onInsufficientBalance: z.enum(['withhold', 'write_off']),
+  onAlreadyCharged: z.enum(['stands', 'refund']).default('stands'),
   loss: z
     .union([
       lossReason.transform(lossOf),
@@ -168,8 +203,12 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
       errorCode,
     }),
   ),
-  kept: z
-    .object({ name: z.string(), whole: z.string(), whenShort: z.string().nullable() })
+  stored: z
+    .object({
+      idempotencyHash: z.string(),
+      response: z.string(),
+      insufficientBalanceResponse: z.string().nullable(),
+    })
     .nullable()
     .default(null),
   completedAtMs: z.number(),

@@ -1,7 +1,7 @@
 /** A Retry-After header as whole seconds from now, in any of the forms of RFC 9110. */
 
 /** About thirty years. */
-const longestSeconds = 999_999_999;
+const noLimitSeconds = 999_999_999;
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const time = '(?<hour>\\d{2}):(?<minute>\\d{2}):(?<second>\\d{2})';
@@ -19,7 +19,7 @@ const dateForms = [
 export function readRetryAfter(
   header: string | null,
   nowMs: number,
-  maxSeconds = longestSeconds,
+  maxSeconds = noLimitSeconds,
 ): number | null {
   const text = header?.trim() ?? '';
   const seconds = /^\d{1,9}$/.test(text) ? Number(text) : secondsUntil(readDate(text, nowMs), nowMs);

@@ -114,7 +114,7 @@ const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCo
 );
 
 /** The most that a request for images may ask for. */
-const mostImages = 4;
+const maxImagesLimit = 4;
 
 type ModelContext = Readonly<{ id: string; providerIds: readonly string[]; priceVersion: string }>;
 
@@ -131,7 +131,7 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
     image_tokens: imageTokens.optional(),
     unsupported_parameters: unsupportedParameters.optional(),
     sizes: sizes.optional(),
-    max_images: wholeNumber(1, mostImages).optional(),
+    max_images: wholeNumber(1, maxImagesLimit).optional(),
     pricing: pricing.optional(),
     providers: routesSchema(id, providerIds).optional(),
   }).transform((wire, context): Model => {
@@ -161,7 +161,7 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
       imageTokens: wire.image_tokens ?? { low: defaultImageTokens, high: defaultImageTokens },
       unsupportedParameters: wire.unsupported_parameters ?? new Set(),
       sizes: wire.sizes ?? new Map(),
-      maxImages: wire.workload === 'image' ? (wire.max_images ?? mostImages) : 0,
+      maxImages: wire.workload === 'image' ? (wire.max_images ?? maxImagesLimit) : 0,
       price: wire.pricing ?? null,
       routes,
     };

@@ -29,12 +29,12 @@ const drainPollMs = 20;
 const largestBodyBytes = 1024 ** 3;
 
 /** For a connection on which nothing moves: long enough for people, and for a client that keeps one for the next request. */
-export const usualIdleSeconds = 120;
+export const defaultIdleSeconds = 120;
 
 export function listen(
   { host, port }: Pick<Config, 'host' | 'port'>,
   { routes, fetch }: Routes,
-  idleSeconds = usualIdleSeconds,
+  idleSeconds = defaultIdleSeconds,
 ): Listening {
   const server = bind();
   let stopped: Promise<void> = Promise.resolve();

@@ -44,7 +44,7 @@ export function costOfImages(price: ImagePrice, count: number, tier: string | nu
 }
 
 /** The dearest input and output rates that any input up to the bound can meet at any time of day. */
-export function dearestTokenRates(price: TokenPrice, inputBoundTokens: number): TokenRates {
+export function highestTokenRates(price: TokenPrice, inputBoundTokens: number): TokenRates {
   switch (price.form) {
     case 'flat':
       return price.rates;

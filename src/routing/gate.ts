@@ -31,7 +31,7 @@ import { noPause, type Pause, pausedFor } from './pause.ts';
 import type { Places, Share } from './places.ts';
 
 /** A provider that asks for more is asked again after this long, in case it was mistaken. */
-const longestPauseMs = 3_600_000;
+const maxPauseMs = 3_600_000;
 /** When a call may end is not known; this is when to look again. */
 const nextLookMs = 1_000;
 
@@ -158,7 +158,7 @@ export class Gate {
   noteFailure(call: Permit, failure: CallFailure): void {
     const nowMs = performance.now();
     if (refusesRequest(failure)) this.noteAnswer(call);
-    const pauseMs = Math.min(pauseSecondsOf(failure) * 1000, longestPauseMs);
+    const pauseMs = Math.min(pauseSecondsOf(failure) * 1000, maxPauseMs);
     if (pauseMs > 0) this.#notePause(call, pauseMs, nowMs);
     const kind = setbackOf(failure);
     if (kind !== null) this.#setback = { kind, upstreamStatus: failure.upstreamStatus, at: new Date() };

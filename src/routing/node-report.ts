@@ -33,7 +33,7 @@ export type NodeReport = z.infer<typeof reportSchema>;
 /** The clock of the gates runs evenly and means nothing to others; the other one tells the time. */
 type Clocks = Readonly<{ gateNowMs: number; nowMs: number }>;
 
-const mostProblems = 3;
+const maxProblems = 3;
 const maxProblem = 500;
 
 /** Of the gates only those that something is known of: on a good day the report is a few words. */
@@ -87,7 +87,7 @@ function circuitOf(
 }
 
 function summaryOf(problems: readonly string[]): string {
-  const shown = problems.slice(0, mostProblems).map((problem) => problem.slice(0, maxProblem).toWellFormed());
+  const shown = problems.slice(0, maxProblems).map((problem) => problem.slice(0, maxProblem).toWellFormed());
   const rest = problems.length - shown.length;
   return rest > 0 ? `${shown.join('\n')}\nand ${rest} more` : shown.join('\n');
 }

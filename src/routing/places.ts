@@ -14,7 +14,7 @@ export type Share = {
 /** Who has not asked again by then does not want the place any more. Clients are asked to come back after a second. */
 const patienceMs = 5_000;
 /** Who is turned away beyond this is not remembered. */
-const mostWaiting = 1_000;
+const maxWaiting = 1_000;
 const fewShares = 1_000;
 
 export class Places {
@@ -53,7 +53,7 @@ export class Places {
     const share = this.#shares.get(account) ?? this.#addShare(account);
     // Again at the end, so that the first is always the one that was turned away longest ago.
     this.#waiting.delete(share);
-    if (this.#waiting.size >= mostWaiting) return;
+    if (this.#waiting.size >= maxWaiting) return;
     this.#waiting.add(share);
     share.refusals += 1;
     share.refusedAtMs = nowMs;

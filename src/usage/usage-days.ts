@@ -7,7 +7,7 @@ import type { Log } from '../lib/log.ts';
 
 const everyMs = 60_000;
 /** The rows of one transaction: a fraction of a second. */
-const mostEntriesAtOnce = 10_000;
+const maxEntriesAtOnce = 10_000;
 const usageLock = 7_012_018_006;
 
 /** Usage by day is sorted by these three, and a part of it begins after such a place. */
@@ -73,8 +73,8 @@ export async function addUpUsage(sql: SQL, isStopped: () => boolean = () => fals
     select id from accounts left join usage_progress on account_id = id
     where entry_count > coalesce(entry_number, 0)`;
   for (const { id } of accounts) {
-    let count = mostEntriesAtOnce;
-    while (count === mostEntriesAtOnce) {
+    let count = maxEntriesAtOnce;
+    while (count === maxEntriesAtOnce) {
       if (isStopped()) return;
       const added = await addUpSome(sql, id);
       if (added === null) return;
@@ -90,7 +90,7 @@ async function addUpSome(sql: SQL, accountId: string): Promise<number | null> {
       select pg_try_advisory_xact_lock(${usageLock}) as is_mine`;
     if (!isMine) return null;
     const [{ count }] = await transaction<[{ count: number }]>`
-      select add_up_usage(${accountId}::uuid, ${mostEntriesAtOnce}::int)::int as count`;
+      select add_up_usage(${accountId}::uuid, ${maxEntriesAtOnce}::int)::int as count`;
     return count;
   });
 }

@@ -44,7 +44,7 @@ function serveStream(
     model: 'm',
     streaming: true,
     priceListId: 1,
-    claimedName: null,
+    idempotencyHash: null,
     createdAtMs: Date.now(),
   };
   const ledger = {
@@ -147,7 +147,7 @@ test('a stream that was left and cannot be read on is charged by what was delive
     status: 'cancelled',
     errorCode: null,
     isEstimated: true,
-    whenShort: 'write_off',
+    onInsufficientBalance: 'write_off',
     usage: { inputTokens: 10 },
     attempts: [{ status: 'cancelled', errorCode: 'streaming_error' }],
   });

@@ -95,7 +95,7 @@ function openStage(keyId: string, baseMs: number) {
       model,
       streaming: false,
       priceListId,
-      claimedName: null,
+      idempotencyHash: null,
       createdAtMs: baseMs + afterMs,
     };
     if (ids.includes(generation.id)) return;
@@ -104,8 +104,8 @@ function openStage(keyId: string, baseMs: number) {
       generation,
       nodeId,
       provider: 'P',
-      least: 1n,
-      most: 1n,
+      min: 1n,
+      max: 1n,
       attempts: [],
     };
     ids.push(generation.id);
@@ -124,10 +124,10 @@ function openStage(keyId: string, baseMs: number) {
       usage: { inputTokens: 1, outputTokens: 0, units: 1, unit: 'tokens', tier: null },
       cost: { input: 1n, output: 0n, total: 1n },
       isEstimated: false,
-      whenShort: 'withhold',
-      whenCharged: 'stands',
+      onInsufficientBalance: 'withhold',
+      onAlreadyCharged: 'stands',
       loss: null,
-      kept: null,
+      stored: null,
       attempts: [],
       completedAtMs: baseMs,
       latencyMs: 0,

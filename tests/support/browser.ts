@@ -39,7 +39,7 @@ export async function openPage(browser: Browser, origin: string, look: Look = de
   byOrigin.set(origin, idle);
   const page = idle.pop() ?? (await openTab(browser, origin));
   await take(page, look);
-  page.setDefaultTimeout(longestWaitMs);
+  page.setDefaultTimeout(maxWaitMs);
   const complaints: string[] = [];
   const onError = (error: Error) => complaints.push(`${error}`);
   const onMessage = (message: ConsoleMessage) => {
@@ -58,7 +58,7 @@ export async function openPage(browser: Browser, origin: string, look: Look = de
 }
 
 /** For a machine that has much else to do. */
-const longestWaitMs = 40_000;
+const maxWaitMs = 40_000;
 
 async function openTab(browser: Browser, origin: string): Promise<Page> {
   const context = await browser.newContext({

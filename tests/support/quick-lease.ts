@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { type LeaseTimings, usualTimings } from '../../src/ledger/heartbeat.ts';
+import { defaultTimings, type LeaseTimings } from '../../src/ledger/heartbeat.ts';
 import { type Environment, type Gateway, launchGateway } from './gateway.ts';
 
 /** Short enough to wait for, and long enough for a machine that is busy with other tests. */
 export const quickTimings: LeaseTimings = {
-  ...usualTimings,
+  ...defaultTimings,
   leaseMs: 2_500,
   beatMs: 100,
 };

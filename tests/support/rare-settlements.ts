@@ -30,8 +30,8 @@ export async function settleAs(
       generation,
       nodeId: node?.id ?? newId(),
       provider,
-      least: dollar,
-      most: dollar,
+      min: dollar,
+      max: dollar,
       attempts: [],
     });
     if (held.outcome !== 'held') throw new Error(`The hold was refused: ${held.code}.`);
@@ -48,7 +48,7 @@ export async function refund(
 ): Promise<SettlementResult | 'late'> {
   return await withLedger(database, async (ledger) => {
     const settlement = await settlementOf(database, owner, {
-      whenCharged: 'refund',
+      onAlreadyCharged: 'refund',
       cost: null,
       usage: null,
     });
@@ -58,7 +58,7 @@ export async function refund(
 
 /** A settlement that the database refuses: more attempts than the column counts. */
 export const impossible: Partial<Settlement> = {
-  whenShort: 'write_off',
+  onInsufficientBalance: 'write_off',
   attempts: [
     {
       index: 40_000,
@@ -108,7 +108,7 @@ async function settlementOf(
       model: 'full',
       streaming: true,
       priceListId,
-      claimedName: null,
+      idempotencyHash: null,
       createdAtMs: nowMs,
     },
     provider: 'Main',
@@ -117,11 +117,11 @@ async function settlementOf(
     usage,
     cost: { input: dollars('0.1'), output: dollars('0.15'), total: dollars('0.25') },
     isEstimated: false,
-    whenShort: 'write_off',
-    whenCharged: 'stands',
+    onInsufficientBalance: 'write_off',
+    onAlreadyCharged: 'stands',
     loss: null,
     attempts: [],
-    kept: null,
+    stored: null,
     completedAtMs: nowMs,
     latencyMs: 1_200,
     timeToFirstTokenMs: 300,

@@ -24,7 +24,7 @@ export type Answer = Readonly<{
 
 type ErrorSeen = Readonly<{ status: number | null; type: string; code: string }>;
 
-const longestReason = 500;
+const maxReason = 500;
 
 const rowName = ({ status, type, code }: ErrorSeen) => `${status ?? 'SSE'} ${type} ${code}`;
 
@@ -41,7 +41,7 @@ export function faultOf(answer: Answer): string | null {
   const { method, status } = answer;
   const path = routeOf(answer)?.endpoint.path ?? answer.path;
   const reason = isEventStream(answer) ? streamFault(answer) : bodyFault(answer);
-  return reason === null ? null : `${method} ${path} answered ${status}: ${reason.slice(0, longestReason)}`;
+  return reason === null ? null : `${method} ${path} answered ${status}: ${reason.slice(0, maxReason)}`;
 }
 
 function isEventStream({ contentType }: Answer): boolean {
@@ -139,7 +139,7 @@ export type Recorder = Readonly<{
   check: () => Promise<string[]>;
 }>;
 
-const longestWaitMs = 5_000;
+const maxWaitMs = 5_000;
 
 /** Takes the place of fetch for the rest of the process. What callers get is what they would get without it. */
 export function startRecorder(): Recorder {
@@ -199,7 +199,7 @@ export function startRecorder(): Recorder {
 
   return {
     check: async () => {
-      await Promise.race([Promise.all(reading), Bun.sleep(longestWaitMs)]);
+      await Promise.race([Promise.all(reading), Bun.sleep(maxWaitMs)]);
       if (faults.size > 0)
         throw new Error(`Answers differ from the published document:\n${[...faults].join('\n')}`);
       return [...seen];
