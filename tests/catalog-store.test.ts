@@ -29,7 +29,7 @@ async function open(quietMs = 20, take: (catalog: Catalog) => Promise<void> = as
       return catalog;
     },
     onReloaded: (catalog) => void events.push(catalog.priceVersion),
-    onRefused: (problems) => void events.push(...problems),
+    onRejected: (problems) => void events.push(...problems),
   });
   closers.push(
     () => rm(folder, { recursive: true, force: true }),
@@ -138,7 +138,7 @@ test('reload answers what became of the file', async () => {
   // Asked twice at once, it still happens once.
   expect(await Promise.all([store.reload(), store.reload()])).toEqual(['reloaded', 'unchanged']);
   await writeFile(path, '{');
-  expect(await store.reload()).toBe('refused');
+  expect(await store.reload()).toBe('rejected');
   expect(await store.reload()).toBe('unchanged');
   expect(events).toHaveLength(2);
   expect(store.current.priceVersion).toBe('2');
@@ -171,7 +171,7 @@ test('a good file that cannot be taken into use is refused, and tried again', as
     if (isBroken) throw new Error('The database is away.');
   });
   await writeFile(path, version('2'));
-  expect(await store.reload()).toBe('refused');
+  expect(await store.reload()).toBe('rejected');
   expect(store.current.priceVersion).toBe('1');
   expect(events).toEqual(['catalog.yaml: could not be taken into use: The database is away.']);
   isBroken = false;

@@ -95,7 +95,7 @@ function admit(
   const terms = chatTerms(call, testModel({ contextWindow, maxOutputTokens }), asked);
   const range = holdRange(terms);
   const decision = decideHold({ ...account, balance }, { ...meter, monthlyLimit }, range, 1_000_000);
-  if (decision.result.outcome === 'refused') return { terms, range, decision, admitted: null };
+  if (decision.result.outcome === 'denied') return { terms, range, decision, admitted: null };
   const { amount } = decision.result;
   const bill: ChatBill = {
     price: asked,

@@ -91,7 +91,7 @@ describe('the question', () => {
   });
 
   test.each(Object.entries(chatAdapters))('can be carried by %s', (_, adapter) => {
-    expect(adapter.refusal(call, defaultDialect)).toBeNull();
+    expect(adapter.unsupported(call, defaultDialect)).toBeNull();
   });
 });
 

@@ -1,7 +1,12 @@
 /** Kept answers at rest: whole with the right key and place, unreadable otherwise. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { type Answer, EncryptedAnswer, encrypt, openingBytes } from '../src/idempotency/encryption.ts';
+import {
+  EncryptedResponse,
+  encrypt,
+  openingBytes,
+  type PlainResponse,
+} from '../src/idempotency/encryption.ts';
 import { deriveKeys } from '../src/lib/derived-keys.ts';
 
 const key = deriveKeys('a secret')('idempotency');
@@ -13,11 +18,11 @@ const answer = fc.record({
 });
 
 /** Piece by piece, as it is read from the database. */
-function decrypt(encrypted: Buffer, withKey: Buffer, place: string): Answer {
-  const opened = new EncryptedAnswer(encrypted.subarray(0, openingBytes), encrypted.length, withKey, place);
+function decrypt(encrypted: Buffer, withKey: Buffer, place: string): PlainResponse {
+  const opened = new EncryptedResponse(encrypted.subarray(0, openingBytes), encrypted.length, withKey, place);
   const pieces = [opened.beginning];
   for (let index = 1; index < opened.pieceCount; index++) {
-    const { start, length } = EncryptedAnswer.rangeOf(index);
+    const { start, length } = EncryptedResponse.rangeOf(index);
     pieces.push(opened.decrypt(index, encrypted.subarray(start, start + length)));
   }
   return { ...opened.head, body: Buffer.concat(pieces).toString() };
@@ -33,7 +38,7 @@ test('any answer comes out as it went in, and never the same way twice', async (
   );
 });
 
-const longAnswer = (length: number): Answer => ({
+const longAnswer = (length: number): PlainResponse => ({
   requestId: 'req_1',
   status: 200,
   headers: {},
@@ -69,16 +74,16 @@ test('another key, another place or any changed bit opens nothing', async () => 
 test('pieces cannot change places, come from another answer, or be left out at the end', async () => {
   const encrypted = await encrypt(longAnswer(100_000), key, 'here');
   const other = await encrypt(longAnswer(100_000), key, 'here');
-  const opened = new EncryptedAnswer(encrypted.subarray(0, openingBytes), encrypted.length, key, 'here');
+  const opened = new EncryptedResponse(encrypted.subarray(0, openingBytes), encrypted.length, key, 'here');
   const piece = (from: Buffer, index: number) => {
-    const { start, length } = EncryptedAnswer.rangeOf(index);
+    const { start, length } = EncryptedResponse.rangeOf(index);
     return from.subarray(start, start + length);
   };
   expect(opened.pieceCount).toBeGreaterThan(3);
   expect(opened.decrypt(1, piece(encrypted, 1))).toHaveLength(65_536);
   expect(() => opened.decrypt(1, piece(encrypted, 2))).toThrow();
   expect(() => opened.decrypt(1, piece(other, 1))).toThrow();
-  const { start } = EncryptedAnswer.rangeOf(3);
+  const { start } = EncryptedResponse.rangeOf(3);
   expect(() => decrypt(encrypted.subarray(0, start), key, 'here')).toThrow();
 });
 

@@ -200,7 +200,7 @@ describe('what the model offers', () => {
 
   test('unsupported_parameter for anything else that no provider can carry', () => {
     const refusal = { param: 'prompt', message: 'This model takes short prompts only.' };
-    const terse = maker({ ...openaiImages, refusal: () => refusal });
+    const terse = maker({ ...openaiImages, unsupported: () => refusal });
     expect(refusalOf(() => orderOf(wanted, model, [terse]))).toMatchObject({
       code: 'unsupported_parameter',
       ...refusal,

@@ -5,7 +5,7 @@ import { ApiError } from '../src/errors.ts';
 import { type KeyCache, openKeyCache } from '../src/keys/key-cache.ts';
 import { generateKey, hashKey } from '../src/keys/key-format.ts';
 import { type ApiKey, createKey, defaultRequestsPerMinute } from '../src/keys/key-store.ts';
-import { LookupPlaces } from '../src/keys/lookup-places.ts';
+import { LookupSlots } from '../src/keys/lookup-slots.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 
@@ -169,7 +169,7 @@ test('a known key does not wait for keys that may be invented', async () => {
 
 test('so many wait in all, so many from one network, and the rest is told to come back', async () => {
   await cache.close();
-  cache = await openKeyCache(database.sql, Date.now, { places: new LookupPlaces(3, 2) });
+  cache = await openKeyCache(database.sql, Date.now, { slots: new LookupSlots(3, 2) });
   const statusOf = (address: string | null): Promise<unknown> =>
     cache
       .find(invented(), () => address)

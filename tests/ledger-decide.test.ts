@@ -76,7 +76,7 @@ describe('a hold', () => {
     const remaining: number[] = [];
     for (;;) {
       const { meter: next, result } = decideHold(account, state, { min: 0n, max: 0n }, nowMs);
-      if (result.outcome === 'refused') {
+      if (result.outcome === 'denied') {
         expect(result).toMatchObject({ code: 'rate_limit_exceeded', retryAfterMs: 10_000 });
         break;
       }

@@ -795,7 +795,7 @@ describe('a request that is only counted', () => {
     const count = () => ledger.count({ kind: 'count', generation: { id: newId(), ...owner } });
     expect(await count()).toMatchObject({ outcome: 'counted', rate: { limit: 2, remaining: 1 } });
     expect(await ledger.hold(hold(owner, 1n))).toMatchObject({ outcome: 'held', rate: { remaining: 0 } });
-    expect(await count()).toMatchObject({ outcome: 'refused', code: 'rate_limit_exceeded' });
+    expect(await count()).toMatchObject({ outcome: 'denied', code: 'rate_limit_exceeded' });
     expect(await money(owner)).toEqual({ balance: '100', held: '1' });
   });
 });
@@ -805,7 +805,7 @@ test('a key has no more Generations open than it may', async () => {
   await database.sql`update api_keys set max_concurrent = 2 where id = ${owner.keyId}`;
   const [first, ...rest] = [hold(owner, 1n), hold(owner, 1n), hold(owner, 1n)];
   const results = await Promise.all([first, ...rest].map((one) => ledger.hold(one)));
-  expect(results.map(({ outcome }) => outcome)).toEqual(['held', 'held', 'refused']);
+  expect(results.map(({ outcome }) => outcome)).toEqual(['held', 'held', 'denied']);
   expect(results[2]).toMatchObject({ code: 'rate_limit_exceeded' });
   await ledger.settle(settlement(first, 1n));
   expect(await ledger.hold(hold(owner, 1n))).toMatchObject({ outcome: 'held' });

@@ -1,7 +1,7 @@
 /** Requests that wait under a name that somebody else has claimed, against a real PostgreSQL. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { claim, releaseClaim } from '../src/idempotency/claim-store.ts';
-import { Places } from '../src/idempotency/places.ts';
+import { KeySlots } from '../src/idempotency/key-slots.ts';
 import { ClientGone, WaitingRoom } from '../src/idempotency/waiting-room.ts';
 import { newId } from '../src/lib/ids.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
@@ -19,7 +19,7 @@ afterAll(() => database.close());
 /** So many that wait with one idempotency key, and who has been told something so far. */
 async function crowd(count: number) {
   const request = { keyId: newId(), idempotencyHash: 'ab'.repeat(32), bodyHash: 'cd'.repeat(32) };
-  const room = new WaitingRoom(database.sql, new Places(count));
+  const room = new WaitingRoom(database.sql, new KeySlots(count));
   const first = newId();
   await claim(database.sql, request, first, nodeId);
   const told: number[] = [];

@@ -2,7 +2,7 @@
 import { ApiError } from '../errors.ts';
 import type { Model, OptionalParameter } from '../models/model.ts';
 import type { ChatCall, ChatMessage } from '../providers/chat.ts';
-import type { Refusal } from '../providers/upstream.ts';
+import type { Unsupported } from '../providers/upstream.ts';
 import type { Candidate } from '../routing/candidates.ts';
 import type { ChatRequest } from './parse.ts';
 
@@ -38,9 +38,9 @@ export function ableToServe(candidates: readonly Candidate[], call: ChatCall): r
   return able;
 }
 
-function refusalOf({ connection }: Candidate, call: ChatCall): Refusal | null {
+function refusalOf({ connection }: Candidate, call: ChatCall): Unsupported | null {
   const { unsupportedParameters, dialect } = connection.provider;
-  return refusedParameter(call, unsupportedParameters) ?? connection.chat.refusal(call, dialect);
+  return refusedParameter(call, unsupportedParameters) ?? connection.chat.unsupported(call, dialect);
 }
 
 /** Whether a parameter asks for anything but what happens without it. */
@@ -55,7 +55,10 @@ const isAsked: Readonly<Record<OptionalParameter, (call: ChatCall) => boolean>> 
   seed: (call) => call.seed !== null,
 };
 
-function refusedParameter(call: ChatCall, unsupportedOnes: ReadonlySet<OptionalParameter>): Refusal | null {
+function refusedParameter(
+  call: ChatCall,
+  unsupportedOnes: ReadonlySet<OptionalParameter>,
+): Unsupported | null {
   for (const param of unsupportedOnes) {
     if (isAsked[param](call))
       return { param, message: `This model does not support ${param}: leave it out.` };

@@ -27,9 +27,9 @@ type ChatRun = Run<ChatJob>;
 type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEvent[] }>;
 
 export async function streamChatResponse(run: ChatRun, services: StreamServices): Promise<Response> {
-  const { generation, turns, claim, client: signal } = run;
+  const { generation, rotation, claim, client: signal } = run;
   try {
-    const opened = await attemptInTurn(generation, turns, signal, services.recordAttempts, (candidate) =>
+    const opened = await attemptInTurn(generation, rotation, signal, services.recordAttempts, (candidate) =>
       open(run, candidate),
     );
     generation.noteFirstToken();
@@ -46,7 +46,7 @@ export async function streamChatResponse(run: ChatRun, services: StreamServices)
 }
 
 /** What is still needed of a run once its stream is open. The conversation is not, and may be of many megabytes. */
-type Delivery = Omit<ChatRun, 'job' | 'turns'> &
+type Delivery = Omit<ChatRun, 'job' | 'rotation'> &
   Readonly<{ model: string; includeUsage: boolean; bill: ChatBill }>;
 
 function deliveryOf({ requestId, job, generation, claim, client }: ChatRun): Delivery {

@@ -4,7 +4,13 @@ import { LateError } from '../lib/within.ts';
 import type { Model } from '../models/model.ts';
 import type { ChatAnswer, ChatCall } from '../providers/chat.ts';
 import { codeOfStatus } from '../providers/transport.ts';
-import { type Candidate, inOrder, type Turn, Turns, upstreamOf } from '../routing/candidates.ts';
+import {
+  type Candidate,
+  inOrder,
+  type PermittedCandidate,
+  Rotation,
+  upstreamOf,
+} from '../routing/candidates.ts';
 import type { CallFailure } from '../routing/findings.ts';
 import { chatCallOf } from './chat-question.ts';
 import { readChatVerdict } from './chat-verdict.ts';
@@ -31,7 +37,7 @@ export function askChatModel(model: Model, candidates: readonly Candidate[]): De
       const call = chatCallOf(request);
       const able = inOrder(ableToCarry(candidates, call), Math.random);
       // A person may have accounts with keys too, and must not be believed as two.
-      const turn = new Turns(able, gateAccountOf(asker.userId), false).current;
+      const turn = new Rotation(able, gateAccountOf(asker.userId), false).current;
       if (turn === null)
         throw new DecisionError('provider_error', {
           message: 'Every provider of the model behind decisions is unavailable at the moment.',
@@ -46,13 +52,13 @@ export function askChatModel(model: Model, candidates: readonly Candidate[]): De
 
 function ableToCarry(candidates: readonly Candidate[], call: ChatCall): readonly Candidate[] {
   return candidates.filter(
-    ({ connection: { chat, provider } }) => chat.refusal(call, provider.dialect) === null,
+    ({ connection: { chat, provider } }) => chat.unsupported(call, provider.dialect) === null,
   );
 }
 
 async function complete(
   model: Model,
-  { candidate, permit }: Turn,
+  { candidate, permit }: PermittedCandidate,
   call: ChatCall,
   requestId: string,
   signal: AbortSignal,

@@ -19,7 +19,7 @@ import { DecisionFault, parseDecision } from './parse.ts';
 import { presentDecision, presentDecisionError } from './present.ts';
 import { createDecisionTurns, type InTurnOf } from './turns.ts';
 
-export const maxBodyBytes = 262_144;
+export const maxDecisionBytes = 262_144;
 
 type Services = Readonly<{
   bodies: BodyBudget;
@@ -77,7 +77,7 @@ async function readRequest(request: Request, payer: Payer): Promise<DecisionRequ
   const type = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/json') throw invalid('The Content-Type must be application/json.');
   try {
-    const bytes = await readBodyBytes(request, { maxBytes: maxBodyBytes, payer, pace: defaultPace });
+    const bytes = await readBodyBytes(request, { maxBytes: maxDecisionBytes, payer, pace: defaultPace });
     readQuery(request.url, []);
     const body = parseJsonBody(bytes) as Readonly<Record<string, unknown>>;
     return parseDecision(body, new TextDecoder().decode(bytes));

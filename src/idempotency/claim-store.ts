@@ -11,7 +11,7 @@ export type ClaimState = Readonly<{
   requestId: string;
   isAnswered: boolean;
   /** Its Generation is open, or its node lives and has not had its last word: it may yet be answered and charged. */
-  isUnderWay: boolean;
+  isInProgress: boolean;
 }>;
 
 const retentionHours = 24;
@@ -65,10 +65,10 @@ type StateRow = {
   body_hash: string;
   request_id: string;
   is_answered: boolean;
-  is_under_way: boolean;
+  is_in_progress: boolean;
 };
 
-/** The states of many at once, by `placeOf`. Those that nobody claims any more are missing. */
+/** The states of many at once, by `identityOf`. Those that nobody claims any more are missing. */
 export async function readStates(
   sql: SQL,
   requests: readonly Pick<IdempotentRequest, 'keyId' | 'idempotencyHash'>[],
@@ -84,26 +84,26 @@ export async function readStates(
                  and heartbeat_at >= now() - make_interval(secs => ${leaseSeconds})
                  and not exists (select 1 from generations where generations.id = request_id
                                  and completed_at < now() - make_interval(secs => ${afterthoughtSeconds})))
-             as is_under_way
+             as is_in_progress
     from json_to_recordset(${wanted}::text::json) as wanted (key_id uuid, name text)
     join idempotent_requests as request
       on request.key_id = wanted.key_id and request.name_hash = decode(wanted.name, 'hex') and expires_at > now()
     left join nodes on nodes.id = node_id`;
   return new Map(
     rows.map((row) => [
-      placeOf({ keyId: row.key_id, idempotencyHash: row.name }),
+      identityOf({ keyId: row.key_id, idempotencyHash: row.name }),
       {
         bodyHash: row.body_hash,
         requestId: row.request_id,
         isAnswered: row.is_answered,
-        isUnderWay: row.is_under_way,
+        isInProgress: row.is_in_progress,
       },
     ]),
   );
 }
 
 /** One text for a named request, for maps and for encryption. */
-export function placeOf({
+export function identityOf({
   keyId,
   idempotencyHash,
 }: Pick<IdempotentRequest, 'keyId' | 'idempotencyHash'>): string {
@@ -111,7 +111,7 @@ export function placeOf({
 }
 
 /** Some bytes of the answer that `requestId` got, counted from 0; null when it has expired in this moment. */
-export async function readAnswer(
+export async function readStoredBytes(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
   requestId: string,
@@ -136,7 +136,7 @@ export async function countStored(sql: SQL, keyId: string, most: number): Promis
 }
 
 /** Puts answers where the ledger can keep one of them. False when the request was taken over. */
-export async function stageAnswers(
+export async function stageResponses(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
   requestId: string,

@@ -2,8 +2,8 @@
 import { ApiError, presentError } from '../errors.ts';
 import type { StoredResponse } from '../ledger/operations.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
-import { type IdempotentRequest, placeOf } from './claim-store.ts';
-import { type AnswerHead, encrypt } from './encryption.ts';
+import { type IdempotentRequest, identityOf } from './claim-store.ts';
+import { encrypt, type ResponseHead } from './encryption.ts';
 
 export type ClaimKeeper = Readonly<{
   key: Buffer;
@@ -34,7 +34,7 @@ export class Claim {
   }
 
   /** Whether retries will get the response, as far as is known now: one that turns out too large is lost. */
-  get keepsAnswer(): boolean {
+  get isReplayable(): boolean {
     return this.isStored && !this.#isLost;
   }
 
@@ -44,7 +44,7 @@ export class Claim {
    */
   async toStore(
     body: string | null,
-    headers: AnswerHead['headers'],
+    headers: ResponseHead['headers'],
     insufficientBalanceBody: string | null,
   ): Promise<StoredResponse | null> {
     if (!this.isStored) return null;
@@ -87,8 +87,8 @@ export class Claim {
     if (this.#isOpen) await this.release();
   }
 
-  #encrypt(head: Omit<AnswerHead, 'requestId'>, body: string): Promise<Buffer> {
+  #encrypt(head: Omit<ResponseHead, 'requestId'>, body: string): Promise<Buffer> {
     const requestId = requestIdFromUuid(this.requestId);
-    return encrypt({ requestId, ...head, body }, this.#keeper.key, placeOf(this.request));
+    return encrypt({ requestId, ...head, body }, this.#keeper.key, identityOf(this.request));
   }
 }

@@ -7,9 +7,9 @@ import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 
 /** What precedes the body of an answer. */
-export type AnswerHead = Readonly<z.infer<typeof headSchema>>;
+export type ResponseHead = Readonly<z.infer<typeof headSchema>>;
 /** An answer as the client got it. */
-export type Answer = AnswerHead & Readonly<{ body: string }>;
+export type PlainResponse = ResponseHead & Readonly<{ body: string }>;
 
 const headSchema = z.object({
   /** The ID of the request that was carried out. */
@@ -33,15 +33,15 @@ const endOfHead = 0x0a;
 export const openingBytes = saltBytes + encryptedPieceBytes;
 
 /** `place` is what the answer belongs to: it cannot be read in another. */
-export async function encrypt({ body, ...head }: Answer, key: Buffer, place: string): Promise<Buffer> {
+export async function encrypt({ body, ...head }: PlainResponse, key: Buffer, place: string): Promise<Buffer> {
   const salt = randomBytes(saltBytes);
-  const answerKey = keyOf(key, salt, place);
+  const responseKey = keyOf(key, salt, place);
   const text = Buffer.from(`${JSON.stringify(head)}\n${body}`);
   const pieceCount = Math.ceil(text.length / pieceBytes);
   const encrypted = Buffer.allocUnsafe(saltBytes + text.length + pieceCount * tagBytes);
   salt.copy(encrypted);
   for (let index = 0, at = saltBytes; index < pieceCount; index++) {
-    const cipher = createCipheriv(algorithm, answerKey, nonceOf(index, index === pieceCount - 1));
+    const cipher = createCipheriv(algorithm, responseKey, nonceOf(index, index === pieceCount - 1));
     at += cipher.update(text.subarray(index * pieceBytes, (index + 1) * pieceBytes)).copy(encrypted, at);
     cipher.final();
     at += cipher.getAuthTag().copy(encrypted, at);
@@ -51,17 +51,17 @@ export async function encrypt({ body, ...head }: Answer, key: Buffer, place: str
 }
 
 /** An answer whose first piece has been read. */
-export class EncryptedAnswer {
-  readonly head: AnswerHead;
+export class EncryptedResponse {
+  readonly head: ResponseHead;
   /** The body as far as the first piece has it. */
   readonly beginning: Buffer;
   readonly pieceCount: number;
-  readonly #answerKey: Buffer;
+  readonly #responseKey: Buffer;
 
   /** Throws when it was encrypted with another key, for another place, or changed since. */
   constructor(opening: Uint8Array, totalBytes: number, key: Buffer, place: string) {
     this.pieceCount = Math.ceil((totalBytes - saltBytes) / encryptedPieceBytes);
-    this.#answerKey = keyOf(key, opening.subarray(0, saltBytes), place);
+    this.#responseKey = keyOf(key, opening.subarray(0, saltBytes), place);
     const first = this.decrypt(0, opening.subarray(saltBytes));
     const end = first.indexOf(endOfHead);
     this.head = headSchema.parse(JSON.parse(first.toString('utf8', 0, end)));
@@ -77,7 +77,7 @@ export class EncryptedAnswer {
   decrypt(index: number, encrypted: Uint8Array): Buffer {
     const nonce = nonceOf(index, index === this.pieceCount - 1);
     const textBytes = encrypted.length - tagBytes;
-    const decipher = createDecipheriv(algorithm, this.#answerKey, nonce, {
+    const decipher = createDecipheriv(algorithm, this.#responseKey, nonce, {
       authTagLength: tagBytes,
     }).setAuthTag(encrypted.subarray(textBytes));
     const text = decipher.update(encrypted.subarray(0, textBytes));

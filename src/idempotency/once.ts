@@ -13,20 +13,20 @@ import {
   claim,
   deleteExpired,
   type IdempotentRequest,
-  placeOf,
+  identityOf,
   readStates,
   releaseClaim,
-  stageAnswers,
+  stageResponses,
   takeOver,
 } from './claim-store.ts';
 import { otherBody } from './idempotency-key.ts';
-import { Places } from './places.ts';
+import { KeySlots } from './key-slots.ts';
 import {
-  answerShort,
   headersOf,
   isLong,
+  type OpenedResponse,
   openStored,
-  type StoredAnswer,
+  replayShort,
   type StreamResponse,
   writeLong,
 } from './replay.ts';
@@ -59,7 +59,7 @@ export type Idempotency = Readonly<{
 /** Says of an answer that is not stored, as a rule because its key has stored as much as it may. */
 const storedHeader = 'idempotency-stored';
 /** A waiting request costs a connection, and a long answer on its way a piece of it besides. */
-const maxPlacesPerKey = 1_000;
+const maxSlotsPerKey = 1_000;
 const cleanEveryMs = 60_000;
 const maxCleanedAtOnce = 1_000;
 const firstTryMs = 1_000;
@@ -73,8 +73,8 @@ export function openIdempotency(
   streamResponse: StreamResponse,
   log: Log,
 ): Idempotency {
-  const places = new Places(maxPlacesPerKey);
-  const waitingRoom = new WaitingRoom(sql, places);
+  const slots = new KeySlots(maxSlotsPerKey);
+  const waitingRoom = new WaitingRoom(sql, slots);
   const limit = new StorageLimit(sql);
   const keeper: ClaimKeeper = { key, stage, note, release };
   const cleaning = setInterval(() => {
@@ -95,7 +95,9 @@ export function openIdempotency(
     // Only one of the two stays.
     if (!limit.fits(request.keyId, whole.length)) return false;
     limit.add(request.keyId, 0, whole.length);
-    return await stageAnswers(sql, request, requestId, whole, insufficientBalanceResponse).catch(() => false);
+    return await stageResponses(sql, request, requestId, whole, insufficientBalanceResponse).catch(
+      () => false,
+    );
   }
 
   async function release({ request, requestId, isStored }: Claim): Promise<void> {
@@ -153,9 +155,9 @@ export function openIdempotency(
     const isFull = await limit.isReached(request.keyId);
     for (;;) {
       if (await certain(request, id, claim(sql, request, id, nodeId))) return owned(request, id, isFull);
-      let state: ClaimState | null = (await readStates(sql, [request])).get(placeOf(request)) ?? null;
+      let state: ClaimState | null = (await readStates(sql, [request])).get(identityOf(request)) ?? null;
       refuseOtherBody(request, state);
-      if (state !== null && !state.isAnswered && state.isUnderWay) {
+      if (state !== null && !state.isAnswered && state.isInProgress) {
         state = await waitingRoom.outcomeOf(request, client);
         refuseOtherBody(request, state);
       }
@@ -177,10 +179,10 @@ export function openIdempotency(
     return new Claim(request, id, !isFull, keeper);
   }
 
-  function replay(stored: StoredAnswer, signal: AbortSignal): Response {
+  function replay(stored: OpenedResponse, signal: AbortSignal): Response {
     const headers = headersOf(stored);
-    if (!isLong(stored)) return answerShort(stored, headers);
-    const leave = places.take(stored.request.keyId);
+    if (!isLong(stored)) return replayShort(stored, headers);
+    const leave = slots.take(stored.request.keyId);
     return streamResponse(headers, signal, (client) => writeLong(sql, stored, client, log).finally(leave));
   }
 
@@ -192,7 +194,7 @@ export function openIdempotency(
       const response = await carryOut(claimed);
       await claimed.releaseIfOpen();
       // The headers of a stream are out before it is known whether all of it can be kept.
-      if (!claimed.keepsAnswer) response.headers.set(storedHeader, 'false');
+      if (!claimed.isReplayable) response.headers.set(storedHeader, 'false');
       return response;
     } catch (error) {
       await claimed.release();

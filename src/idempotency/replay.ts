@@ -2,14 +2,14 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
-import { type IdempotentRequest, placeOf, readAnswer } from './claim-store.ts';
-import { EncryptedAnswer, openingBytes } from './encryption.ts';
+import { type IdempotentRequest, identityOf, readStoredBytes } from './claim-store.ts';
+import { EncryptedResponse, openingBytes } from './encryption.ts';
 
 /** What was stored for a request, as far as it has been read. */
-export type StoredAnswer = Readonly<{
+export type OpenedResponse = Readonly<{
   request: IdempotentRequest;
   requestId: string;
-  encrypted: EncryptedAnswer;
+  encrypted: EncryptedResponse;
 }>;
 
 type Client = Readonly<{ isGone: boolean; write: (text: string) => undefined | Promise<void> }>;
@@ -27,11 +27,11 @@ export async function openStored(
   key: Buffer,
   request: IdempotentRequest,
   requestId: string,
-): Promise<StoredAnswer | null> {
-  const opening = await readAnswer(sql, request, requestId, 0, openingBytes);
+): Promise<OpenedResponse | null> {
+  const opening = await readStoredBytes(sql, request, requestId, 0, openingBytes);
   if (opening === null) return null;
   try {
-    const encrypted = new EncryptedAnswer(opening.bytes, opening.totalBytes, key, placeOf(request));
+    const encrypted = new EncryptedResponse(opening.bytes, opening.totalBytes, key, identityOf(request));
     return { request, requestId, encrypted };
   } catch (cause) {
     // Nodes that do not share their secret cannot read each other's answers: that is for the operator to mend.
@@ -40,7 +40,7 @@ export async function openStored(
 }
 
 /** The same answer under the same request ID: it is that request's, and this one was never carried out. */
-export function headersOf({ encrypted: { head } }: StoredAnswer): Headers {
+export function headersOf({ encrypted: { head } }: OpenedResponse): Headers {
   return new Headers({
     ...head.headers,
     'idempotent-replayed': 'true',
@@ -50,16 +50,16 @@ export function headersOf({ encrypted: { head } }: StoredAnswer): Headers {
 }
 
 /** Only answers of status 200 are longer than one piece. */
-export function isLong({ encrypted }: StoredAnswer): boolean {
+export function isLong({ encrypted }: OpenedResponse): boolean {
   return encrypted.pieceCount > 1;
 }
 
-export function answerShort({ encrypted: { head, beginning } }: StoredAnswer, headers: Headers): Response {
+export function replayShort({ encrypted: { head, beginning } }: OpenedResponse, headers: Headers): Response {
   return new Response(beginning.toString(), { status: head.status, headers });
 }
 
 /** What to write for a long answer. Rejects without a reason, which is in the log, when it breaks off. */
-export async function writeLong(sql: SQL, stored: StoredAnswer, client: Client, log: Log): Promise<void> {
+export async function writeLong(sql: SQL, stored: OpenedResponse, client: Client, log: Log): Promise<void> {
   // A character may begin in one piece and end in the next.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   try {
@@ -74,11 +74,11 @@ export async function writeLong(sql: SQL, stored: StoredAnswer, client: Client, 
 
 async function readPiece(
   sql: SQL,
-  { request, requestId, encrypted }: StoredAnswer,
+  { request, requestId, encrypted }: OpenedResponse,
   index: number,
 ): Promise<Buffer> {
-  const { start, length } = EncryptedAnswer.rangeOf(index);
-  const piece = await readAnswer(sql, request, requestId, start, length);
+  const { start, length } = EncryptedResponse.rangeOf(index);
+  const piece = await readStoredBytes(sql, request, requestId, start, length);
   if (piece === null) throw new Error('The answer expired while it was being sent.');
   return encrypted.decrypt(index, piece.bytes);
 }

@@ -4,8 +4,8 @@
  * because only one can claim it.
  */
 import type { SQL } from 'bun';
-import { type ClaimState, type IdempotentRequest, placeOf, readStates } from './claim-store.ts';
-import type { Places } from './places.ts';
+import { type ClaimState, type IdempotentRequest, identityOf, readStates } from './claim-store.ts';
+import type { KeySlots } from './key-slots.ts';
 
 const lookEveryMs = 100;
 
@@ -19,20 +19,20 @@ type Queue = Readonly<{ request: IdempotentRequest; waiting: Set<Waiting> }>;
 
 export class WaitingRoom {
   readonly #sql: SQL;
-  readonly #places: Places;
-  /** By `placeOf`. No queue is empty. */
+  readonly #slots: KeySlots;
+  /** By `identityOf`. No queue is empty. */
   readonly #queues = new Map<string, Queue>();
   #isLooking = false;
   #lookNow: () => void = () => undefined;
 
-  constructor(sql: SQL, places: Places) {
+  constructor(sql: SQL, slots: KeySlots) {
     this.#sql = sql;
-    this.#places = places;
+    this.#slots = slots;
   }
 
   /** The state once there is something to do about it; null when nobody claims the request any more. */
   async outcomeOf(request: IdempotentRequest, client: AbortSignal): Promise<ClaimState | null> {
-    const leave = this.#places.take(request.keyId);
+    const leave = this.#slots.take(request.keyId);
     try {
       return await this.#wait(request, client);
     } finally {
@@ -42,12 +42,12 @@ export class WaitingRoom {
 
   /** The name is free again: the next in its queue is not kept until the next look. */
   noteRelease(request: IdempotentRequest): void {
-    if (this.#queues.has(placeOf(request))) this.#lookNow();
+    if (this.#queues.has(identityOf(request))) this.#lookNow();
   }
 
   #wait(request: IdempotentRequest, client: AbortSignal): Promise<ClaimState | null> {
     return new Promise((resolve, reject) => {
-      const place = placeOf(request);
+      const place = identityOf(request);
       const queue = this.#queues.get(place) ?? { request, waiting: new Set() };
       const waiting = { resolve, reject };
       queue.waiting.add(waiting);
@@ -91,7 +91,7 @@ export class WaitingRoom {
   /** Should the one that is offered the name not claim it, say because its client has gone, the next look offers it again. */
   #tell(place: string, queue: Queue, state: ClaimState | null): void {
     const isAnswered = state?.isAnswered === true;
-    if (state?.isUnderWay === true && !isAnswered) return;
+    if (state?.isInProgress === true && !isAnswered) return;
     this.#call(place, queue, isAnswered ? queue.waiting.size : 1, ({ resolve }) => resolve(state));
   }
 

@@ -63,5 +63,5 @@ export function orderOf(
 }
 
 function refusalOf({ connection }: ImageMaker, call: ImageCall) {
-  return connection.images.refusal(call);
+  return connection.images.unsupported(call);
 }

@@ -1,6 +1,6 @@
 /**
  * Streams whose client has gone are read on until their call's own deadline, because the provider goes on charging and
- * tells the usage only at the end. How many at once is bounded for the node, and shared fairly: when all places are taken,
+ * tells the usage only at the end. How many at once is bounded for the node, and shared fairly: when all slots are taken,
  * whoever has the most of them gives one up, so nobody can fill the node for the others.
  */
 export type Abandoned = Readonly<{
@@ -11,12 +11,12 @@ export type Abandoned = Readonly<{
 
 const maxAtOnce = 4_000;
 
-type Place = { readonly accountId: string; readonly stop: () => void; isOver: boolean };
+type Slot = { readonly accountId: string; readonly stop: () => void; isOver: boolean };
 
 export class AbandonedStreams {
   readonly #most: number;
   /** The oldest of each account first. */
-  readonly #byAccount = new Map<string, Set<Place>>();
+  readonly #byAccount = new Map<string, Set<Slot>>();
   #count = 0;
   #isGivenUp = false;
 
@@ -26,39 +26,39 @@ export class AbandonedStreams {
 
   /** `stop` ends the stream, possibly at once. */
   begin(accountId: string, stop: () => void): Abandoned {
-    const place: Place = { accountId, stop, isOver: false };
-    const places = this.#byAccount.get(accountId) ?? new Set();
-    this.#byAccount.set(accountId, places.add(place));
+    const slot: Slot = { accountId, stop, isOver: false };
+    const slots = this.#byAccount.get(accountId) ?? new Set();
+    this.#byAccount.set(accountId, slots.add(slot));
     this.#count += 1;
-    if (this.#isGivenUp) this.#giveUp(place);
+    if (this.#isGivenUp) this.#giveUp(slot);
     else if (this.#count > this.#most) this.#makeRoom();
-    return { isOver: () => place.isOver, end: () => this.#remove(place) };
+    return { isOver: () => slot.isOver, end: () => this.#remove(slot) };
   }
 
   /** Ends all of them now, and those that would begin: the process is about to stop. */
   giveUp(): void {
     this.#isGivenUp = true;
-    for (const places of this.#byAccount.values()) for (const place of places) this.#giveUp(place);
+    for (const slots of this.#byAccount.values()) for (const slot of slots) this.#giveUp(slot);
   }
 
   /** Rare, and the accounts are few beside the streams. */
   #makeRoom(): void {
-    let fullest = new Set<Place>();
-    for (const places of this.#byAccount.values()) if (places.size > fullest.size) fullest = places;
+    let fullest = new Set<Slot>();
+    for (const slots of this.#byAccount.values()) if (slots.size > fullest.size) fullest = slots;
     const [oldest] = fullest;
     if (oldest !== undefined) this.#giveUp(oldest);
   }
 
-  #giveUp(place: Place): void {
-    place.isOver = true;
-    this.#remove(place);
-    place.stop();
+  #giveUp(slot: Slot): void {
+    slot.isOver = true;
+    this.#remove(slot);
+    slot.stop();
   }
 
-  #remove(place: Place): void {
-    const places = this.#byAccount.get(place.accountId);
-    if (!places?.delete(place)) return;
+  #remove(slot: Slot): void {
+    const slots = this.#byAccount.get(slot.accountId);
+    if (!slots?.delete(slot)) return;
     this.#count -= 1;
-    if (places.size === 0) this.#byAccount.delete(place.accountId);
+    if (slots.size === 0) this.#byAccount.delete(slot.accountId);
   }
 }

@@ -16,7 +16,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { completed, failure } from '../ledger/settlement.ts';
 import type { Log } from '../lib/log.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
-import { inOrder, Turns } from '../routing/candidates.ts';
+import { inOrder, Rotation } from '../routing/candidates.ts';
 import type { AbandonedStreams } from './abandoned-streams.ts';
 import type { Admission } from './admission.ts';
 import { attemptInTurn, type RecordAttempts } from './attempts.ts';
@@ -111,19 +111,19 @@ async function carryOut<Wanted, Planned extends Plan, Job, Answer>(
     idempotencyHash: claim?.request.idempotencyHash ?? null,
     createdAtMs: Date.now(),
   };
-  const turns = new Turns(inOrder(plan.candidates, Math.random), key.accountId);
+  const rotation = new Rotation(inOrder(plan.candidates, Math.random), key.accountId);
   const preferred = plan.candidates[0]?.connection.provider.name ?? '';
-  const generation = new OpenGeneration(facts, preferred, turns.current, services.ledger, services.log);
+  const generation = new OpenGeneration(facts, preferred, rotation.current, services.ledger, services.log);
 
   const result = await services.admission.hold(generation, key, plan.hold);
   context.rate = result.rate;
-  if (result.outcome === 'refused')
+  if (result.outcome === 'denied')
     throw services.admission.denial(key, plan.hold, result, (available) => workload.advice(plan, available));
   if (client.aborted) {
     await generation.abandon();
     return new Response();
   }
-  const run = { requestId, job: workload.accept(plan, result.amount), generation, turns, claim, client };
+  const run = { requestId, job: workload.accept(plan, result.amount), generation, rotation, claim, client };
   return facts.streaming && workload.stream !== null
     ? await workload.stream(run, services)
     : await respond(workload, run, services.recordAttempts);
@@ -134,10 +134,10 @@ const headers = { 'content-type': 'application/json;charset=utf-8' };
 /** A non-streamed response. It is sent, and stored for retries, only with its charge. */
 async function respond<Wanted, Planned extends Plan, Job, Answer>(
   workload: Workload<Wanted, Planned, Job, Answer>,
-  { requestId, job, generation, turns, claim, client }: Run<Job>,
+  { requestId, job, generation, rotation, claim, client }: Run<Job>,
   recordAttempts: RecordAttempts,
 ): Promise<Response> {
-  const { status, answer } = await attemptInTurn(generation, turns, client, recordAttempts, (candidate) =>
+  const { status, answer } = await attemptInTurn(generation, rotation, client, recordAttempts, (candidate) =>
     workload.call(job, candidate, requestId),
   );
   const finishedAt = new Date();
@@ -153,7 +153,7 @@ async function respond<Wanted, Planned extends Plan, Job, Answer>(
   // A client that disconnected still caused the work, so it is charged.
   const ending = completed(charge, client.aborted ? 'cancelled' : 'completed', 'withhold', stored);
   // A retry gets the stored response, so its charge stands even if this response has to be withheld.
-  await settleBeforeDelivery(generation, ending, claim?.keepsAnswer === true ? 'stands' : 'refund');
+  await settleBeforeDelivery(generation, ending, claim?.isReplayable === true ? 'stands' : 'refund');
   // A claim without a stored response is released by whoever made it.
   if (stored !== null) claim?.handOver();
   return new Response(body, { headers });

@@ -6,8 +6,8 @@ import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { failure } from '../ledger/settlement.ts';
 import { ProviderError } from '../providers/upstream.ts';
-import type { Candidate, Turn, Turns } from '../routing/candidates.ts';
-import { refusesRequest } from '../routing/findings.ts';
+import type { Candidate, PermittedCandidate, Rotation } from '../routing/candidates.ts';
+import { rejectsRequest } from '../routing/findings.ts';
 import type { OpenGeneration } from './generation.ts';
 
 export type RecordAttempts = (generation: OpenGeneration) => Promise<void>;
@@ -26,13 +26,13 @@ export async function recordAttempts(sql: SQL, { facts, provider, attempts }: Op
  */
 export async function attemptInTurn<Result>(
   generation: OpenGeneration,
-  turns: Turns,
+  rotation: Rotation,
   client: AbortSignal,
   recordAttempts: RecordAttempts,
   attempt: (candidate: Candidate) => Promise<Result>,
 ): Promise<Result> {
-  let turn = turns.current;
-  if (turn === null) throw await settleUntried(generation, turns);
+  let turn = rotation.current;
+  if (turn === null) throw await settleUntried(generation, rotation);
   for (;;) {
     try {
       return await attempt(turn.candidate);
@@ -40,7 +40,7 @@ export async function attemptInTurn<Result>(
       const problem = await asProviderError(generation, thrown);
       generation.attemptFailed(problem);
       // A request that one provider rejects would be rejected by the others too, and a client that has left waits for none.
-      const next = refusesRequest(problem) || client.aborted ? null : turns.next();
+      const next = rejectsRequest(problem) || client.aborted ? null : rotation.next();
       if (next === null) throw await settleFailure(generation, problem);
       await startNext(generation, next, recordAttempts);
       if (client.aborted) {
@@ -54,7 +54,7 @@ export async function attemptInTurn<Result>(
 
 async function startNext(
   generation: OpenGeneration,
-  turn: Turn,
+  turn: PermittedCandidate,
   recordAttempts: RecordAttempts,
 ): Promise<void> {
   generation.startAttempt(turn);
@@ -75,9 +75,9 @@ async function asProviderError(generation: OpenGeneration, thrown: unknown): Pro
   throw thrown;
 }
 
-async function settleUntried(generation: OpenGeneration, turns: Turns): Promise<ApiError> {
-  turns.turnAway();
-  const retryAfterSeconds = turns.waitSeconds();
+async function settleUntried(generation: OpenGeneration, rotation: Rotation): Promise<ApiError> {
+  rotation.turnAway();
+  const retryAfterSeconds = rotation.waitSeconds();
   await generation.settle(failure('all_providers_unavailable'));
   return new ApiError('all_providers_unavailable', { retryAfterSeconds });
 }

@@ -6,7 +6,7 @@ import { type Ending, failure, settlementOf } from '../ledger/settlement.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProviderError } from '../providers/upstream.ts';
-import type { Turn } from '../routing/candidates.ts';
+import type { PermittedCandidate } from '../routing/candidates.ts';
 import type { Permit } from '../routing/gate.ts';
 
 export class OpenGeneration {
@@ -21,7 +21,13 @@ export class OpenGeneration {
   #firstTokenAtMs: number | null = null;
 
   /** `first` is the candidate to be tried first; null when none can be. */
-  constructor(facts: GenerationFacts, preferred: string, first: Turn | null, ledger: Ledger, log: Log) {
+  constructor(
+    facts: GenerationFacts,
+    preferred: string,
+    first: PermittedCandidate | null,
+    ledger: Ledger,
+    log: Log,
+  ) {
     this.facts = facts;
     this.#preferred = preferred;
     this.#attempts = first === null ? [] : [openAttempt(1, first, facts.createdAtMs)];
@@ -38,7 +44,7 @@ export class OpenGeneration {
     return this.#attempts.at(-1)?.provider ?? this.#preferred;
   }
 
-  startAttempt(turn: Turn): void {
+  startAttempt(turn: PermittedCandidate): void {
     this.#attempts.push(openAttempt(this.#attempts.length + 1, turn, Date.now()));
     this.#permit = turn.permit;
   }
@@ -120,7 +126,7 @@ export class OpenGeneration {
   }
 }
 
-function openAttempt(index: number, { candidate }: Turn, startedAtMs: number): Attempt {
+function openAttempt(index: number, { candidate }: PermittedCandidate, startedAtMs: number): Attempt {
   return {
     index,
     provider: candidate.connection.provider.name,

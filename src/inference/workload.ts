@@ -4,7 +4,7 @@ import type { Charge } from '../ledger/settlement.ts';
 import type { Money } from '../lib/money.ts';
 import type { Workload as WorkloadName } from '../models/model.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
-import type { Candidate, Turns } from '../routing/candidates.ts';
+import type { Candidate, Rotation } from '../routing/candidates.ts';
 import type { StreamServices } from './answer.ts';
 import type { OpenGeneration } from './generation.ts';
 
@@ -21,7 +21,7 @@ export type Run<Job> = Readonly<{
   requestId: string;
   job: Job;
   generation: OpenGeneration;
-  turns: Turns;
+  rotation: Rotation;
   /** The right to store the response, when the request has an idempotency key. */
   claim: Claim | null;
   /** Aborted when the client disconnects. */

@@ -7,7 +7,7 @@
 import type { SQL } from 'bun';
 import { GroupCommit } from '../lib/group-commit.ts';
 import { type ApiKey, findKeysByHash } from './key-store.ts';
-import { LookupPlaces } from './lookup-places.ts';
+import { LookupSlots } from './lookup-slots.ts';
 
 type Known = Readonly<{ key: ApiKey; staleAtMs: number }>;
 
@@ -19,7 +19,7 @@ export type KeyCache = Readonly<{
   close: () => Promise<void>;
 }>;
 
-type CacheSize = Readonly<{ maxKnown: number; maxUnknown: number; places: LookupPlaces }>;
+type CacheSize = Readonly<{ maxKnown: number; maxUnknown: number; slots: LookupSlots }>;
 
 const lifeMs = 5_000;
 const graceMs = 60_000;
@@ -30,7 +30,7 @@ export async function openKeyCache(
   nowMs: () => number = Date.now,
   size: Partial<CacheSize> = {},
 ): Promise<KeyCache> {
-  const { maxKnown, maxUnknown, places = new LookupPlaces() } = { ...defaultSize, ...size };
+  const { maxKnown, maxUnknown, slots = new LookupSlots() } = { ...defaultSize, ...size };
   const known = new Map<string, Known>();
   /** Until when each of them need not be asked for again. */
   const unknown = new Map<string, number>();
@@ -91,7 +91,7 @@ export async function openKeyCache(
     const underWay = lookups.get(name);
     if (underWay !== undefined) return await underWay;
     const asked = () => lookUp(name, hash, firstLookups);
-    return await (clientAddress === undefined ? asked() : places.within(clientAddress(), asked));
+    return await (clientAddress === undefined ? asked() : slots.within(clientAddress(), asked));
   }
 
   async function lookUp(

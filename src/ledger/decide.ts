@@ -4,7 +4,7 @@
  */
 import type { Money } from '../lib/money.ts';
 import { minuteMs, type RateLimit, rateAt } from '../lib/rate-limit.ts';
-import type { BilledCost, CountResult, Hold, HoldRefusal, HoldResult, Settlement } from './operations.ts';
+import type { BilledCost, CountResult, DenialCode, Hold, HoldResult, Settlement } from './operations.ts';
 
 export type AccountState = Readonly<{
   balance: Money;
@@ -33,7 +33,7 @@ const placeRetryMs = 100;
 /** A request that does not say how long its answer may get is granted this part of what is free. */
 const grantedPart = 4n;
 
-type Refusal = Extract<HoldResult, { outcome: 'refused' }>;
+type Refusal = Extract<HoldResult, { outcome: 'denied' }>;
 
 /** A refusal leaves everything as it was: it costs the key neither money nor a place in its minute. */
 export function decideHold(
@@ -44,7 +44,7 @@ export function decideHold(
 ): HoldDecision {
   const refuse = (result: Refusal): HoldDecision => ({ account, meter, result });
   const arrival = decideArrival(account, meter, nowMs);
-  if (arrival.outcome === 'refused') return refuse(arrival);
+  if (arrival.outcome === 'denied') return refuse(arrival);
   const { unchanged } = arrival;
   if (meter.openCount >= meter.maxConcurrent)
     return refuse(
@@ -84,7 +84,7 @@ export function decideCount(
   nowMs: number,
 ): Readonly<{ meter: MeterState; result: CountResult }> {
   const arrival = decideArrival(account, meter, nowMs);
-  if (arrival.outcome === 'refused') return { meter, result: arrival };
+  if (arrival.outcome === 'denied') return { meter, result: arrival };
   const { nextArrivalMs } = arrival;
   return {
     meter: { ...meter, theoreticalArrivalMs: nextArrivalMs },
@@ -108,12 +108,12 @@ function decideArrival(account: AccountState, meter: MeterState, nowMs: number):
 }
 
 export function refusal(
-  code: HoldRefusal,
+  code: DenialCode,
   rate: RateLimit | null,
   details: Partial<Pick<Refusal, 'retryAfterMs' | 'shortage' | 'concurrencyLimit'>> = {},
 ): Refusal {
   return {
-    outcome: 'refused',
+    outcome: 'denied',
     code,
     rate,
     retryAfterMs: null,

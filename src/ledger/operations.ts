@@ -111,7 +111,7 @@ export type SetAside = Readonly<{
 
 export type Operation = Hold | Count | Settlement | SetAside;
 
-export type HoldRefusal =
+export type DenialCode =
   | 'invalid_api_key'
   | 'expired_api_key'
   | 'rate_limit_exceeded'
@@ -124,8 +124,8 @@ export type Shortage = Readonly<{ needed: Money; available: Money; spendable: Mo
 export type HoldResult =
   | Readonly<{ outcome: 'held'; amount: Money; rate: RateLimit }>
   | Readonly<{
-      outcome: 'refused';
-      code: HoldRefusal;
+      outcome: 'denied';
+      code: DenialCode;
       rate: RateLimit | null;
       retryAfterMs: number | null;
       shortage: Shortage | null;
@@ -135,7 +135,7 @@ export type HoldResult =
 
 export type CountResult =
   | Readonly<{ outcome: 'counted'; rate: RateLimit }>
-  | Extract<HoldResult, { outcome: 'refused' }>;
+  | Extract<HoldResult, { outcome: 'denied' }>;
 
 /**
  * `short`: the balance did not cover the cost. `interrupted`: another node had given this Generation up before, and it

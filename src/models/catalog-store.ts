@@ -29,7 +29,7 @@ type CatalogStoreOptions<Active> = Readonly<{
   /** Makes what is used of a catalogue. When it fails, the catalogue is refused like one with a fault. */
   activate: (catalog: Catalog) => Promise<Active>;
   onReloaded?: (active: Active) => void;
-  onRefused?: (problems: readonly string[]) => void;
+  onRejected?: (problems: readonly string[]) => void;
   now?: () => Date;
   /** An editor writes in several steps; the file is read when it has been quiet for this long. */
   quietMs?: number;
@@ -41,7 +41,7 @@ export type CatalogStatus = Readonly<{
   lastError: Readonly<{ at: Date; problems: readonly string[] }> | null;
 }>;
 
-type ReloadOutcome = 'reloaded' | 'unchanged' | 'refused';
+type ReloadOutcome = 'reloaded' | 'unchanged' | 'rejected';
 
 export class CatalogStore<Active> {
   readonly #options: CatalogStoreOptions<Active>;
@@ -109,24 +109,24 @@ export class CatalogStore<Active> {
     if (this.#isClosed || (file.digest === this.#readDigest && !evenIfUnchanged)) return 'unchanged';
     this.#readDigest = file.digest;
     const result = judge(file, this.#path);
-    if (!result.ok) return this.#refuse(result.problems);
+    if (!result.ok) return this.#report(result.problems);
     try {
       this.#current = await this.#options.activate(result.catalog);
     } catch (error) {
       // The file is good and the fault may pass, so the same content is tried again by itself.
       this.#readDigest = 'not in use';
       this.#reloadAfter(retryMs);
-      return this.#refuse([`${this.#fileName}: could not be taken into use: ${messageOf(error)}`]);
+      return this.#report([`${this.#fileName}: could not be taken into use: ${messageOf(error)}`]);
     }
     this.#status = { loadedAt: this.#now(), lastError: null };
     this.#options.onReloaded?.(this.#current);
     return 'reloaded';
   }
 
-  #refuse(problems: readonly string[]): ReloadOutcome {
+  #report(problems: readonly string[]): ReloadOutcome {
     this.#status = { ...this.#status, lastError: { at: this.#now(), problems } };
-    this.#options.onRefused?.(problems);
-    return 'refused';
+    this.#options.onRejected?.(problems);
+    return 'rejected';
   }
 
   #watch(): void {
@@ -137,7 +137,7 @@ export class CatalogStore<Active> {
         this.#reloadAfter(this.#quietMs);
     });
     this.#watcher.on('error', (error) => {
-      this.#options.onRefused?.([`${this.#fileName}: changes are no longer seen: ${messageOf(error)}`]);
+      this.#options.onRejected?.([`${this.#fileName}: changes are no longer seen: ${messageOf(error)}`]);
     });
   }
 
@@ -146,7 +146,7 @@ export class CatalogStore<Active> {
     if (this.#isClosed) return;
     if (this.#quietTimer !== null) clearTimeout(this.#quietTimer);
     this.#quietTimer = setTimeout(() => {
-      this.reload().catch((error: unknown) => this.#refuse([`${this.#fileName}: ${messageOf(error)}`]));
+      this.reload().catch((error: unknown) => this.#report([`${this.#fileName}: ${messageOf(error)}`]));
     }, delayMs);
     // A pending look at the file must not keep a process alive that is done.
     this.#quietTimer.unref();

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { type PublicPricing, presentPriceAsText } from '../pricing/present.ts';
 import { keyOf, type Path, type Problem, readYaml, type Source } from './catalog-yaml.ts';
-import { faultsOf, matching, refusal } from './fields.ts';
+import { faultsOf, matching, mismatch } from './fields.ts';
 import type { Catalog, Model, Provider } from './model.ts';
 import { modelId, modelSchema } from './model-schema.ts';
 import { providerId, providerSchema } from './provider-schema.ts';
@@ -33,7 +33,7 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
     problems.push({
       line: 1,
       path: [],
-      text: refusal(`a mapping with the fields ${rootFields.join(', ')}`, root),
+      text: mismatch(`a mapping with the fields ${rootFields.join(', ')}`, root),
     });
     return null;
   }
@@ -61,7 +61,7 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   }
 
   for (const name of ['providers', 'models']) {
-    if (!(root[name] instanceof Map)) add([name], refusal('a mapping', root[name]));
+    if (!(root[name] instanceof Map)) add([name], mismatch('a mapping', root[name]));
   }
   if (version === undefined) return null;
   return { priceVersion: version, providers, models, digest: digestOf(priceContentOf(version, models)) };

@@ -13,7 +13,7 @@ export function field<Value>(read: (input: unknown) => Reading<Value>) {
   return z.unknown().transform((input, context): Value => {
     const reading = read(input);
     if ('value' in reading) return reading.value;
-    const message = reading.isSecret ? `expected ${reading.expected}` : refusal(reading.expected, input);
+    const message = reading.isSecret ? `expected ${reading.expected}` : mismatch(reading.expected, input);
     context.issues.push({ code: 'custom', message, input });
     return z.NEVER;
   });
@@ -26,7 +26,7 @@ export function fields<Shape extends z.core.$ZodLooseShape>(shape: Shape, expect
     error: (issue) =>
       issue.code === 'unrecognized_keys'
         ? `unknown field, expected one of ${names}`
-        : refusal(expected ?? `a mapping with the fields ${names}`, issue.input),
+        : mismatch(expected ?? `a mapping with the fields ${names}`, issue.input),
   });
 }
 
@@ -37,19 +37,19 @@ export function namedEntries<Value extends z.core.SomeType>(
   value: Value,
 ) {
   return z.map(name as z.ZodType<string>, value, {
-    error: (issue) => refusal(`a mapping of ${what}`, issue.input),
+    error: (issue) => mismatch(`a mapping of ${what}`, issue.input),
   });
 }
 
 export function listOf<Item extends z.core.SomeType>(what: string, item: Item) {
-  return z.array(item, { error: (issue) => refusal(`a list of ${what}`, issue.input) });
+  return z.array(item, { error: (issue) => mismatch(`a list of ${what}`, issue.input) });
 }
 
 /** A list in which nothing stands twice. */
 export function withoutRepeats<Item extends string>(what: string, item: z.ZodType<Item>) {
   return listOf(what, item).transform((items, context) => {
     items.forEach((one, index) => {
-      if (items.indexOf(one) < index) refuse(context, [index], `${one} is listed twice`);
+      if (items.indexOf(one) < index) report(context, [index], `${one} is listed twice`);
     });
     return items;
   });
@@ -94,7 +94,7 @@ export const trueOrFalse = field((input) =>
 );
 
 /** Reports a fault that only several fields together show. */
-export function refuse(context: z.core.$RefinementCtx, path: Path, message: string): void {
+export function report(context: z.core.$RefinementCtx, path: Path, message: string): void {
   context.issues.push({ code: 'custom', message, path: [...path], input: undefined });
 }
 
@@ -109,7 +109,7 @@ export function faultsOf(error: z.core.$ZodError): Fault[] {
   });
 }
 
-export function refusal(expected: string, input: unknown): string {
+export function mismatch(expected: string, input: unknown): string {
   return input === undefined
     ? `missing, expected ${expected}`
     : `expected ${expected}, got ${describe(input)}`;

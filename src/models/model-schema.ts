@@ -10,11 +10,11 @@ import {
   fields,
   listOf,
   matching,
+  mismatch,
   namedEntries,
   oneOf,
   plainText,
-  refusal,
-  refuse,
+  report,
   trueOrFalse,
   wholeNumber,
   withoutRepeats,
@@ -84,10 +84,10 @@ const sizes = field<unknown>((input) =>
     ? sizeList.transform((list) => new Map(list.map((name) => [name, null]))).safeParse(input)
     : sizeMapping.safeParse(input);
   if (!result.success) {
-    for (const fault of faultsOf(result.error)) refuse(context, fault.path, fault.message);
+    for (const fault of faultsOf(result.error)) report(context, fault.path, fault.message);
     return new Map();
   }
-  if (result.data.size === 0) refuse(context, [], 'expected at least one size');
+  if (result.data.size === 0) report(context, [], 'expected at least one size');
   return result.data;
 });
 
@@ -108,7 +108,7 @@ const imageTokenCount = wholeNumber(1, 1_000_000);
 const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCount }).transform(
   ({ low, high }, context): ImageTokens => {
     if (low !== undefined && low > high)
-      refuse(context, ['low'], `expected at most as many as for high, ${high}, got the number ${low}`);
+      report(context, ['low'], `expected at most as many as for high, ${high}, got the number ${low}`);
     return { low: low ?? high, high };
   },
 );
@@ -140,7 +140,7 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
     const routes = wire.providers ?? defaultRoutes(id, wire.owned_by, providerIds);
     const has = new Set(wire.capabilities ?? defaultCapabilities[wire.workload]);
     if (wire.image_tokens !== undefined && !has.has('image_input'))
-      refuse(context, ['image_tokens'], 'only a model with the capability image_input is sent images');
+      report(context, ['image_tokens'], 'only a model with the capability image_input is sent images');
     return {
       id,
       name: wire.name ?? id,
@@ -182,7 +182,7 @@ function checkWorkload(
 ): void {
   for (const { name, workload, text } of fieldsOfWorkload) {
     if (wire[name] !== undefined && wire.workload !== workload)
-      refuse(context, [name], `${text}, and the workload here is ${wire.workload}`);
+      report(context, [name], `${text}, and the workload here is ${wire.workload}`);
   }
 }
 
@@ -195,15 +195,15 @@ type SizesAndPrice = Readonly<{
 function checkSizesAndPrice(wire: SizesAndPrice, context: z.core.$RefinementCtx): void {
   const { workload, sizes: given, pricing: price } = wire;
   if (workload === 'image' && given === undefined) {
-    refuse(
+    report(
       context,
       ['sizes'],
-      refusal('the sizes that an image model offers, such as { "1024x1024": 1k }', undefined),
+      mismatch('the sizes that an image model offers, such as { "1024x1024": 1k }', undefined),
     );
   }
   if (price === undefined) return;
   if (price.billingType !== billingTypes[workload]) {
-    refuse(
+    report(
       context,
       ['pricing', 'billing_type'],
       `expected ${billingTypes[workload]} for the workload ${workload}, got "${price.billingType}"`,
@@ -217,7 +217,7 @@ function checkSizesAndPrice(wire: SizesAndPrice, context: z.core.$RefinementCtx)
         price.tierRates === null
           ? 'there is no tier_rates'
           : `one of ${[...price.tierRates.keys()].join(', ')}`;
-      refuse(context, ['sizes', name], `expected a tier of pricing.tier_rates (${known}), got "${tier}"`);
+      report(context, ['sizes', name], `expected a tier of pricing.tier_rates (${known}), got "${tier}"`);
     }
   }
 }
@@ -240,16 +240,16 @@ function routesSchema(model: string, providerIds: readonly string[]) {
     }
     for (const fault of faultsOf(result.error)) {
       // The short form has no field to point at.
-      refuse(context, typeof input === 'string' ? [] : fault.path, fault.message);
+      report(context, typeof input === 'string' ? [] : fault.path, fault.message);
     }
     return { providerId: '', upstreamModel: '', weight: null };
   });
   return listOf('providers', route).transform((routes, context) => {
     routes.forEach((one, index) => {
       const isRepeated = routes.findIndex((other) => other.providerId === one.providerId) < index;
-      if (isRepeated) refuse(context, [index], `the provider ${one.providerId} is listed twice`);
+      if (isRepeated) report(context, [index], `the provider ${one.providerId} is listed twice`);
     });
-    if (routes.length === 0) refuse(context, [], 'expected at least one provider, got an empty list');
+    if (routes.length === 0) report(context, [], 'expected at least one provider, got an empty list');
     return routes;
   });
 }

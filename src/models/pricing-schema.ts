@@ -18,11 +18,11 @@ import {
   fields,
   listOf,
   matching,
+  mismatch,
   namedEntries,
   oneOf,
   plainText,
-  refusal,
-  refuse,
+  report,
   wholeNumber,
 } from './fields.ts';
 
@@ -72,7 +72,7 @@ const timeBands = fields({
   off_peak: fields(rates),
 }).transform((wire, context) => {
   if (wire.off_peak_start === wire.off_peak_end) {
-    refuse(
+    report(
       context,
       ['off_peak_end'],
       `expected another time than off_peak_start, got "${wire.off_peak_end}"`,
@@ -80,7 +80,7 @@ const timeBands = fields({
   }
   for (const side of ['input', 'output'] as const) {
     if (wire.off_peak[side] * 2n !== wire.peak[side]) {
-      refuse(context, ['off_peak', side], `expected exactly half of the peak's ${side}`);
+      report(context, ['off_peak', side], `expected exactly half of the peak's ${side}`);
     }
   }
   return {
@@ -102,7 +102,7 @@ const inputTokenTiers = listOf('tiers', fields({ max_input_tokens: wholeNumber(1
     tiers.forEach((tier, index) => {
       const before = tiers[index - 1];
       if (before !== undefined && tier.maxInputTokens <= before.maxInputTokens) {
-        refuse(
+        report(
           context,
           [index, 'max_input_tokens'],
           `expected more than the ${before.maxInputTokens} of the tier before it, got the number ${tier.maxInputTokens}`,
@@ -111,7 +111,7 @@ const inputTokenTiers = listOf('tiers', fields({ max_input_tokens: wholeNumber(1
     });
     const [first, ...rest] = tiers;
     if (first === undefined) {
-      refuse(context, [], 'expected at least one tier, got an empty list');
+      report(context, [], 'expected at least one tier, got an empty list');
       return z.NEVER;
     }
     return [first, ...rest];
@@ -137,11 +137,11 @@ const tokenPricing = fields({
   for (const side of ['input', 'output'] as const) {
     const other = side === 'input' ? wire.output : wire.input;
     if (wire[side] === undefined && (isPlain || other !== undefined)) {
-      refuse(context, [side], refusal(decimalExpectation, undefined));
+      report(context, [side], mismatch(decimalExpectation, undefined));
     }
   }
   if (tiers !== undefined && bands !== undefined) {
-    refuse(context, ['time_bands'], 'cannot be combined with input_token_tiers');
+    report(context, ['time_bands'], 'cannot be combined with input_token_tiers');
   }
 
   if (tiers !== undefined) return { ...common, form: 'tiers', headline, inputTokenTiers: tiers };
@@ -193,7 +193,7 @@ export const pricing = billingType.transform((wire, context): Price => {
   const schema = { token: tokenPricing, image: imagePricing, second: secondPricing }[wire.billing_type];
   const result = schema.safeParse(wire);
   if (result.success) return result.data;
-  for (const fault of faultsOf(result.error)) refuse(context, fault.path, fault.message);
+  for (const fault of faultsOf(result.error)) report(context, fault.path, fault.message);
   return z.NEVER;
 });
 
@@ -206,18 +206,18 @@ type UnitWire = Readonly<{
 /** The contract has `basis.rates` repeat `tier_rates`; giving either is enough, and both must agree. */
 function basisRatesOf(wire: UnitWire, context: z.core.$RefinementCtx): Rates {
   if (wire.tier_rates?.size === 0)
-    refuse(context, ['tier_rates'], 'expected at least one tier, got an empty mapping');
+    report(context, ['tier_rates'], 'expected at least one tier, got an empty mapping');
   const own = wire.basis?.rates;
   const tiers = wire.tier_rates;
   if (wire.basis !== undefined && own === undefined && tiers === undefined) {
-    refuse(
+    report(
       context,
       ['basis', 'rates'],
-      refusal('a mapping of tiers to prices, here or as tier_rates', undefined),
+      mismatch('a mapping of tiers to prices, here or as tier_rates', undefined),
     );
   }
   if (own !== undefined && tiers !== undefined && !haveSameRates(own, tiers)) {
-    refuse(context, ['basis', 'rates'], 'expected the same rates as in tier_rates');
+    report(context, ['basis', 'rates'], 'expected the same rates as in tier_rates');
   }
   return own ?? tiers ?? new Map();
 }

@@ -6,10 +6,10 @@ import {
   field,
   fields,
   matching,
+  mismatch,
   oneOf,
   plainText,
-  refusal,
-  refuse,
+  report,
   wholeNumber,
   withoutRepeats,
 } from './fields.ts';
@@ -78,13 +78,13 @@ export function providerSchema(id: string) {
     if (wire.adapter === 'sandbox') {
       for (const name of ['base_url', 'api_key_env'] as const) {
         if (wire[name] !== undefined)
-          refuse(context, [name], 'not allowed with the adapter sandbox, which the gateway starts itself');
+          report(context, [name], 'not allowed with the adapter sandbox, which the gateway starts itself');
       }
     } else if (wire.base_url === undefined) {
-      refuse(context, ['base_url'], refusal(baseUrlExpectation, undefined));
+      report(context, ['base_url'], mismatch(baseUrlExpectation, undefined));
     }
     if (wire.adapter !== 'openai' && wire.dialect !== undefined)
-      refuse(
+      report(
         context,
         ['dialect'],
         `only the adapter openai has dialects, and the adapter here is ${wire.adapter}`,

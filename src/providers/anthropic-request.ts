@@ -1,6 +1,6 @@
 /**
  * A chat call as a request of Anthropic's Messages API, documented at platform.claude.com/docs/en/api/messages.
- * What the format cannot carry has been refused before, in anthropic-refusal.ts.
+ * What the format cannot carry has been refused before, in anthropic-unsupported.ts.
  */
 import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
 import { readArguments } from './tool-arguments.ts';

@@ -2,8 +2,9 @@
  * The wire format of Anthropic's Messages API. Answers are documented at platform.claude.com/docs/en/api/messages,
  * streams at platform.claude.com/docs/en/build-with-claude/streaming.
  */
-import { refusal } from './anthropic-refusal.ts';
+
 import { chatRequest } from './anthropic-request.ts';
+import { unsupported } from './anthropic-unsupported.ts';
 import {
   type ChatAdapter,
   type ChatAnswer,
@@ -18,7 +19,7 @@ import { writeArguments } from './tool-arguments.ts';
 import { beyondLimit, ProviderError, unreadableArguments } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
-export const anthropic: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
+export const anthropic: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader };
 
 /** Thoughts, and blocks of kinds that are new to us, are no part of the answer. */
 function readAnswer(body: unknown): ChatAnswer {

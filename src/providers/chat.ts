@@ -2,7 +2,7 @@
  * What the gateway asks of a chat provider and what it gets back, in its own words. An adapter translates both ways and
  * does nothing else: it is pure, and never sees the database, prices, keys of customers or the response.
  */
-import type { Dialect, ProviderError, Refusal, Upstream, UpstreamRequest } from './upstream.ts';
+import type { Dialect, ProviderError, Unsupported, Upstream, UpstreamRequest } from './upstream.ts';
 
 export type TextPart = Readonly<{ type: 'text'; text: string }>;
 export type ImagePart = Readonly<{ type: 'image'; url: string; detail: 'auto' | 'low' | 'high' | null }>;
@@ -72,7 +72,7 @@ export type ChatEvent =
 /** A wire format, both ways. */
 export type ChatAdapter = Readonly<{
   /** What of this call the format cannot carry; null when it can carry all of it. Nothing is ever left out silently. */
-  refusal: (call: ChatCall, dialect: Dialect) => Refusal | null;
+  unsupported: (call: ChatCall, dialect: Dialect) => Unsupported | null;
   chatRequest: (call: ChatCall, upstream: Upstream, stream: boolean) => UpstreamRequest;
   /** Reads the JSON body of a non-streamed response; throws a ProviderError when it is not one. */
   readAnswer: (body: unknown, upstream: Upstream) => ChatAnswer;

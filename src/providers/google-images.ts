@@ -4,10 +4,10 @@
  */
 import { postTo } from './google-request.ts';
 import type { ImageAdapter, ImageAnswer, ImageCall } from './images.ts';
-import { ProviderError, type Refusal, type Upstream, type UpstreamRequest } from './upstream.ts';
+import { ProviderError, type Unsupported, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { arrayAt, isObject } from './wire.ts';
 
-export const googleImages: ImageAdapter = { refusal, imageRequest, readImages };
+export const googleImages: ImageAdapter = { unsupported, imageRequest, readImages };
 
 /** The models are asked for a shape; these are the sizes that they are documented to make of each. */
 const aspectRatios: ReadonlyMap<string, string> = new Map([
@@ -18,7 +18,7 @@ const aspectRatios: ReadonlyMap<string, string> = new Map([
   ['1408x768', '16:9'],
 ]);
 
-function refusal({ size }: ImageCall): Refusal | null {
+function unsupported({ size }: ImageCall): Unsupported | null {
   return aspectRatios.has(size)
     ? null
     : {

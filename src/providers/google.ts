@@ -11,13 +11,13 @@ import {
   maxToolCalls,
   type TokenUsage,
 } from './chat.ts';
-import { refusal } from './google-refusal.ts';
 import { type Carried, callId, chatRequest } from './google-request.ts';
+import { unsupported } from './google-unsupported.ts';
 import { writeArguments } from './tool-arguments.ts';
 import { beyondLimit, ProviderError, type Upstream, unreadableArguments } from './upstream.ts';
 import { arrayAt, type Fields, isCount, isObject, objectAt, parseJson, parseObject } from './wire.ts';
 
-export const google: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
+export const google: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader };
 
 function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   if (!isObject(body) || isError(body)) throw new ProviderError('provider_unknown_error');

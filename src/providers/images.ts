@@ -1,5 +1,5 @@
 /** What the gateway asks of an image provider and what it gets back, in its own words. Adapters are pure here too. */
-import type { Refusal, Upstream, UpstreamRequest } from './upstream.ts';
+import type { Unsupported, Upstream, UpstreamRequest } from './upstream.ts';
 
 /** `size` is one that the catalogue offers for the model, such as 1024x1024. */
 export type ImageCall = Readonly<{ prompt: string; size: string; count: number }>;
@@ -9,7 +9,7 @@ export type ImageAnswer = Readonly<{ urls: readonly string[] }>;
 
 export type ImageAdapter = Readonly<{
   /** What of this call the format cannot carry; null when it can carry all of it. */
-  refusal: (call: ImageCall) => Refusal | null;
+  unsupported: (call: ImageCall) => Unsupported | null;
   imageRequest: (call: ImageCall, upstream: Upstream) => UpstreamRequest;
   /** Reads the JSON body of an answer; throws a ProviderError when it holds no image. */
   readImages: (body: unknown) => ImageAnswer;

@@ -8,7 +8,7 @@ import { bearerHeaders } from './openai-request.ts';
 import { ProviderError, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { arrayAt, isObject } from './wire.ts';
 
-export const openaiImages: ImageAdapter = { refusal: () => null, imageRequest, readImages };
+export const openaiImages: ImageAdapter = { unsupported: () => null, imageRequest, readImages };
 
 function imageRequest({ prompt, size, count }: ImageCall, upstream: Upstream): UpstreamRequest {
   return {

@@ -4,9 +4,9 @@
  */
 import type { ChatCall, ChatMessage, ResponseFormat, ToolCall, ToolChoice } from './chat.ts';
 import type { Dialect } from './upstream.ts';
-import { type Refusal, requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
+import { requestHeaders, type Unsupported, type Upstream, type UpstreamRequest } from './upstream.ts';
 
-export function refusal(call: ChatCall, { images }: Dialect): Refusal | null {
+export function unsupported(call: ChatCall, { images }: Dialect): Unsupported | null {
   if (images === 'any' || !call.messages.some(namesImage)) return null;
   return { param: 'messages', message: 'This model takes images as data: URLs only.' };
 }

@@ -11,12 +11,12 @@ import {
   failed,
   type TokenUsage,
 } from './chat.ts';
-import { chatRequest, refusal } from './openai-request.ts';
+import { chatRequest, unsupported } from './openai-request.ts';
 import { readToolCall, ToolCallReader } from './openai-tool-calls.ts';
 import { ProviderError, type Upstream } from './upstream.ts';
 import { arrayAt, type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
-export const openai: ChatAdapter = { refusal, chatRequest, readAnswer, openReader };
+export const openai: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader };
 
 function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   // Some servers report a failure with the status of a success.

@@ -38,7 +38,7 @@ export type UpstreamRequest = Readonly<{
 }>;
 
 /** A parameter of the client's that a provider cannot honour, and a sentence for the client. */
-export type Refusal = Readonly<{ param: string; message: string }>;
+export type Unsupported = Readonly<{ param: string; message: string }>;
 
 /** A failure of a provider, in the codes of the catalogue. Its own words and addresses are never part of it. */
 export class ProviderError extends Error {

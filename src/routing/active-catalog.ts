@@ -61,7 +61,7 @@ export async function followCatalog(
         priceVersion: catalog.priceVersion,
         count: catalog.models.size,
       }),
-    onRefused: (problems) => log.error('catalogue refused, the old one stays in force', { file, problems }),
+    onRejected: (problems) => log.error('catalogue refused, the old one stays in force', { file, problems }),
   });
   const store = await opened.catch(async (error: unknown) => {
     await sandbox.stop();

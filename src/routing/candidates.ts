@@ -72,15 +72,15 @@ export function inOrder<Choice extends Readonly<{ weight: number | null }>>(
 }
 
 /** A candidate whose turn it is, let through by its gate. */
-export type Turn = Readonly<{ candidate: Candidate; permit: Permit }>;
+export type PermittedCandidate = Readonly<{ candidate: Candidate; permit: Permit }>;
 
 /** The candidates of one request, one after the other. Those whose gate is shut are skipped. */
-export class Turns {
+export class Rotation {
   readonly #candidates: readonly Candidate[];
   readonly #account: string;
   readonly #isWitness: boolean;
   #place = 0;
-  #current: Turn | null;
+  #current: PermittedCandidate | null;
 
   /**
    * `account` is whose request it is: gates judge each by what it has met with, and give each its share. What happens to
@@ -94,11 +94,11 @@ export class Turns {
   }
 
   /** Null when there is nobody left to call. */
-  get current(): Turn | null {
+  get current(): PermittedCandidate | null {
     return this.#current;
   }
 
-  next(): Turn | null {
+  next(): PermittedCandidate | null {
     this.#current = null;
     while (this.#current === null) {
       const candidate = this.#candidates[this.#place];

@@ -40,7 +40,7 @@ export const findings: readonly Row[] = [
   {
     failure: '400, 413, 422 and every other 4xx that is not named here',
     finding: 'nobody',
-    isIt: refusesRequest,
+    isIt: rejectsRequest,
   },
   {
     failure: '429 with `Retry-After`, which is a pause',
@@ -69,7 +69,7 @@ export function findingOf(failure: CallFailure): Finding {
 const operatorStatuses: ReadonlySet<number | null> = new Set([402, 404, 410]);
 
 /** Whether the provider found fault with the request itself, as the others would too. It is at work, then. */
-export function refusesRequest({
+export function rejectsRequest({
   code,
   upstreamStatus,
 }: Pick<CallFailure, 'code' | 'upstreamStatus'>): boolean {

@@ -22,13 +22,13 @@ import {
   type Finding,
   findingOf,
   pauseSecondsOf,
-  refusesRequest,
+  rejectsRequest,
   type SetbackKind,
   setbackOf,
 } from './findings.ts';
 import type { GateObserver } from './gate-event.ts';
 import { noPause, type Pause, pausedFor } from './pause.ts';
-import type { Places, Share } from './places.ts';
+import type { Share, Slots } from './slots.ts';
 
 /** A provider that asks for more is asked again after this long, in case it was mistaken. */
 const maxPauseMs = 3_600_000;
@@ -51,7 +51,7 @@ export type GateStatus = Readonly<{
 
 export class Gate {
   readonly #model: string;
-  readonly #places: Places;
+  readonly #slots: Slots;
   readonly #observer: GateObserver;
   readonly #records = new AccountRecords();
   #provider: Provider;
@@ -60,10 +60,10 @@ export class Gate {
   #consecutiveFailures = 0;
   #setback: Setback | null = null;
 
-  constructor(provider: Provider, model: string, places: Places, observer: GateObserver) {
+  constructor(provider: Provider, model: string, slots: Slots, observer: GateObserver) {
     this.#provider = provider;
     this.#model = model;
-    this.#places = places;
+    this.#slots = slots;
     this.#observer = observer;
   }
 
@@ -77,18 +77,18 @@ export class Gate {
     const nowMs = performance.now();
     const record = this.#records.find(account);
     if (this.#isShut(record, nowMs)) return null;
-    const place = this.#places.take(account, this.#provider.maxConcurrency, nowMs);
-    if (place === null) return null;
+    const slot = this.#slots.take(account, this.#provider.maxConcurrency, nowMs);
+    if (slot === null) return null;
     this.#circuit = beginCall(this.#circuit);
     if (record !== undefined) record.circuit = beginCall(record.circuit);
     const { era } = record?.circuit ?? closedCircuit;
-    return new Permit(this, account, isWitness, place, this.#circuit.era, era);
+    return new Permit(this, account, isWitness, slot, this.#circuit.era, era);
   }
 
-  /** An account that was not let through, though its call was paid for, gets a place before those that have their share. */
+  /** An account that was not let through, though its call was paid for, gets a slot before those that have their share. */
   turnAway(account: string): void {
     const nowMs = performance.now();
-    if (!this.#isShut(this.#records.find(account), nowMs)) this.#places.turnAway(account, nowMs);
+    if (!this.#isShut(this.#records.find(account), nowMs)) this.#slots.turnAway(account, nowMs);
   }
 
   #isShut(record: AccountRecord | undefined, nowMs: number): boolean {
@@ -100,13 +100,13 @@ export class Gate {
   waitMs(account: string): number {
     const nowMs = performance.now();
     const record = this.#records.find(account);
-    const hasPlace = this.#places.hasPlaceFor(account, this.#provider.maxConcurrency, nowMs);
+    const hasSlot = this.#slots.hasSlotFor(account, this.#provider.maxConcurrency, nowMs);
     return Math.max(
       this.#pause.untilMs - nowMs,
       waitMs(this.#circuit, nowMs),
       (record?.pausedUntilMs ?? 0) - nowMs,
       waitMs(record?.circuit ?? closedCircuit, nowMs),
-      hasPlace ? 0 : nextLookMs,
+      hasSlot ? 0 : nextLookMs,
     );
   }
 
@@ -157,7 +157,7 @@ export class Gate {
 
   noteFailure(call: Permit, failure: CallFailure): void {
     const nowMs = performance.now();
-    if (refusesRequest(failure)) this.noteAnswer(call);
+    if (rejectsRequest(failure)) this.noteAnswer(call);
     const pauseMs = Math.min(pauseSecondsOf(failure) * 1000, maxPauseMs);
     if (pauseMs > 0) this.#notePause(call, pauseMs, nowMs);
     const kind = setbackOf(failure);
@@ -165,8 +165,8 @@ export class Gate {
     this.#noteFinding(call, findingOf(failure), nowMs);
   }
 
-  leave({ place }: Permit): void {
-    this.#places.leave(place);
+  leave({ slot }: Permit): void {
+    this.#slots.leave(slot);
   }
 
   #noteFinding(call: Permit, finding: Finding, nowMs: number): void {
@@ -243,25 +243,18 @@ export class Permit {
   readonly account: string;
   /** Whether what the account meets with counts for everyone, together with the word of others. */
   readonly isWitness: boolean;
-  readonly place: Share;
+  readonly slot: Share;
   /** In which eras of the circuits, everyone's and the account's own, the call began or goes on. */
   era: number;
   accountEra: number;
   readonly #gate: Gate;
   #isEnded = false;
 
-  constructor(
-    gate: Gate,
-    account: string,
-    isWitness: boolean,
-    place: Share,
-    era: number,
-    accountEra: number,
-  ) {
+  constructor(gate: Gate, account: string, isWitness: boolean, slot: Share, era: number, accountEra: number) {
     this.#gate = gate;
     this.account = account;
     this.isWitness = isWitness;
-    this.place = place;
+    this.slot = slot;
     this.era = era;
     this.accountEra = accountEra;
   }

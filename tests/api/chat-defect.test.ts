@@ -14,7 +14,7 @@ import type { TokenPrice } from '../../src/pricing/price.ts';
 import { Calls } from '../../src/providers/call.ts';
 import { ConnectWatchdog } from '../../src/providers/connect-watchdog.ts';
 import { openai } from '../../src/providers/openai.ts';
-import { Turns } from '../../src/routing/candidates.ts';
+import { Rotation } from '../../src/routing/candidates.ts';
 import { Gates } from '../../src/routing/gates.ts';
 import { eventsOf } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
@@ -67,8 +67,8 @@ function serveStream(
   };
   const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader }, images: null };
   const gate = new Gates().at(provider, 'm');
-  const turns = new Turns([{ connection, upstreamModel: 'm', weight: null, gate }], 'account');
-  const first = turns.current;
+  const rotation = new Rotation([{ connection, upstreamModel: 'm', weight: null, gate }], 'account');
+  const first = rotation.current;
   if (first === null) throw new Error('The gate is open.');
   const server = Bun.serve({
     port: 0,
@@ -89,7 +89,7 @@ function serveStream(
           bill: { price, bounds, textBytes: 40 },
         },
         generation: new OpenGeneration(facts, provider.name, first, ledger, log),
-        turns,
+        rotation,
         claim: null,
         client: request.signal,
       };

@@ -33,7 +33,7 @@ const plain: ChatCall = {
 const bodyOf = (call: Partial<ChatCall>, to: Partial<Upstream> = {}, stream = false): Fields =>
   JSON.parse(anthropic.chatRequest({ ...plain, ...call }, { ...upstream, ...to }, stream).body) as Fields;
 const messagesOf = (...messages: ChatMessage[]) => bodyOf({ messages }).messages;
-const refusalOf = (call: Partial<ChatCall>) => anthropic.refusal({ ...plain, ...call }, defaultDialect);
+const refusalOf = (call: Partial<ChatCall>) => anthropic.unsupported({ ...plain, ...call }, defaultDialect);
 const user = (content: string): ChatMessage => ({ role: 'user', content });
 const system = (content: string): ChatMessage => ({ role: 'system', content });
 const said = (content: string): ChatMessage => ({ role: 'assistant', content, toolCalls: [] });

@@ -25,7 +25,7 @@ test.each([
   ['768x1408', '9:16'],
   ['1408x768', '16:9'],
 ])('%s is the ratio %s', (size, aspectRatio) => {
-  expect(googleImages.refusal({ ...call, size })).toBeNull();
+  expect(googleImages.unsupported({ ...call, size })).toBeNull();
   const request = googleImages.imageRequest({ prompt: 'A boat', size, count: 3 }, upstream);
   expect(JSON.parse(request.body)).toEqual({
     instances: [{ prompt: 'A boat' }],
@@ -47,7 +47,7 @@ test('address and headers', () => {
 });
 
 test.each(['512x512', '1024x1024 ', '', '2048x2048', '__proto__'])('another size: %s', (size) => {
-  expect(googleImages.refusal({ ...call, size })).toEqual({
+  expect(googleImages.unsupported({ ...call, size })).toEqual({
     param: 'size',
     message:
       'This model makes images of these sizes only: 1024x1024, 896x1280, 1280x896, 768x1408, 1408x768.',

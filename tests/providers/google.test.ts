@@ -28,7 +28,7 @@ const plain: ChatCall = {
 
 const fixture = (name: string) => readFileSync(join(import.meta.dir, 'fixtures/google', name), 'utf8');
 const answerOf = (name: string) => google.readAnswer(JSON.parse(fixture(name)), upstream);
-const refuse = (call: Partial<ChatCall>) => google.refusal({ ...plain, ...call }, defaultDialect);
+const refuse = (call: Partial<ChatCall>) => google.unsupported({ ...plain, ...call }, defaultDialect);
 
 function bodyOf(call: Partial<ChatCall>, model = upstream.model) {
   return JSON.parse(google.chatRequest({ ...plain, ...call }, { ...upstream, model }, false).body);

@@ -19,7 +19,7 @@ const fixture = (name: string): unknown =>
 
 test('the request has what every model takes, and no response_format', () => {
   const call = { prompt: 'A lighthouse', size: '1024x1024', count: 2 };
-  expect(openaiImages.refusal(call)).toBeNull();
+  expect(openaiImages.unsupported(call)).toBeNull();
   const { url, headers, body } = openaiImages.imageRequest(call, upstream);
   expect(url).toBe('https://api.example/v1/images/generations');
   expect(headers).toEqual({

@@ -149,15 +149,15 @@ describe('the request', () => {
     });
     const data = { ...defaultDialect, images: 'data' } as const;
     const named = withImages('data:image/png;base64,AA==', 'https://a.example/boat.png');
-    expect(openai.refusal(named, defaultDialect)).toBeNull();
-    expect(openai.refusal(named, data)).toEqual({
+    expect(openai.unsupported(named, defaultDialect)).toBeNull();
+    expect(openai.unsupported(named, data)).toEqual({
       param: 'messages',
       message: 'This model takes images as data: URLs only.',
     });
     expect(
-      openai.refusal(withImages('data:image/png;base64,AA==', 'DATA:image/png;base64,AA=='), data),
+      openai.unsupported(withImages('data:image/png;base64,AA==', 'DATA:image/png;base64,AA=='), data),
     ).toBeNull();
-    expect(openai.refusal(plainCall, data)).toBeNull();
+    expect(openai.unsupported(plainCall, data)).toBeNull();
   });
 });
 

@@ -5,10 +5,10 @@
 import type { ChatCall, ChatMessage, ImagePart, ToolCall } from './chat.ts';
 import { dataUrlHead, type MessageOf, type Turn, turnsOf } from './google-request.ts';
 import { areReadable, deepestArguments, readArguments, tooMuchToRead } from './tool-arguments.ts';
-import type { Refusal } from './upstream.ts';
+import type { Unsupported } from './upstream.ts';
 
 /** In the order of the contract's table of parameters. */
-export function refusal(call: ChatCall): Refusal | null {
+export function unsupported(call: ChatCall): Unsupported | null {
   const problems: readonly (readonly [string, string | null])[] = [
     ['messages', messagesProblem(call.messages)],
     ['presence_penalty', penaltyProblem(call)],

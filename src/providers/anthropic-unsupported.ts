@@ -5,10 +5,10 @@
 import { isBlank, sentMediaType } from './anthropic-request.ts';
 import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
 import { areReadable, deepestArguments, readArguments, tooMuchToRead } from './tool-arguments.ts';
-import type { Refusal } from './upstream.ts';
+import type { Unsupported } from './upstream.ts';
 import { arrayAt, type Fields, isObject } from './wire.ts';
 
-export function refusal(call: ChatCall): Refusal | null {
+export function unsupported(call: ChatCall): Unsupported | null {
   return (
     refuse('messages', messagesProblem(call.messages)) ??
     refuse('temperature', temperatureProblem(call)) ??
@@ -22,7 +22,7 @@ export function refusal(call: ChatCall): Refusal | null {
 }
 
 /** A problem is a sentence for the client. */
-function refuse(param: string, problem: string | null): Refusal | null {
+function refuse(param: string, problem: string | null): Unsupported | null {
   return problem === null ? null : { param, message: problem };
 }
 

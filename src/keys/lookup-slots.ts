@@ -9,7 +9,7 @@ import { Tally } from '../lib/tally.ts';
 
 const retryAfterSeconds = 1;
 
-export class LookupPlaces {
+export class LookupSlots {
   readonly #max: number;
   readonly #maxPerNetwork: number;
   #taken = 0;

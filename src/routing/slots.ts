@@ -1,23 +1,23 @@
 /**
- * How many calls a provider has in flight, and whose. An account alone may have every place. While others ask, whoever
- * has its share or more leaves those places alone that were refused to the others a moment ago. No call is ended for it.
+ * How many calls a provider has in flight, and whose. An account alone may have every slot. While others ask, whoever
+ * has its share or more leaves those slots alone that were refused to the others a moment ago. No call is ended for it.
  */
 
-/** The places of one account. */
+/** The slots of one account. */
 export type Share = {
   calls: number;
-  /** How often it was turned away since it last got a place. */
-  refusals: number;
-  refusedAtMs: number;
+  /** How often it was turned away since it last got a slot. */
+  turnedAway: number;
+  turnedAwayAtMs: number;
 };
 
-/** Who has not asked again by then does not want the place any more. Clients are asked to come back after a second. */
+/** Who has not asked again by then does not want the slot any more. Clients are asked to come back after a second. */
 const patienceMs = 5_000;
 /** Who is turned away beyond this is not remembered. */
 const maxWaiting = 1_000;
 const fewShares = 1_000;
 
-export class Places {
+export class Slots {
   #taken = 0;
   /** How many accounts have calls in flight. */
   #busy = 0;
@@ -31,14 +31,14 @@ export class Places {
     return this.#shares.size;
   }
 
-  /** A place for a call, to be left when it ends; null when there is none for this account. */
+  /** A slot for a call, to be left when it ends; null when there is none for this account. */
   take(account: string, most: number, nowMs: number): Share | null {
     const share = this.#shares.get(account) ?? this.#addShare(account);
-    if (!this.#hasPlace(share, most, nowMs)) return null;
+    if (!this.#hasSlot(share, most, nowMs)) return null;
     this.#taken += 1;
     share.calls += 1;
     if (share.calls === 1) this.#busy += 1;
-    if (share.refusals > 0) this.#serve(share);
+    if (share.turnedAway > 0) this.#serve(share);
     return share;
   }
 
@@ -48,22 +48,22 @@ export class Places {
     if (share.calls === 0) this.#busy -= 1;
   }
 
-  /** Keeps a place for an account that got none, and that could have paid for its call. */
+  /** Keeps a slot for an account that got none, and that could have paid for its call. */
   turnAway(account: string, nowMs: number): void {
     const share = this.#shares.get(account) ?? this.#addShare(account);
     // Again at the end, so that the first is always the one that was turned away longest ago.
     this.#waiting.delete(share);
     if (this.#waiting.size >= maxWaiting) return;
     this.#waiting.add(share);
-    share.refusals += 1;
-    share.refusedAtMs = nowMs;
+    share.turnedAway += 1;
+    share.turnedAwayAtMs = nowMs;
   }
 
-  hasPlaceFor(account: string, most: number, nowMs: number): boolean {
-    return this.#hasPlace(this.#shares.get(account) ?? newShare(), most, nowMs);
+  hasSlotFor(account: string, most: number, nowMs: number): boolean {
+    return this.#hasSlot(this.#shares.get(account) ?? newShare(), most, nowMs);
   }
 
-  #hasPlace(share: Share, most: number, nowMs: number): boolean {
+  #hasSlot(share: Share, most: number, nowMs: number): boolean {
     if (this.#taken >= most) return false;
     return this.#waiting.size === 0 || this.#isFair(share, most, nowMs);
   }
@@ -77,7 +77,7 @@ export class Places {
     return this.#taken + owed < most;
   }
 
-  /** How many accounts want places, this one included. */
+  /** How many accounts want slots, this one included. */
   #asking(share: Share): number {
     let count = this.#busy + (share.calls === 0 && !this.#waiting.has(share) ? 1 : 0);
     for (const { calls } of this.#waiting) if (calls === 0) count += 1;
@@ -85,14 +85,14 @@ export class Places {
   }
 
   #serve(share: Share): void {
-    share.refusals -= 1;
-    if (share.refusals === 0) this.#waiting.delete(share);
+    share.turnedAway -= 1;
+    if (share.turnedAway === 0) this.#waiting.delete(share);
   }
 
   #forgetWhoLeft(nowMs: number): void {
     for (const share of this.#waiting) {
-      if (nowMs - share.refusedAtMs <= patienceMs) return;
-      share.refusals = 0;
+      if (nowMs - share.turnedAwayAtMs <= patienceMs) return;
+      share.turnedAway = 0;
       this.#waiting.delete(share);
     }
   }
@@ -117,11 +117,11 @@ export function fairShare(most: number, accounts: number): number {
   return Math.max(1, Math.floor(most / accounts));
 }
 
-/** How many places are kept for an account that was turned away. */
-function owedTo({ calls, refusals }: Share, fairCalls: number): number {
-  return Math.max(0, Math.min(refusals, fairCalls - calls));
+/** How many slots are kept for an account that was turned away. */
+function owedTo({ calls, turnedAway }: Share, fairCalls: number): number {
+  return Math.max(0, Math.min(turnedAway, fairCalls - calls));
 }
 
 function newShare(): Share {
-  return { calls: 0, refusals: 0, refusedAtMs: 0 };
+  return { calls: 0, turnedAway: 0, turnedAwayAtMs: 0 };
 }

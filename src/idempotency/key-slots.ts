@@ -2,7 +2,7 @@
 import { ApiError } from '../errors.ts';
 import { Tally } from '../lib/tally.ts';
 
-export class Places {
+export class KeySlots {
   readonly #most: number;
   readonly #taken = new Tally();
 

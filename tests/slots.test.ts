@@ -1,11 +1,11 @@
-/** The places of a provider, shared out among the accounts that ask for them. */
+/** The slots of a provider, shared out among the accounts that ask for them. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { fairShare, Places, type Share } from '../src/routing/places.ts';
+import { fairShare, type Share, Slots } from '../src/routing/slots.ts';
 
 /** Accounts with their calls, driven step by step on a clock of the test's own. */
 function drive(most: number) {
-  const places = new Places();
+  const slots = new Slots();
   const calls = new Map<string, Share[]>();
   let nowMs = 0;
   const of = (account: string) => calls.get(account) ?? [];
@@ -14,8 +14,8 @@ function drive(most: number) {
       nowMs += ms;
     },
     take: (account: string): boolean => {
-      const share = places.take(account, most, nowMs);
-      if (share === null) places.turnAway(account, nowMs);
+      const share = slots.take(account, most, nowMs);
+      if (share === null) slots.turnAway(account, nowMs);
       else calls.set(account, [...of(account), share]);
       return share !== null;
     },
@@ -23,18 +23,18 @@ function drive(most: number) {
       const share = of(account)[0];
       if (share === undefined) return false;
       calls.set(account, of(account).slice(1));
-      places.leave(share);
+      slots.leave(share);
       return true;
     },
     count: (account: string) => of(account).length,
     total: () => [...calls.values()].reduce((sum, shares) => sum + shares.length, 0),
-    hasPlaceFor: (account: string) => places.hasPlaceFor(account, most, nowMs),
+    hasSlotFor: (account: string) => slots.hasSlotFor(account, most, nowMs),
   };
 }
 
 const sizes = fc.integer({ min: 1, max: 20 });
 
-test('an account alone gets every place, also after it was turned away', () => {
+test('an account alone gets every slot, also after it was turned away', () => {
   fc.assert(
     fc.property(sizes, fc.array(fc.boolean(), { maxLength: 100 }), (most, steps) => {
       const driver = drive(most);
@@ -48,7 +48,7 @@ test('an account alone gets every place, also after it was turned away', () => {
   );
 });
 
-test('a newcomer gets each place that becomes free, up to its share, however often the other asks', () => {
+test('a newcomer gets each slot that becomes free, up to its share, however often the other asks', () => {
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 20 }), fc.integer({ min: 1, max: 5 }), (most, eagerness) => {
       const driver = drive(most);
@@ -67,19 +67,19 @@ test('a newcomer gets each place that becomes free, up to its share, however oft
   );
 });
 
-test('once nobody else asks any more, an account may have every place again', () => {
+test('once nobody else asks any more, an account may have every slot again', () => {
   const driver = drive(4);
   for (let count = 0; count < 4; count += 1) driver.take('a');
   driver.take('b');
   driver.end('a');
   expect(driver.take('a')).toBe(false);
-  expect(driver.hasPlaceFor('a')).toBe(false);
-  expect(driver.hasPlaceFor('b')).toBe(true);
+  expect(driver.hasSlotFor('a')).toBe(false);
+  expect(driver.hasSlotFor('b')).toBe(true);
   driver.pass(5_001);
   expect(driver.take('a')).toBe(true);
 });
 
-test('only as many places are kept as were refused', () => {
+test('only as many slots are kept as were refused', () => {
   const driver = drive(10);
   for (let count = 0; count < 10; count += 1) driver.take('a');
   driver.take('b');
@@ -88,7 +88,7 @@ test('only as many places are kept as were refused', () => {
   expect(driver.take('b')).toBe(true);
 });
 
-test('with more accounts than places each still gets one in its turn', () => {
+test('with more accounts than slots each still gets one in its turn', () => {
   const driver = drive(2);
   driver.take('a');
   driver.take('a');
@@ -108,7 +108,7 @@ const step = fc.record({
   ms: fc.nat(2_000),
 });
 
-test('any mix: never more than there are, and no account below its share is refused a free place', () => {
+test('any mix: never more than there are, and no account below its share is refused a free slot', () => {
   fc.assert(
     fc.property(sizes, fc.array(step, { maxLength: 300 }), (most, steps) => {
       const driver = drive(most);
@@ -120,7 +120,7 @@ test('any mix: never more than there are, and no account below its share is refu
         }
         const isFull = driver.total() >= most;
         const isBelowShare = driver.count(account) < fairShare(most, 4);
-        const isTold = driver.hasPlaceFor(account);
+        const isTold = driver.hasSlotFor(account);
         const isTaken = driver.take(account);
         expect(isTaken).toBe(isTold);
         if (isFull) expect(isTaken).toBe(false);
@@ -132,11 +132,11 @@ test('any mix: never more than there are, and no account below its share is refu
 });
 
 test('accounts come and go without leaving anything behind', () => {
-  const places = new Places();
+  const slots = new Slots();
   for (let count = 0; count < 100_000; count += 1) {
-    const share = places.take(`account ${count}`, 10, 0);
-    if (share === null) throw new Error('There are places.');
-    places.leave(share);
+    const share = slots.take(`account ${count}`, 10, 0);
+    if (share === null) throw new Error('There are slots.');
+    slots.leave(share);
   }
-  expect(places.accountsKnown).toBeLessThanOrEqual(1_000);
+  expect(slots.accountsKnown).toBeLessThanOrEqual(1_000);
 });
