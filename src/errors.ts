@@ -1,7 +1,7 @@
 /**
- * Every error the public API can answer with, one line each. `status` is null for a code that only occurs
- * inside a stream whose headers are already out; `inBand` marks the codes a stream can end with. A code with neither
- * is only the recorded outcome of a Generation.
+ * Every error code, one line each. `status` is null for a code that only occurs inside a stream whose headers have been
+ * sent; `inBand` marks the codes a stream can end with. A code with neither is only recorded as the outcome of a
+ * Generation.
  */
 type Retryable = 'yes' | 'no' | 'conditional';
 type ErrorRow = Readonly<{
@@ -10,53 +10,27 @@ type ErrorRow = Readonly<{
   retryable: Retryable;
   inBand: boolean;
   message: string;
-  /** The dashboard's own codes are no part of what API clients are told. */
+  /** The dashboard's own codes are not part of the public API. */
   surface: 'api' | 'console';
 }>;
 
-const http = (status: number, type: string, retryable: Retryable, message: string): ErrorRow => ({
-  status,
-  type,
-  retryable,
-  inBand: false,
-  message,
-  surface: 'api',
-});
-const both = (status: number, type: string, retryable: Retryable, message: string): ErrorRow => ({
-  status,
-  type,
-  retryable,
-  inBand: true,
-  message,
-  surface: 'api',
-});
-const stream = (type: string, retryable: Retryable, message: string): ErrorRow => ({
-  status: null,
-  type,
-  retryable,
-  inBand: true,
-  message,
-  surface: 'api',
-});
-const outcome = (type: string, retryable: Retryable, message: string): ErrorRow => ({
-  status: null,
-  type,
-  retryable,
-  inBand: false,
-  message,
-  surface: 'api',
-});
+const rowsOf =
+  (surface: ErrorRow['surface'], inBand: boolean) =>
+  (status: number | null, type: string, retryable: Retryable, message: string): ErrorRow => ({
+    status,
+    type,
+    retryable,
+    inBand,
+    message,
+    surface,
+  });
+const http = rowsOf('api', false);
+const both = rowsOf('api', true);
+const console = rowsOf('console', false);
+const stream = (type: string, retryable: Retryable, message: string) => both(null, type, retryable, message);
+const outcome = (type: string, retryable: Retryable, message: string) => http(null, type, retryable, message);
 
-const console = (status: number, type: string, retryable: Retryable, message: string): ErrorRow => ({
-  status,
-  type,
-  retryable,
-  inBand: false,
-  message,
-  surface: 'console',
-});
-
-// biome-ignore format: one line a code is what makes this table readable.
+// biome-ignore format: one line per code is what makes this table readable.
 export const errorTable = {
   invalid_json: http(400, 'invalid_request_error', 'no', 'The request body is not valid JSON.'),
   invalid_request: http(400, 'invalid_request_error', 'no', 'The request does not have the expected shape.'),
@@ -73,7 +47,7 @@ export const errorTable = {
   expired_api_key: http(401, 'authentication_error', 'no', 'The API key has expired. Create a new one in the dashboard.'),
   insufficient_balance: both(402, 'insufficient_balance', 'no', 'The prepaid balance does not cover this request.'),
   model_not_allowed: http(403, 'permission_error', 'no', 'This API key may not call this model.'),
-  monthly_spend_limit_exceeded: http(403, 'permission_error', 'no', 'This API key has reached its monthly spend limit, or the most that this request may cost does not fit into what is left of it.'),
+  monthly_spend_limit_exceeded: http(403, 'permission_error', 'no', 'This API key has reached its monthly spend limit, or what is left of it does not cover the highest possible cost of this request.'),
   model_not_found: http(404, 'invalid_request_error', 'no', 'This model does not exist. GET /v1/models lists the callable ones.'),
   generation_not_found: http(404, 'invalid_request_error', 'no', 'No Generation with this ID was created by this API key.'),
   not_found: http(404, 'invalid_request_error', 'no', 'This route does not exist.'),
@@ -92,14 +66,14 @@ export const errorTable = {
   generation_lookup_failed: http(500, 'internal_error', 'conditional', 'The Generation could not be loaded.'),
   provider_attempt_create_failed: http(500, 'internal_error', 'conditional', 'The provider attempt could not be recorded.'),
   configuration_error: http(500, 'internal_error', 'no', 'This model is not mapped to its provider correctly.'),
-  provider_authentication_error: http(502, 'provider_error', 'no', 'The provider refused the credentials of this gateway.'),
-  provider_bad_request: http(502, 'provider_error', 'no', 'The provider refused the request.'),
+  provider_authentication_error: http(502, 'provider_error', 'no', "The provider rejected this gateway's credentials."),
+  provider_bad_request: http(502, 'provider_error', 'no', 'The provider rejected the request.'),
   provider_unavailable: http(502, 'provider_error', 'yes', 'The provider is unavailable.'),
   provider_unknown_error: http(502, 'provider_error', 'conditional', 'The provider failed in an unknown way.'),
   provider_error: http(502, 'provider_error', 'conditional', 'The provider could not be reached or did not answer properly.'),
   provider_stream_error: both(502, 'provider_error', 'conditional', 'The stream from the provider failed.'),
   provider_not_configured: http(503, 'provider_error', 'no', 'No provider of this model is configured.'),
-  server_overloaded: http(503, 'internal_error', 'yes', 'The gateway has too much to do at the moment. Try again later.'),
+  server_overloaded: http(503, 'internal_error', 'yes', 'The gateway is overloaded at the moment. Try again later.'),
   all_providers_unavailable: http(503, 'provider_error', 'yes', 'Every provider of this model is unavailable at the moment.'),
   provider_timeout: both(504, 'provider_error', 'yes', 'The provider did not answer in time.'),
   empty_provider_stream: stream('provider_error', 'conditional', 'The provider opened a stream and sent nothing usable.'),
@@ -118,11 +92,11 @@ export const errorTable = {
   account_not_found: console(404, 'invalid_request_error', 'no', 'There is no such account, or you do not belong to it.'),
   key_not_found: console(404, 'invalid_request_error', 'no', 'This account has no such key.'),
   key_ended: console(400, 'invalid_request_error', 'no', 'This key was revoked or replaced already, or has expired.'),
-  too_many_keys: console(400, 'invalid_request_error', 'no', 'An account can have 1000 keys in force. Revoke those that nobody uses any more.'),
+  too_many_keys: console(400, 'invalid_request_error', 'no', 'An account can have 1000 active keys. Revoke those that are no longer used.'),
   last_owner: console(400, 'invalid_request_error', 'no', 'An account needs an owner, and this is the last one.'),
   user_not_found: console(404, 'invalid_request_error', 'no', 'There is no such user.'),
   email_taken: console(400, 'invalid_request_error', 'no', 'Someone has signed up with this e-mail address already.'),
-  email_not_verified: console(400, 'invalid_request_error', 'no', 'Nobody has shown that this e-mail address is theirs. Confirm that you know who signed up with it, or give them a reset link first.'),
+  email_not_verified: console(400, 'invalid_request_error', 'no', 'This e-mail address has not been verified. Confirm that you know who signed up with it, or give them a reset link first.'),
   invalid_reset_token: console(400, 'invalid_request_error', 'no', 'This link has been used, or has expired. Ask for a new one.'),
   too_many_attempts: console(429, 'rate_limit_error', 'yes', 'There were too many attempts. Wait a while before the next one.'),
   authentication_unavailable: console(503, 'internal_error', 'yes', 'Your session could not be verified at the moment.'),
@@ -134,17 +108,17 @@ export const apiErrorCodes = (Object.keys(errorTable) as ErrorCode[]).filter(
   (code) => errorTable[code].surface === 'api',
 );
 
-/** What a caller may add to a refusal. `cause` is for the log and never leaves the process. */
+/** What the code that throws may add. `cause` is for the log and never leaves the process. */
 type ErrorDetails = Readonly<{
   param?: string;
   message?: string;
   retryAfterSeconds?: number;
-  /** Whether the connection is of no more use, because the rest of the request was not read from it. */
+  /** Whether the connection cannot be reused, because the rest of the request was not read from it. */
   endsConnection?: boolean;
   cause?: unknown;
 }>;
 
-/** A refusal or failure that has a place in the table. Throw it anywhere; routes.ts turns it into a response. */
+/** An error of the table. Throw it anywhere; routes.ts turns it into a response. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;

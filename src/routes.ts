@@ -1,5 +1,4 @@
 /** Every route on one screen, and the one place where errors become responses. */
-
 import { chatWorkload } from './chat/workload.ts';
 import { consoleRoutes } from './console/routes.ts';
 import { appPaths } from './dashboard/paths.ts';
@@ -22,7 +21,7 @@ import { defaultIdleSeconds } from './operations/listen.ts';
 import { signInRoutes } from './sign-in/handler.ts';
 import { listUsage } from './usage/handler.ts';
 
-/** What all handlers need together. Each names the part that it sees. */
+/** What all handlers need together. Each declares the part that it uses. */
 export type Services = InferenceServices &
   Parameters<typeof listGenerations>[0] &
   Parameters<typeof getGeneration>[0] &
@@ -34,7 +33,7 @@ export type Services = InferenceServices &
   Parameters<typeof reportReadiness>[0] &
   Readonly<{
     rates: KnownRates;
-    /** The proxies whose X-Forwarded-For is believed. */
+    /** The proxies whose X-Forwarded-For is trusted. */
     trustedProxies: readonly IpNetwork[];
   }>;
 
@@ -88,20 +87,20 @@ async function serve(
   const { requestId } = context;
   let response: Response;
   try {
-    refuseTwoHosts(request);
+    rejectTwoHosts(request);
     response = await handler(request, context);
   } catch (thrown) {
-    response = refuse(thrown, requestId, route, services);
+    response = errorResponseTo(thrown, requestId, route, services);
   }
   const { headers } = response;
   const { caller } = context;
   if (caller !== null) setRateLimitHeaders(headers, context.rate ?? services.rates.of(caller));
-  // The provider has answered in full, or its stream is open: nobody needs the body again.
+  // The provider has answered in full, or its stream is open: the body is no longer needed.
   services.bodies.release(request);
   if (response.status >= 400 && hasEndlessBody(request)) headers.set('connection', 'close');
-  // The connection now waits for the next request, which must not take for ever. A stream is still being sent.
+  // The connection now waits for the next request, which must not take forever. A stream is still being sent.
   if (context.isPatient && !isStream(response)) context.waitAsUsual(defaultIdleSeconds);
-  // What one person is sent must not be cached for the next one at the same browser.
+  // What one person gets must not be cached for the next one in the same browser.
   if (route.startsWith('/api/')) {
     if (!headers.has('cache-control')) headers.set('cache-control', 'no-store');
     headers.set('x-content-type-options', 'nosniff');
@@ -121,21 +120,21 @@ async function serve(
   return response;
 }
 
-/** They arrive as one, joined by a comma. Whoever is in front of the gateway may have gone by the other one. */
-function refuseTwoHosts({ headers }: Request): void {
+/** They arrive joined by a comma. A proxy in front of the gateway may have gone by the other one. */
+function rejectTwoHosts({ headers }: Request): void {
   if (headers.get('host')?.includes(',') === true)
     throw new ApiError('invalid_request', { message: 'The request has more than one Host header.' });
 }
 
 /**
- * What is left of a refused body is read and dropped, so that the client gets to see its answer. Of one that is too large,
- * or may be, the connection is closed instead.
+ * The rest of a rejected body is read and dropped, so that the client gets to see the response. If it is too large, or
+ * may be, the connection is closed instead.
  */
 function hasEndlessBody({ headers }: Request): boolean {
   return headers.has('transfer-encoding') || Number(headers.get('content-length')) > maxBodyBytes;
 }
 
-function refuse(thrown: unknown, requestId: string, route: string, services: Services): Response {
+function errorResponseTo(thrown: unknown, requestId: string, route: string, services: Services): Response {
   const error = thrown instanceof ApiError ? thrown : new ApiError('internal_error', { cause: thrown });
   const { status } = errorTable[error.code];
   if (status === null || status >= 500)

@@ -8,7 +8,7 @@ import { MachineShortage } from '../src/providers/machine-shortage.ts';
 import { ProviderError } from '../src/providers/upstream.ts';
 import { findingOf, findings } from '../src/routing/findings.ts';
 import type { Gate, Permit } from '../src/routing/gate.ts';
-import type { GateEvent } from '../src/routing/gate-event.ts';
+import type { GateEvent } from '../src/routing/gate.ts';
 import { Gates } from '../src/routing/gates.ts';
 import { noPause, pausedFor } from '../src/routing/pause.ts';
 import { testProvider as provider } from './support/provider.ts';

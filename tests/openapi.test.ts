@@ -175,14 +175,14 @@ describe('examples', () => {
   const nameOf = (schema: z.core.$ZodType) => String(referenceTo(schema).$ref).split('/').at(-1) ?? '';
 
   test('of requests are taken by the parsers, those of answers by their schemas', () => {
-    for (const { path, body, answer, events } of endpoints) {
+    for (const { path, body, response, events } of endpoints) {
       for (const { value } of Object.values(body?.examples ?? {})) {
         expect(takes(nameOf(body?.schema ?? z.never()), value)).toBe(true);
         expect(() => (path === '/v1/chat/completions' ? parseChat(value) : parseImages(value))).not.toThrow();
       }
-      for (const { value } of Object.values(answer.examples)) {
-        expect(z.safeParse(answer.schema, value).error).toBeUndefined();
-        expect(takes(nameOf(answer.schema), value)).toBe(true);
+      for (const { value } of Object.values(response.examples)) {
+        expect(z.safeParse(response.schema, value).error).toBeUndefined();
+        expect(takes(nameOf(response.schema), value)).toBe(true);
       }
       for (const { value } of Object.values(events?.examples ?? {})) {
         expect(z.safeParse(events?.schema ?? z.never(), value).error).toBeUndefined();

@@ -165,7 +165,7 @@ describe('SIGHUP', () => {
     writeFileSync(secret, '');
     gateway.process.kill('SIGHUP');
     await eventually('the catalogue is refused', () =>
-      gateway.output().includes('catalogue refused, the old one stays in force'),
+      gateway.output().includes('catalogue rejected, the old one stays in use'),
     );
     expect(gateway.output()).toContain('P_KEY_FILE names');
     expect((await fetch(`${gateway.origin}/healthz`)).status).toBe(200);

@@ -1,11 +1,11 @@
-/** What a chat request is charged: what its provider reports, within what was held for it. Pure. */
+/** What a chat request is charged: the usage its provider reports, within the hold. Pure. */
 import type { ErrorCode } from '../errors.ts';
 import { type Charge, completed, type Ending, failure } from '../ledger/settlement.ts';
 import { type Cost, costOfTokens } from '../pricing/cost.ts';
 import type { TokenPrice } from '../pricing/price.ts';
 import type { TokenUsage } from '../providers/chat.ts';
 
-/** What was held for: the provider was told the output bound, and the input cannot have more tokens than its bound. */
+/** What the hold was made for: the provider gets the output bound, and the input cannot have more tokens than its bound. */
 export type ChatBill = Readonly<{
   price: TokenPrice;
   bounds: TokenUsage;
@@ -17,7 +17,7 @@ export type ChatBill = Readonly<{
 const toleranceTokens = 16;
 const tolerancePercent = 1;
 
-/** What may be reported beyond a bound and is charged all the same. */
+/** How far a reported count may exceed its bound and still be charged. */
 export function toleranceOf(boundTokens: number): number {
   return toleranceTokens + Math.ceil((boundTokens * tolerancePercent) / 100);
 }
@@ -34,7 +34,7 @@ function believedCount(reported: number, bound: number): number {
   return reported <= bound + toleranceOf(bound) ? reported : bound;
 }
 
-/** Where the provider stopped, and the price of that moment counts. `hasText` says whether anything was delivered. */
+/** The price at `finishedAt` applies. `hasText` is whether anything was delivered. */
 type Billed = Readonly<{ usage: TokenUsage; finishedAt: Date; hasText: boolean }>;
 
 export function chargeOf(
@@ -52,23 +52,23 @@ export function chargeOf(
 
 /** How reading a stream from the provider ended. */
 export type StreamOutcome = Readonly<{
-  /** Why the answer is not whole; null when it is. */
+  /** Why the answer is incomplete; null when it is complete. */
   code: ErrorCode | null;
   /** The gateway stopped reading, by its own decision and before the provider could report usage. */
   isEndedHere: boolean;
-  /** When the provider was done, apart from the time in which it had to wait for the client. */
+  /** When the provider was done, not counting the time it had to wait for the client. */
   finishedAt: Date;
 }>;
 
 /** What is known of a stream when it is over. */
 type Streamed = Readonly<{
   usage: TokenUsage | null;
-  /** The provider said why the answer ends, or at least that it does. */
+  /** The provider sent a finish reason. */
   isFinished: boolean;
   isEnded: boolean;
-  /** What was passed over, because it was too long, may have held the usage. */
+  /** An event that was skipped because it was too long may have held the usage. */
   isUsageLost: boolean;
-  /** Why nothing more was passed on, though the provider was read on. */
+  /** Why nothing more was passed on, although reading went on. */
   failure: Readonly<{ code: ErrorCode }> | null;
   deliveredBytes: number;
 }>;
@@ -84,7 +84,7 @@ export function streamEnding(
   const failed = isGone
     ? ({ status: 'cancelled', errorCode: null } as const)
     : ({ status: 'failed', errorCode: code ?? 'usage_missing' } as const);
-  // Usage that came after the answer had failed, or had gone beyond a limit, is that of the whole answer too.
+  // Usage that arrives after the answer failed or exceeded a limit is that of the whole answer too.
   if (usage !== null && (isEnded || (isFinished && (code === null || limit !== null)))) {
     const charge = chargeOf(bill, { usage, finishedAt, hasText: deliveredBytes > 0 });
     const ending = completed(charge, 'completed', 'write_off', stored);
@@ -95,10 +95,10 @@ export function streamEnding(
   return { ...failure('usage_missing', 'usage_missing'), ...failed };
 }
 
-/** A rule of thumb that most text exceeds: what is estimated is meant to be too little. */
+/** A rule of thumb that most text exceeds: an estimate should err on the low side. */
 const bytesPerEstimatedToken = 4;
 
-/** For a call that the gateway ended itself, before its usage was known: what was delivered, under-estimated. */
+/** For a call that the gateway ended before its usage was known: a low estimate of what was delivered. */
 function estimated({ price, bounds, textBytes }: ChatBill, deliveredBytes: number, endedAt: Date): Ending {
   const tokensIn = (bytes: number) => Math.floor(bytes / bytesPerEstimatedToken);
   const usage = {
@@ -118,12 +118,12 @@ function billedUsage({ inputTokens, outputTokens }: TokenUsage): NonNullable<End
   return { inputTokens, outputTokens, units: inputTokens + outputTokens, unit: 'tokens', tier: null };
 }
 
-/** A tolerated token must not lift the whole request into a dearer tier than was held for. */
+/** A tolerated token must not lift the whole request into a higher tier than the hold assumed. */
 function costWithin(price: TokenPrice, usage: TokenUsage, bounds: TokenUsage, at: Date): Cost {
   return costOfTokens(price, usage, at, Math.min(usage.inputTokens, bounds.inputTokens));
 }
 
-/** What the operator has to clear up with the provider. */
+/** What the operator has to sort out with the provider. */
 function discrepancy(
   price: TokenPrice,
   reported: TokenUsage,

@@ -1,6 +1,6 @@
 /**
- * The most input tokens a call may be billed for, which is what its hold is made of. Bytes are counted and not tokens:
- * a tokenizer can take seconds on a text made for that. docs/token-bounds.md has the measurements and sources of all
+ * The most input tokens a call may be billed for, from which its hold is computed. Bytes are counted, not tokens: a
+ * tokenizer can take seconds on a text crafted for that. docs/token-bounds.md has the measurements and sources of all
  * figures here.
  */
 import type { Model } from '../models/model.ts';
@@ -16,18 +16,18 @@ export type InputBound = Readonly<{
   textBytes: number;
 }>;
 
-/** What providers put before every conversation: its beginning, the date, a system prompt of their own. */
+/** What providers put before every conversation: start tokens, the date, a system prompt of their own. */
 const requestAllowance = 1_024;
 /** Roles and separators around a message. */
 const messageAllowance = 16;
 const partAllowance = 4;
-/** The tags or the JSON around a call of a tool, and the prefix of an ID that is spelled differently. */
+/** The tags or JSON around a tool call, and the prefix of an ID that has to be re-encoded. */
 const toolCallAllowance = 64;
-/** The tags or the JSON around the declaration of a tool. */
+/** The tags or JSON around a tool declaration. */
 const toolAllowance = 64;
-/** How to call tools, explained to the model. */
+/** The explanation to the model of how to call tools. */
 const toolsAllowance = 1_024;
-/** That the answer must be JSON, explained to the model. */
+/** The instruction to the model to answer in JSON. */
 const formatAllowance = 512;
 
 export function inputBound(call: ChatCall, model: Model): InputBound {
@@ -65,7 +65,7 @@ function addMessage(tally: InputTally, message: ChatMessage, model: Model): void
         tally.allow(toolCallAllowance);
         tally.addId(call.id);
         tally.addQuoted(call.name);
-        // Some formats want it with the result too.
+        // Some formats repeat it with the result.
         tally.repeatQuoted(call.name);
         tally.addArguments(call.arguments);
       }

@@ -1,4 +1,4 @@
-/** Refuses what cannot be honoured, by name and before any money is held. Nothing is ever left out silently. */
+/** Rejects what cannot be honoured, by name and before any money is held. Nothing is ever dropped silently. */
 import { ApiError } from '../errors.ts';
 import type { Model, OptionalParameter } from '../models/model.ts';
 import type { ChatCall, ChatMessage } from '../providers/chat.ts';
@@ -7,8 +7,8 @@ import type { Candidate } from '../routing/candidates.ts';
 import type { ChatRequest } from './parse.ts';
 
 /**
- * Refuses what the model cannot do, whoever serves it. json_object needs no capability: it asks for JSON of any shape,
- * which nearly every chat model writes; json_schema promises a shape.
+ * Rejects what the model cannot do, whoever serves it. json_object needs no capability: it asks for JSON of any shape,
+ * which nearly every chat model can write; json_schema promises a shape.
  */
 export function checkCapabilities({ stream, call }: ChatRequest, model: Model): void {
   const { capabilities, maxOutputTokens } = model;
@@ -19,8 +19,8 @@ export function checkCapabilities({ stream, call }: ChatRequest, model: Model): 
     throw unsupported('tools', 'This model does not call tools.');
   if (call.responseFormat?.type === 'json_schema' && !capabilities.structuredOutput)
     throw unsupported('response_format', 'This model does not support the response format json_schema.');
-  const refusal = refusedParameter(call, model.unsupportedParameters);
-  if (refusal !== null) throw unsupported(refusal.param, refusal.message);
+  const lacking = unsupportedParameter(call, model.unsupportedParameters);
+  if (lacking !== null) throw unsupported(lacking.param, lacking.message);
   if (call.maxTokens !== null && maxOutputTokens !== null && call.maxTokens > maxOutputTokens)
     throw new ApiError('invalid_parameter', {
       param: 'max_tokens',
@@ -28,22 +28,19 @@ export function checkCapabilities({ stream, call }: ChatRequest, model: Model): 
     });
 }
 
-/** Those of the candidates that can honour the whole request. When none can, it is refused for what the first lacks. */
+/** The candidates that can honour the whole request. When none can, the error names what the first one lacks. */
 export function ableToServe(candidates: readonly Candidate[], call: ChatCall): readonly Candidate[] {
-  const refusals = candidates.map((candidate) => refusalOf(candidate, call));
-  if (refusals.every((refusal) => refusal === null)) return candidates;
-  const able = candidates.filter((_, index) => refusals[index] === null);
-  const [first] = refusals;
+  const lacking = candidates.map(({ connection: { provider, chat } }) => {
+    const { unsupportedParameters, dialect } = provider;
+    return unsupportedParameter(call, unsupportedParameters) ?? chat.unsupported(call, dialect);
+  });
+  const able = candidates.filter((_, index) => lacking[index] === null);
+  const [first] = lacking;
   if (able.length === 0 && first) throw unsupported(first.param, first.message);
   return able;
 }
 
-function refusalOf({ connection }: Candidate, call: ChatCall): Unsupported | null {
-  const { unsupportedParameters, dialect } = connection.provider;
-  return refusedParameter(call, unsupportedParameters) ?? connection.chat.unsupported(call, dialect);
-}
-
-/** Whether a parameter asks for anything but what happens without it. */
+/** Whether a parameter is set to anything but its default. */
 const isAsked: Readonly<Record<OptionalParameter, (call: ChatCall) => boolean>> = {
   temperature: (call) => call.temperature !== null,
   top_p: (call) => call.topP !== null,
@@ -55,14 +52,10 @@ const isAsked: Readonly<Record<OptionalParameter, (call: ChatCall) => boolean>> 
   seed: (call) => call.seed !== null,
 };
 
-function refusedParameter(
-  call: ChatCall,
-  unsupportedOnes: ReadonlySet<OptionalParameter>,
-): Unsupported | null {
-  for (const param of unsupportedOnes) {
+function unsupportedParameter(call: ChatCall, names: ReadonlySet<OptionalParameter>): Unsupported | null {
+  for (const param of names)
     if (isAsked[param](call))
       return { param, message: `This model does not support ${param}: leave it out.` };
-  }
   return null;
 }
 

@@ -1,4 +1,4 @@
-/** Adds up what a call can make of input tokens, in one pass and without copying any of its text. */
+/** Adds up the input tokens that a call can have, in one pass and without copying any of its text. */
 import type { JsonObject } from '../providers/chat.ts';
 import type { InputBound } from './bounds.ts';
 import {
@@ -10,32 +10,32 @@ import {
   weigh,
 } from './text-weights.ts';
 
-/** Ordinary text, measured: tokens for each UTF-16 unit, and for each byte that it takes beyond the first. */
+/** Measured on ordinary text: tokens per UTF-16 unit, and per byte that it takes beyond the first. */
 const likelyTokensPerUnit = 0.65;
 const likelyTokensPerFurtherByte = 1;
 
-/** The quotes, colon, comma, space and line break around a value of JSON and its name, or the tags in their place. */
+/** The quotes, colon, comma, space and line break around a JSON value and its name, or the tags used instead. */
 const valueAllowance = 16;
-/** Indentation: four spaces a level, and every tokenizer has a token for as many as two levels. */
+/** Indentation: four spaces per level, and every tokenizer has a token for two levels' worth. */
 const levelsPerToken = 2;
-/** An ID may be sent on as base64 of its UTF-16: eight characters for three units. */
+/** An ID may be sent as base64 of its UTF-16: eight characters for three units. */
 const tokensPerUnitOfId = 3;
 /**
- * About as many as the largest context windows have tokens. Where the window is unknown a call can have more, and they
- * are counted at their worst, which takes no time.
+ * About as many as the largest context windows have tokens. Where the window is unknown a call can have more; those are
+ * counted at their worst, which takes no time.
  */
 const maxUnitsWeighed = 1_000_000;
 
 export class InputTally {
   readonly #limit: number;
   #tokens = 0;
-  /** What is not text, images included. */
+  /** Tokens that are not text, images included. */
   #allowed = 0;
   #textBytes = 0;
   #textUnits = 0;
   #unitsToWeigh = maxUnitsWeighed;
 
-  /** Beyond the limit nothing is weighed any more: the bound is the limit then. */
+  /** Nothing is weighed beyond the limit: the bound is the limit then. */
   constructor(limit: number) {
     this.#limit = limit;
   }
@@ -45,7 +45,7 @@ export class InputTally {
     this.#allowed += tokens;
   }
 
-  /** Text that stands in the prompt as it is. No character of ASCII has a longer form. */
+  /** Text that goes into the prompt as it is. No ASCII character has a longer form. */
   addText(text: string): void {
     const bytes = this.#measure(text);
     if (bytes === text.length) this.#tokens += bytes;
@@ -57,7 +57,7 @@ export class InputTally {
     this.#weigh(text, quotedWeights);
   }
 
-  /** For text that is sent on a second time. */
+  /** For text that is sent a second time. */
   repeatQuoted(text: string): void {
     this.#weigh(text, quotedWeights);
   }
@@ -72,7 +72,7 @@ export class InputTally {
     this.#tokens += id.length * tokensPerUnitOfId;
   }
 
-  /** A JSON Schema of the client's. The body's own limit bounds its depth and the number of its values. */
+  /** A JSON Schema from the client. The body's own limits bound its depth and number of values. */
   addJson(value: unknown, level = 0): void {
     this.#tokens += valueAllowance + Math.ceil(level / levelsPerToken);
     if (typeof value === 'string') {

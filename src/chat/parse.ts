@@ -1,4 +1,4 @@
-/** Unknown JSON becomes a ChatRequest or a refusal that names its parameter. Nothing is clamped, nothing ignored. */
+/** Turns unknown JSON into a ChatRequest, or an error that names the parameter. Nothing is clamped, nothing ignored. */
 import { z } from 'zod';
 import { firstProblem, type Problem, toApiError } from '../http/problem.ts';
 import type {
@@ -19,35 +19,32 @@ export type ChatRequest = Readonly<{
   call: ChatCall;
 }>;
 
-/** Compiled, a good body is checked in a sixth of the time; a bad one is then read again for what is wrong. */
+/** Compiled, a valid body is checked in a sixth of the time; an invalid one is checked again to find what is wrong. */
 const schema = z.compile(chatRequestSchema, { strict: true });
 
-/** The shape comes first; then, in a body of the right shape, what its fields mean for each other. */
+/** Checks the shape first, then the relations between fields, in the order of the contract whatever the body's order. */
 export function parseChat(body: unknown): ChatRequest {
   const result = schema.safeParse(body);
-  if (!result.success) throw toApiError(inWordsOfContract(firstProblem(result.error.issues, body), body));
-  const problem = relationProblem(result.data);
+  if (!result.success) throw toApiError(asContracted(firstProblem(result.error.issues, body), body));
+  const wire = result.data;
+  const problem = conversationProblem(wire.messages) ?? toolsProblem(wire) ?? streamProblem(wire);
   if (problem !== null) throw toApiError(problem);
-  return toRequest(result.data);
+  return toRequest(wire);
 }
 
-/** Where the contract asks for another code or param than the place of a problem gives. */
-function inWordsOfContract(problem: Problem, body: unknown): Problem {
+/** Where the contract asks for another code or param than the path of the problem implies. */
+function asContracted(problem: Problem, body: unknown): Problem {
   const [field] = problem.path;
   if (field === 'tools') return { code: 'invalid_parameter', path: ['tools'], message: problem.message };
   if (field === 'max_completion_tokens')
     return { ...problem, message: `${problem.message} Use max_tokens instead.` };
   if (field === 'tool_choice' && (body as WireChatRequest).tool_choice === ('required' as string))
-    return unsupported(
-      'tool_choice',
-      'The tool_choice "required" is not supported: use "auto" or name a function.',
-    );
+    return {
+      code: 'unsupported_parameter',
+      path: ['tool_choice'],
+      message: 'The tool_choice "required" is not supported: use "auto" or name a function.',
+    };
   return problem;
-}
-
-/** In the order of the contract's table, the same for every order of the body. */
-function relationProblem(wire: WireChatRequest): Problem | null {
-  return conversationProblem(wire.messages) ?? toolsProblem(wire) ?? streamProblem(wire);
 }
 
 function conversationProblem(messages: readonly WireMessage[]): Problem | null {
@@ -67,7 +64,7 @@ function conversationProblem(messages: readonly WireMessage[]): Problem | null {
   return null;
 }
 
-/** Adds the calls of the message to those that a later tool message may answer. */
+/** Adds the message's calls to those that a later tool message may answer. */
 function assistantProblem(
   message: Extract<WireMessage, { role: 'assistant' }>,
   index: number,
@@ -116,10 +113,6 @@ function streamProblem(wire: WireChatRequest): Problem | null {
 
 function invalid(path: Problem['path'], message: string): Problem {
   return { code: 'invalid_parameter', path, message };
-}
-
-function unsupported(field: string, message: string): Problem {
-  return { code: 'unsupported_parameter', path: [field], message };
 }
 
 function toRequest(wire: WireChatRequest): ChatRequest {

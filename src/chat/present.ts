@@ -1,4 +1,4 @@
-/** A chat answer in the words of the contract: its fields and no others. */
+/** Chat responses in the contract's format: its fields and no others. */
 import { type ApiError, presentError } from '../errors.ts';
 import type { ChatAnswer, FinishReason, TokenUsage, ToolCall } from '../providers/chat.ts';
 
@@ -37,7 +37,7 @@ function presentUsage({ inputTokens, outputTokens }: TokenUsage) {
   };
 }
 
-/** Writes the events of one stream. What all its chunks have in common is put together once. */
+/** Writes the events of one stream. What all its chunks have in common is serialized once. */
 export class ChunkWriter {
   readonly #head: string;
 
@@ -51,7 +51,7 @@ export class ChunkWriter {
     this.#head = `data: ${shared.slice(0, -1)},"choices":[`;
   }
 
-  /** The first chunk. An answer that begins with a call of a tool has no content. */
+  /** The first chunk. An answer that begins with a tool call has no content. */
   role(hasContent: boolean): string {
     return this.#chunk(`{"role":"assistant","content":${hasContent ? '""' : 'null'}}`, null);
   }

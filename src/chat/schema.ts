@@ -1,6 +1,6 @@
 /**
- * The body of POST /v1/chat/completions as it stands on the wire. Each message in here completes the sentence
- * "expected …". What only several fields together show is checked in parse.ts.
+ * The body of POST /v1/chat/completions on the wire. Each message in here completes the sentence "expected …". What
+ * depends on several fields is checked in parse.ts.
  */
 import { z } from 'zod';
 import { listOf } from '../http/json-list.ts';
@@ -20,8 +20,8 @@ function nameText() {
   return z.string(functionName).regex(/^[a-zA-Z0-9_-]{1,64}$/, functionName);
 }
 
-function wholeNumber(least: number, expected: string) {
-  return z.int(expected).min(least, expected).max(2_147_483_647, expected);
+function wholeNumber(min: number, expected: string) {
+  return z.int(expected).min(min, expected).max(2_147_483_647, expected);
 }
 
 /** An object with exactly these fields. */
@@ -33,21 +33,21 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** For objects told apart by one of their fields: what that field may hold, unless there is no object at all. */
+/** For objects distinguished by one of their fields: what that field may hold, unless there is no object at all. */
 function kind(expected: string) {
   return ({ input }: Readonly<{ input?: unknown }>) => (isObject(input) ? expected : 'an object');
 }
 
 /**
- * A JSON Schema of the client's is data: it is neither read nor copied, so its names can do no harm. A record would
- * copy it, and lose `__proto__`.
+ * A client's JSON Schema is data: it is neither read nor copied, so its names can do no harm. A record would copy it,
+ * and lose `__proto__`.
  */
 const jsonSchema = z
   .unknown()
   .refine(isObject, 'an object')
   .meta({ type: 'object' }) as unknown as z.ZodType<JsonObject>;
 
-/** As much as browsers and servers agree on. The parser of URLs takes minutes for a host of 20 MB. */
+/** As much as browsers and servers agree on. The URL parser takes minutes for a host of 20 MB. */
 const maxUrl = 8_192;
 const imageUrl = `an https:// URL of up to ${maxUrl} characters without credentials, or data:image/…;base64,…`;
 const dataUrlHead = /^data:image\/[a-z0-9.+-]{1,64};base64,/i;
@@ -56,7 +56,7 @@ const dataUrlHead = /^data:image\/[a-z0-9.+-]{1,64};base64,/i;
 function isImageUrl(url: string): boolean {
   const head = dataUrlHead.exec(url.slice(0, 100));
   if (head !== null) return url.length > head[0].length;
-  // The URL parser would drop spaces and line breaks, and so check another text than the one that is passed on.
+  // The URL parser would drop spaces and line breaks, and so check a different text than the one that is passed on.
   if (url.length > maxUrl || !/^https:\/\//i.test(url) || /[\s\p{Cc}]/u.test(url)) return false;
   const parsed = URL.parse(url);
   return parsed !== null && parsed.username === '' && parsed.password === '';

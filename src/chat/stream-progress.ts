@@ -1,4 +1,4 @@
-/** Follows a stream from the provider and says what the client gets of it. Pure but for its own memory. */
+/** Follows a stream from the provider and decides what the client gets of it. It has state, but does no I/O. */
 import type { ErrorCode } from '../errors.ts';
 import type { ChatEvent, TokenUsage } from '../providers/chat.ts';
 import { ProviderError } from '../providers/upstream.ts';
@@ -10,15 +10,15 @@ const maxRepetitions = 100;
 export class StreamProgress {
   readonly #chunks: ChunkWriter;
   usage: TokenUsage | null = null;
-  /** The provider has said why the answer ends, whether it is complete or failed. */
+  /** The provider has sent the reason why the answer ends, whether it is complete or failed. */
   isFinished = false;
-  /** The provider has said that nothing follows. */
+  /** The provider has announced that nothing follows. */
   isEnded = false;
   /** Why nothing more of the stream is passed on. */
   failure: ProviderError | null = null;
-  /** What was passed over, because it was too long, may have held the usage. */
+  /** An event that was skipped because it was too long may have held the usage. */
   isUsageLost = false;
-  /** UTF-8 bytes of the text and the arguments that were passed on while there was someone to read them. */
+  /** UTF-8 bytes of the text and arguments that were passed on while the client was reading. */
   deliveredBytes = 0;
   isDelivering = true;
   #lastText = '';
@@ -28,7 +28,7 @@ export class StreamProgress {
     this.#chunks = chunks;
   }
 
-  /** The text of the chunks that these events become; none once the stream has failed or ended. */
+  /** The chunks that these events become, as text; none once the stream has failed or ended. */
   take(events: readonly ChatEvent[]): string {
     let text = '';
     for (const event of events) {
@@ -41,7 +41,7 @@ export class StreamProgress {
     return text;
   }
 
-  /** Why the stream cannot count as complete now that the provider has ended it; null when it can. */
+  /** Why the stream is incomplete now that the provider has ended it; null when it is complete. */
   missing(): ErrorCode | null {
     if (this.failure !== null) return this.failure.code;
     if (!this.isFinished) return 'provider_stream_error';
@@ -68,7 +68,7 @@ export class StreamProgress {
       case 'failure':
         this.failure ??= event.error;
         this.isUsageLost ||= event.isUsageLost;
-        // What one of our own limits ends goes on at the provider, which says later why it finished.
+        // When one of our own limits was exceeded, the provider goes on and sends its finish reason later.
         if (event.error.code !== 'malformed_stream_chunk') this.isFinished = true;
         return '';
       case 'end':
@@ -88,7 +88,7 @@ export class StreamProgress {
   }
 }
 
-/** Counts are those of the whole answer so far, so a later and smaller one cannot be right. */
+/** Counts cover the whole answer so far, so a later, smaller one cannot be right. */
 function larger(known: TokenUsage | null, reported: TokenUsage): TokenUsage {
   return {
     inputTokens: Math.max(known?.inputTokens ?? 0, reported.inputTokens),
@@ -96,7 +96,7 @@ function larger(known: TokenUsage | null, reported: TokenUsage): TokenUsage {
   };
 }
 
-/** Whether the client would see anything of this event: until then another provider can still take over. */
+/** Whether the client would see this event: until then another provider can still take over. */
 export function isUsable({ type }: ChatEvent): boolean {
   return type !== 'usage' && type !== 'end' && type !== 'failure';
 }

@@ -1,6 +1,6 @@
 /**
- * Answers a chat request as a stream. Until the first usable event nothing has been sent, so another provider can take
- * over; from then on whatever happens ends as an event in the stream. The last byte follows the committed charge.
+ * Streams the response to a chat request. Until the first usable event nothing has been sent, so another provider can
+ * take over; from then on every failure becomes an event in the stream. The last byte follows the committed charge.
  */
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { type ClientStream, streamResponse } from '../http/client-stream.ts';
@@ -33,11 +33,11 @@ export async function streamChatResponse(run: ChatRun, services: StreamServices)
       open(run, candidate),
     );
     generation.noteFirstToken();
-    // From here on the stream itself says what becomes of the claim.
+    // From here on the stream itself ends the claim.
     claim?.handOver();
     return respond(deliveryOf(run), opened, services);
   } catch (error) {
-    // Some failures have no status of their own: they are told inside a stream even when it is otherwise empty.
+    // Some errors have no status: they are sent inside a stream even when it is otherwise empty.
     if (!(error instanceof ApiError) || errorTable[error.code].status !== null) throw error;
     return streamResponse(new Headers(eventStreamHeaders), signal, async (client) => {
       await client.write(errorEvent(error) + endOfStream);
@@ -45,7 +45,7 @@ export async function streamChatResponse(run: ChatRun, services: StreamServices)
   }
 }
 
-/** What is still needed of a run once its stream is open. The conversation is not, and may be of many megabytes. */
+/** What is still needed of a run once its stream is open. The conversation is not, and may be many megabytes. */
 type Delivery = Omit<ChatRun, 'job' | 'rotation'> &
   Readonly<{ model: string; includeUsage: boolean; bill: ChatBill }>;
 
@@ -54,7 +54,7 @@ function deliveryOf({ requestId, job, generation, claim, client }: ChatRun): Del
   return { requestId, model, includeUsage, bill: job.bill, generation, claim, client };
 }
 
-/** A function of its own, because what the stream refers to stays in memory for as long as it lasts. */
+/** A separate function, because everything in its scope stays in memory for as long as the stream lasts. */
 function respond(delivery: Delivery, opened: OpenedStream, services: StreamServices): Response {
   return streamResponse(new Headers(eventStreamHeaders), delivery.client, (client) =>
     deliver(delivery, opened, client, services),
@@ -72,7 +72,7 @@ async function open({ job, requestId }: ChatRun, candidate: Candidate): Promise<
     job.chat.call,
     upstreamOf(candidate, requestId, job.bill.bounds.outputTokens),
   );
-  // What comes before anything usable, such as an early usage, still counts.
+  // Events before the first usable one, such as early usage, still count.
   const first: ChatEvent[] = [];
   try {
     for (;;) {
@@ -94,7 +94,7 @@ async function open({ job, requestId }: ChatRun, candidate: Candidate): Promise<
 /** How reading from the provider ended. */
 type Outcome = StreamOutcome & Readonly<{ isProvoked: boolean }>;
 
-/** Never throws: by now the client can only be told in the stream. */
+/** Never throws: by now errors can only be sent in the stream. */
 async function deliver(
   run: Delivery,
   { stream, first }: OpenedStream,
@@ -119,13 +119,13 @@ async function deliver(
   endAttempt(run, stream.status, outcome);
   const usage = progress.usage && believed(progress.usage, run.bill.bounds);
   const last = run.includeUsage && usage !== null ? chunks.usage(usage) : '';
-  // A failure of the stream itself was told when it happened.
-  const isTold = outcome.code === progress.failure?.code;
-  const untold = outcome.code === null || isTold ? '' : errorEvent(new ApiError(outcome.code));
-  const stored = await storedStream(run, client.transcript, outcome.code === null ? last : untold);
+  // A failure of the stream itself was sent when it happened.
+  const isSent = outcome.code === progress.failure?.code;
+  const unsent = outcome.code === null || isSent ? '' : errorEvent(new ApiError(outcome.code));
+  const stored = await storedStream(run, client.transcript, outcome.code === null ? last : unsent);
   const ending = streamEnding(run.bill, progress, outcome, client.isGone, stored);
   const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.code;
-  // What the ledger keeps with the charge, now or once it can be reached, is answered again. The rest runs anew.
+  // What the ledger stores with the charge, now or once it can be reached, is replayed. Other requests run again.
   const isStored = ending.stored !== null && problem !== 'billing_consistency_error';
   if (!isStored) await run.claim?.release();
   if (problem !== null && problem !== progress.failure?.code)
@@ -134,7 +134,7 @@ async function deliver(
   await client.write(endOfStream);
 }
 
-/** Passes on what the provider sends, and reads on for the usage when nobody gets it any more. */
+/** Passes on what the provider sends, and reads on for the usage once the client no longer gets anything. */
 async function relay(
   run: Delivery,
   stream: ChatEventStream,
@@ -147,7 +147,7 @@ async function relay(
   let reading: Abandoned | null = null;
   let events: readonly ChatEvent[] | null = first;
   let text = chunks.role(first.find(isUsable)?.type !== 'tool_call');
-  let isToldOfFailure = false;
+  let isFailureSent = false;
   let finishedAtMs = Date.now();
   const ended = (code: ErrorCode | null, isProvoked: boolean, isEndedHere: boolean): Outcome => ({
     code,
@@ -168,26 +168,26 @@ async function relay(
         }
         text = '';
       }
-      if (progress.failure !== null && !isToldOfFailure) {
-        isToldOfFailure = true;
+      if (progress.failure !== null && !isFailureSent) {
+        isFailureSent = true;
         await client.write(errorEvent(new ApiError(progress.failure.code)));
       }
       if (progress.isEnded) break;
       if (client.isGone || progress.failure !== null) {
-        // What is kept for a retry is delivered as well.
+        // What is stored for a retry counts as delivered.
         progress.isDelivering = run.claim?.isStored === true;
         reading ??= abandoned.begin(run.generation.facts.accountId, stream.close);
       }
       events = await stream.next();
-      // What came while the client was waited for had been there before.
+      // What arrived while we waited for the client had been ready before.
       finishedAtMs = Date.now() - clientWaitMs;
     }
     return ended(progress.missing(), progress.failure?.isProvoked === true, false);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    // A finished answer with its usage is whole, even if the connection broke before the last marker.
+    // A finished answer with its usage is complete, even if the connection broke before the end marker.
     if (progress.missing() === null) return ended(null, false, false);
-    // A failure that the client has been told of stays what it was.
+    // A failure that has been sent to the client stays what it was.
     const { failure } = progress;
     if (reading?.isOver()) return ended(failure?.code ?? 'streaming_error', true, true);
     const isProvoked = (failure ?? error).isProvoked;
@@ -197,7 +197,7 @@ async function relay(
   }
 }
 
-/** The whole of the stream for retries, as it ends with what is left to be written and, should it not be paid for, with that. */
+/** The whole stream for retries: as it ends once `last` is written, and as it ends if the balance does not cover it. */
 async function storedStream(
   { claim }: Delivery,
   transcript: string | null,

@@ -1,12 +1,12 @@
 /**
- * How many tokens a text can make at most, from its characters alone. A token covers at least one byte of what the
+ * The most tokens that a text can have, from its characters alone. A token covers at least one byte of what the
  * tokenizer is given, and that can be longer than what was sent: some tokenizers normalise first, and servers write
- * the texts around tools as JSON. So each UTF-16 unit weighs as many bytes as the longest of these forms takes for it.
- * docs/token-bounds.md says why this is safe.
+ * the texts around tools as JSON. So each UTF-16 unit weighs as many bytes as its longest form takes.
+ * docs/token-bounds.md explains why this is safe.
  */
 
 export type Weights = Readonly<{
-  /** For each UTF-16 unit. A pair weighs what its first half says; the body of a request holds no half pairs. */
+  /** By UTF-16 unit. A surrogate pair has the weight of its first half; request bodies hold no lone halves. */
   units: Uint8Array;
   /** What a number with an exponent weighs in addition. */
   exponent: number;
@@ -20,7 +20,7 @@ const lowerE = 0x65;
 /** The most that a unit can weigh: U+FDFA has three bytes, and 33 in a compatibility form. */
 export const heaviestUnit = 33;
 
-/** What the beginning of a text weighs, as far as it is to be looked at. Beyond the limit any number will do. */
+/** The weight of a text up to `end`. Once it exceeds the limit, any number will do. */
 export function weigh(text: string, { units, exponent }: Weights, end: number, limit: number): number {
   let weight = 0;
   for (let place = 0; place < end && weight <= limit; place += 1) {
@@ -41,13 +41,13 @@ function isDigit(unit: number): boolean {
   return unit >= 0x30 && unit <= 0x39;
 }
 
-/** Where characters can have a decomposition that lengthens them. Hangul has one too, but is always composed again. */
+/** Where characters can have a longer decomposition. Hangul has one too, but is always composed again. */
 const decomposableRanges = [
   [0x80, 0x3400],
   [0xf900, 0x1_0000],
 ] as const;
 
-/** First halves of pairs, and the longest decomposition of the characters that begin with them. */
+/** First halves of surrogate pairs, and the longest decomposition of the characters that start with them. */
 const longPairs = [
   [0xd801, 6],
   [0xd804, 8],
@@ -62,9 +62,9 @@ const longPairs = [
 const plainUnits = makePlainUnits();
 const quotedUnits = makeQuotedUnits();
 
-/** Text that stands in a prompt as it is. */
+/** Text that goes into a prompt as it is. */
 export const plainWeights: Weights = { units: plainUnits, exponent: 0 };
-/** Text that may be written as a string of JSON, or is JSON that may be read and written again. */
+/** Text that may be written as a JSON string, or is JSON that may be parsed and written again. */
 export const quotedWeights: Weights = { units: quotedUnits, exponent: 20 };
 /** The same for JSON whose names may become tags: `<parameter name="…">…</parameter>`. */
 export const argumentWeights: Weights = { units: withUnits(quotedUnits, ':', 16), exponent: 20 };
@@ -88,12 +88,12 @@ function maxForm(unit: number): number {
 }
 
 function makeQuotedUnits(): Uint8Array {
-  // Beyond ASCII `\u00e9`, twice for a pair. So are control characters written, and what could be taken for HTML.
+  // Beyond ASCII `\u00e9`, twice for a pair. Control characters, and those of HTML, are written the same way.
   const escaped = plainUnits
     .map((weight, unit) => (unit < 0x80 ? weight : Math.max(weight, 6)))
     .fill(6, 0, 0x20);
   const marked = withUnits(withUnits(escaped, "<>&'", 6), '"\\\b\t\n\f\r', 2);
-  // A space after it, and `.0` after the number before it.
+  // A space after it, and `.0` after a number before it.
   return withUnits(marked, ',:', 4);
 }
 

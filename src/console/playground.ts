@@ -10,7 +10,7 @@ import { readJsonBody } from '../http/json-body.ts';
 import { lookUp } from '../http/lookup.ts';
 import { parseBody } from '../http/problem.ts';
 import { readQuery } from '../http/query.ts';
-import { answer, type InferenceServices } from '../inference/answer.ts';
+import { type InferenceServices, serveRequest } from '../inference/answer.ts';
 import { checkKey } from '../keys/authenticate.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
 import type { ApiKey } from '../keys/key-store.ts';
@@ -49,7 +49,7 @@ export function playgroundPage(services: PlaygroundServices): Routes<AccountHand
         readQuery(request.url, []);
         const { key, chat } = await context.inSlot(() => readCall(request, context.caller));
         // Not in a slot: a provider may take minutes, and the key limits how many requests there are.
-        return await answer(chatWorkload, services, key, chat, request, context.base);
+        return await serveRequest(chatWorkload, services, key, chat, request, context.base);
       },
     },
   };

@@ -1,6 +1,6 @@
 /**
- * How many bytes of request bodies this node holds at a time, in total and from one account. Room is taken as a body
- * arrives, so that a slow one occupies no more than it has sent, and given back when its response begins.
+ * How many bytes of request bodies this node holds at a time, in total and per account. Room is taken as a body arrives,
+ * so that a slow one occupies no more than it has sent, and given back when its response begins.
  */
 import { ApiError } from '../errors.ts';
 import { Tally } from '../lib/tally.ts';
@@ -8,7 +8,7 @@ import { Tally } from '../lib/tally.ts';
 /** A body of this size costs no more than its connection, so it is not counted. */
 export const freeBodyBytes = 65_536;
 
-/** What one account gets of the total. */
+/** The share of the total that one account can take. */
 const accountShare = 1 / 4;
 const retryAfterSeconds = 2;
 
@@ -78,7 +78,7 @@ class BodyRoom {
     if (!this.#isClosed && bytes > this.#bytes) this.#check(bytes - this.#bytes);
   }
 
-  /** Takes more room. If there is none the body is rejected and its room given back at once, for the bodies that grow at the same time. */
+  /** Takes more room. If there is none, the body is rejected and its room given back at once, for those growing meanwhile. */
   growTo(bytes: number): void {
     if (this.#isClosed || bytes <= this.#bytes) return;
     try {

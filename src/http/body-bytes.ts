@@ -1,4 +1,4 @@
-/** The bytes of a request's body, within the limits of size and time and the node's budget. */
+/** Reads a request's body within the limits of size and time and the node's budget. */
 import { ApiError } from '../errors.ts';
 import { allowedMs, bodyDeadlines, type Pace, readBody } from '../lib/read-body.ts';
 import { LateError } from '../lib/within.ts';
@@ -14,7 +14,7 @@ export type BodyLimits = Readonly<{
   pace: Pace;
 }>;
 
-/** For an endpoint with error codes of its own, `reason` tells why the body was not read. */
+/** `reason` is for endpoints with error codes of their own. */
 export class BodyError extends ApiError {
   readonly reason: 'too_large' | 'too_slow' | 'incomplete';
 
@@ -48,8 +48,8 @@ export async function readBodyBytes(
 }
 
 /**
- * In one go, because nearly every body is small and has arrived with its head. It is one promise, because every request
- * passes here and a race of two takes four times as long.
+ * In one go, because nearly every body is small and arrives with its head. It is a single promise, because every request
+ * comes through here and a race of two takes four times as long.
  */
 function readSmall(
   request: Request,
@@ -61,7 +61,7 @@ function readSmall(
     request.arrayBuffer().then(
       (bytes) => {
         deadline.clear();
-        // The server holds a client to the length it announced; this holds the server to it.
+        // The server enforces the announced length; this does not rely on it.
         if (bytes.byteLength > maxBytes) reject(tooLarge(maxBytes));
         else resolve(bytes);
       },
@@ -73,7 +73,7 @@ function readSmall(
   });
 }
 
-/** A body that announces more than would fit now is not read at all, but only what has arrived takes room. */
+/** A body that announces more than fits now is not read at all, but only what has arrived takes room. */
 async function readLarge(
   request: Request,
   announcedBytes: number | null,
@@ -84,13 +84,10 @@ async function readLarge(
   const expectedBytes = announcedBytes ?? maxBytes;
   const onChunk = (sizeBytes: number) => {
     if (sizeBytes > maxBytes) throw tooLarge(maxBytes);
-    if (sizeBytes > freeBodyBytes) room?.growTo(Math.min(roundedUp(sizeBytes), expectedBytes));
+    const neededBytes = Math.ceil(sizeBytes / roomStepBytes) * roomStepBytes;
+    if (sizeBytes > freeBodyBytes) room?.growTo(Math.min(neededBytes, expectedBytes));
   };
   return await readBody(request.body, { expectedBytes, onChunk, pace });
-}
-
-function roundedUp(sizeBytes: number): number {
-  return Math.ceil(sizeBytes / roomStepBytes) * roomStepBytes;
 }
 
 function tooLarge(maxBytes: number): BodyError {

@@ -1,9 +1,9 @@
-/** Who is at the other end: the peer of the connection, or whom a proxy that the operator trusts speaks for. */
+/** The client's address: the peer of the connection, or what a trusted proxy reports. */
 import { formatAddress, type IpAddress, type IpNetwork, isInside, parseAddress } from '../lib/ip-address.ts';
 
 /**
- * `forwardedFor` is the X-Forwarded-For header. Each proxy adds its own peer at the right, so it is read from there: what
- * stands left of the first address that is no trusted proxy was written by that client, and may be anything.
+ * `forwardedFor` is the X-Forwarded-For header. Each proxy appends its peer on the right, so it is read from there:
+ * everything left of the first address that is not a trusted proxy was written by that client, and may be anything.
  */
 export function clientAddressOf(
   peer: string | null,
@@ -16,7 +16,7 @@ export function clientAddressOf(
   for (const hop of (forwardedFor ?? '').split(',').toReversed()) {
     if (!isTrusted(client)) break;
     const next = parseHop(hop.trim());
-    // What cannot be read hides what is left of it, so the proxy that passed it on answers for it.
+    // Nothing left of an unreadable entry can be trusted, so the proxy that passed it on counts as the client.
     if (next === null) break;
     client = next;
   }

@@ -1,17 +1,17 @@
 /**
- * A response that is written chunk by chunk, no faster than the client reads. A client that leaves or stops reading is
- * not a failure: the writer goes on without it.
+ * A response that is written chunk by chunk, no faster than the client reads. A client that disconnects or stops reading
+ * is not a failure: the writer goes on without it.
  */
 import { Deadlines } from '../lib/deadlines.ts';
 
-/** A client that takes nothing for this long has gone, whatever the state of its connection. */
+/** A client that reads nothing for this long counts as gone, whatever the state of its connection. */
 const stalledMs = 30_000;
-/** As much as a whole answer of a provider may have. */
+/** As much as a provider's whole answer may have. */
 const maxTranscript = 33_554_432;
 const deadlines = new Deadlines();
 
 export class ClientStream {
-  /** Null for a client that had gone before anything could be written. */
+  /** Null for a client that left before anything could be written. */
   readonly #controller: ReadableStreamDirectController | null;
   #isGone: boolean;
   #transcript: string | null = null;
@@ -28,22 +28,22 @@ export class ClientStream {
     return this.#isGone;
   }
 
-  /** Whether it went without a word, so that its connection is still open. */
+  /** Whether it stopped reading, so that its connection is still open. */
   get isStalled(): boolean {
     return this.#isStalled;
   }
 
-  /** Keeps what is written from now on, whether anyone reads it or not. */
+  /** Records what is written from now on, whether the client reads it or not. */
   record(): void {
     this.#transcript ??= '';
   }
 
-  /** What was written since `record`; null without it, and when it was too much to be kept. */
+  /** What was written since `record`; null without it, and when it was too long. */
   get transcript(): string | null {
     return this.#isTooLong ? null : this.#transcript;
   }
 
-  /** Returns at once when the client keeps up; otherwise resolves when there is room again or nobody to read it. */
+  /** Returns at once when the client keeps up; otherwise resolves when there is room again or the client has gone. */
   write(text: string): undefined | Promise<void> {
     if (this.#transcript !== null) this.#keep(this.#transcript, text);
     if (this.#isGone || this.#controller === null) return undefined;
@@ -76,9 +76,9 @@ export class ClientStream {
 }
 
 /**
- * `produce` writes everything. When it resolves the response ends; when it rejects the connection is reset. It runs
- * exactly once, also when the client leaves before the response has begun: what it does besides writing must not depend
- * on being read.
+ * `produce` writes everything. When it resolves, the response ends; when it rejects, the connection is reset. It runs
+ * exactly once, even when the client leaves before the response has begun: what it does besides writing must not depend
+ * on the client.
  */
 export function streamResponse(
   headers: Headers,
@@ -91,7 +91,7 @@ export function streamResponse(
     if (client !== null) return;
     client = new ClientStream(controller);
     await produce(client);
-    // A body that fails resets the connection; that it fails without a reason keeps it out of the log.
+    // A body that fails resets the connection; failing without a reason keeps it out of the log.
     if (client.isStalled) return Promise.reject();
     controller?.close();
   }
@@ -115,7 +115,7 @@ export function noteStream(response: Response): Response {
   return response;
 }
 
-/** Neither its type nor its body tells: a stored answer may be given again in one piece or in many. */
+/** Neither its type nor its body tells: a stored response may be replayed in one piece or in many. */
 export function isStream(response: Response): boolean {
   return streams.has(response);
 }

@@ -1,5 +1,4 @@
 /** One request: its ID, its connection, and what its response has to carry. */
-
 import { newId, requestIdFromUuid } from '../lib/ids.ts';
 import type { IpNetwork } from '../lib/ip-address.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
@@ -12,7 +11,7 @@ export type Host = Readonly<{
 }>;
 
 export class RequestContext {
-  /** The UUID inside the request ID, the form that the database knows. */
+  /** The UUID inside the request ID, as the database stores it. */
   readonly id = newId();
   readonly requestId = requestIdFromUuid(this.id);
   /** The API key that the request is served for; null while it is unknown. Every response to a key reports its rate. */
@@ -44,8 +43,8 @@ export class RequestContext {
   }
 
   /**
-   * Lets the connection be idle for as long as it takes. To be called once only a provider or the database is waited for:
-   * they have deadlines of their own, but nothing else ends the wait for a client that sends nothing.
+   * Lets the connection be idle for as long as it takes. Call it only once nothing but a provider or the database is
+   * awaited: they have deadlines of their own, but nothing else ends the wait for a client that sends nothing.
    */
   waitPatiently(): void {
     this.#isPatient = true;

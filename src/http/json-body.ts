@@ -1,4 +1,5 @@
-/** The JSON body of a request, read within bounds and free of what two readers could understand differently. */
+/** Reads the JSON body of a request within bounds, and rejects what two parsers could understand differently. */
+import { setImmediate } from 'node:timers/promises';
 import { ApiError } from '../errors.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { measureJson } from '../lib/json-scan.ts';
@@ -11,22 +12,22 @@ import { inspectTree, maxDepth, maxKeys, tooManyKeys } from './json-tree.ts';
 
 export const maxBodyBytes = 20 * 1024 * 1024;
 
-/** Millions of tiny values in one body would keep every other request waiting for seconds. */
+/** Millions of tiny values in one body would block every other request for seconds. */
 const maxValues = 100_000;
 /** A body of this size cannot hold enough of them to matter. */
 const smallBodyBytes = 65_536;
-/** From this size on, a body is read in steps. Below it that would take longer than it keeps others waiting. */
+/** From this size on, a body is parsed in steps. Below it, that would cost more than the wait it saves others. */
 const largeBodyBytes = 524_288;
 const decodedAtOnceBytes = 1_048_576;
 
 const limits = { depth: maxDepth, values: maxValues, keys: maxKeys };
 
-/** Stateless between whole texts, so one serves every request. A byte order mark is dropped. */
+/** Stateless between complete texts, so one decoder serves every request. A byte order mark is dropped. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * One large body at a time, because the steps of several would come together; accounts take turns. The budget for body
- * bytes limits who may wait, long before this queue is full.
+ * One large body at a time, because the steps of several would add up; accounts take turns. The budget for body bytes
+ * limits how many can wait, long before this queue is full.
  */
 const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 10_000 });
 
@@ -63,30 +64,26 @@ export function parseJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): unk
   if (bytes.byteLength > smallBodyBytes) checkExtent(text);
   const body = requireObject(parse(text));
   const { keys, fault } = inspectTree(body, text.includes('\\u'));
-  if (fault !== null) throw refusal(fault.path, fault.message);
-  if (keys !== countKeys(text)) throw duplicateRefusal(text);
+  if (fault !== null) throw invalid(fault.path, fault.message);
+  if (keys !== countKeys(text)) throw duplicateKey(text);
   return body;
 }
 
-/** The same in steps, with a chance for other requests after each. */
+/** The same in steps, letting other requests run after each. */
 async function parseLargeJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): Promise<unknown> {
   const text = await decodeInSteps(new Uint8Array(bytes));
-  const { value, fault, duplicate } = await parseInSteps(text, limits, othersTurn).catch(inWordsOfApi);
+  const { value, fault, duplicate } = await parseInSteps(text, limits, setImmediate).catch(toApiError);
   const body = requireObject(value);
-  if (fault !== null) throw refusal(fault.path, fault.message);
-  if (duplicate !== null) throw refusal(duplicate, twice);
+  if (fault !== null) throw invalid(fault.path, fault.message);
+  if (duplicate !== null) throw invalid(duplicate, twice);
   return body;
 }
 
-function othersTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Before anything is made of it. */
+/** Before anything is parsed. */
 function checkExtent(text: string): void {
   const { depth, values } = measureJson(text, limits);
-  if (depth > maxDepth) throw new ApiError('invalid_parameter', { message: tooDeep });
-  if (values > maxValues) throw new ApiError('invalid_parameter', { message: tooMany });
+  if (depth > maxDepth) throw invalid([], tooDeep);
+  if (values > maxValues) throw invalid([], tooMany);
 }
 
 const tooDeep = `The body is nested deeper than ${maxDepth} levels.`;
@@ -99,10 +96,10 @@ const limitMessages = {
 };
 const twice = 'This key appears more than once in its object.';
 
-function inWordsOfApi(thrown: unknown): SteppedJson {
+function toApiError(thrown: unknown): SteppedJson {
   if (thrown instanceof SyntaxError) throw new ApiError('invalid_json');
   if (!(thrown instanceof JsonLimitError)) throw thrown;
-  throw refusal(thrown.path, limitMessages[thrown.limit]);
+  throw invalid(thrown.path, limitMessages[thrown.limit]);
 }
 
 function requireObject(value: unknown): object {
@@ -121,13 +118,13 @@ function decode(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): string {
 const notUtf8 = 'The request body is not valid UTF-8.';
 
 async function decodeInSteps(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  // It keeps the beginning of a character that the next piece ends.
+  // It remembers a character that is cut off at the end of a piece.
   const ownDecoder = new TextDecoder('utf-8', { fatal: true });
   const pieces: string[] = [];
   try {
     for (let at = 0; at < bytes.byteLength; at += decodedAtOnceBytes) {
       pieces.push(ownDecoder.decode(bytes.subarray(at, at + decodedAtOnceBytes), { stream: true }));
-      await othersTurn();
+      await setImmediate();
     }
     pieces.push(ownDecoder.decode());
   } catch {
@@ -140,24 +137,24 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own words quote the body, so they are not passed on.
+    // The parser's own message quotes the body, so it is not passed on.
     throw new ApiError('invalid_json', text === '' ? { message: 'The request body is empty.' } : {});
   }
 }
 
-function refusal(path: JsonPath, message: string): ApiError {
+function invalid(path: JsonPath, message: string): ApiError {
   return new ApiError('invalid_parameter', {
     message,
     ...(path.length === 0 ? {} : { param: formatPath(path) }),
   });
 }
 
-function duplicateRefusal(text: string): ApiError {
+function duplicateKey(text: string): ApiError {
   const path = findDuplicateKey(text, maxDepth);
-  return path === null ? new ApiError('invalid_parameter', { message: tooDeep }) : refusal(path, twice);
+  return path === null ? invalid([], tooDeep) : invalid(path, twice);
 }
 
-/** Parameters other than the charset have no meaning for JSON and do no harm. */
+/** Parameters other than the charset mean nothing for JSON and do no harm. */
 function checkContentType(header: string | null): void {
   if (header === 'application/json') return;
   const [type, ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());

@@ -1,7 +1,7 @@
 /**
- * Duplicate keys. JSON.parse keeps the last of them silently, so a reader that keeps the first would see another
- * request than the one that was checked and priced. They are found by counting: a text that has more keys than
- * the tree made of it has duplicates. Both functions need text that JSON.parse has accepted.
+ * Duplicate keys. JSON.parse silently keeps the last of them, so a parser that keeps the first would see another request
+ * than the one that was checked and priced. They are found by counting: a text with more keys than the parsed tree has
+ * duplicates. Both functions need text that JSON.parse has accepted.
  */
 import { endOfString } from '../lib/json-scan.ts';
 import type { JsonPath } from './json-path.ts';
@@ -31,9 +31,8 @@ function afterSpace(text: string, start: number): number {
 type Frame = { keys: Set<string> | null; step: string | number };
 
 /**
- * Where the first duplicate stands. This is the slow way, for a text that is known to have one. A value that a
- * duplicate hides can be nested as deep as the body is long; `maxDepth` bounds the search, and null means that it was
- * reached.
+ * The path of the first duplicate. This is slow, and for a text that is known to have one. A value that a duplicate
+ * hides can be nested as deep as the body is long; `maxDepth` bounds the search, and null means that it was reached.
  */
 export function findDuplicateKey(text: string, maxDepth: number): JsonPath | null {
   const frames: Frame[] = [];
@@ -56,7 +55,7 @@ export function findDuplicateKey(text: string, maxDepth: number): JsonPath | nul
       frames.push(character === '{' ? { keys: new Set(), step: '' } : { keys: null, step: 0 });
     } else if (character === '}' || character === ']') {
       frames.pop();
-    } else if (character === ',' && typeof frame?.step === 'number' && frame.keys === null) {
+    } else if (character === ',' && typeof frame?.step === 'number') {
       frame.step++;
     }
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * A list whose check ends at its first faulty item. zod's own list collects every fault, and a body of 20 MB has room
+ * A list whose check ends at its first invalid item. zod's own list collects every issue, and a body of 20 MB has room
  * for ten million of them. Only one is ever reported.
  */
 const ListToFirstFault = z.core.$constructor<z.core.$ZodArray>('ListToFirstFault', (list, definition) => {

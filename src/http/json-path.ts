@@ -1,7 +1,7 @@
-/** Where something stands in a JSON document: names of fields and positions in lists, from the outside in. */
+/** The location of a value in a JSON document: field names and list positions, from the outside in. */
 export type JsonPath = readonly (string | number)[];
 
-/** A path holds names that the client chose, so what is shown of it is bounded. */
+/** A path holds names that the client chose, so its printed form is bounded. */
 const maxShown = 100;
 const plainName = /^[A-Za-z_$][\w$]*$/;
 
@@ -22,7 +22,7 @@ function formatStep(step: string | number, isFirst: boolean): string {
   return isFirst ? shown : `.${shown}`;
 }
 
-/** The value at a path; undefined where nothing stands. Only own properties count, whatever the client calls them. */
+/** The value at a path; undefined when there is none. Only own properties count, whatever the client calls them. */
 export function valueAt(root: unknown, path: JsonPath): unknown {
   let value = root;
   for (const step of path) {

@@ -1,6 +1,6 @@
 /**
- * Reads a large JSON text in steps, so that other requests get their turn in between: what JSON.parse does with 20 MB of
- * escapes or with 100,000 values keeps everyone waiting. It accepts what JSON.parse accepts and makes the same of it,
+ * Parses a large JSON text in steps, so that other requests get their turn in between: JSON.parse would block them for
+ * as long as it takes for 20 MB of escapes or 100,000 values. It accepts what JSON.parse accepts and returns the same,
  * and finds on the way what JSON.parse does not report: depth, number of values and keys, duplicate keys, bad
  * characters.
  */
@@ -12,12 +12,12 @@ type JsonLimits = Readonly<{ depth: number; values: number; keys: number }>;
 
 export type SteppedJson = Readonly<{
   value: unknown;
-  /** What of the values themselves cannot be taken, and the first key that appears twice in its object. */
+  /** The first value that is not acceptable, and the first key that appears twice in its object. */
   fault: TreeFault | null;
   duplicate: JsonPath | null;
 }>;
 
-/** There is more of something than a body may have. Nothing is read beyond it. */
+/** The body exceeds a limit. Nothing is parsed beyond it. */
 export class JsonLimitError extends Error {
   override readonly name = 'JsonLimitError';
   readonly limit: keyof JsonLimits | 'digits';
@@ -30,14 +30,14 @@ export class JsonLimitError extends Error {
   }
 }
 
-/** How much is read at a time, in characters. Even where each of them is escaped, a step takes a few milliseconds. */
+/** How much is parsed at a time, in characters. Even if all of them are escaped, a step takes only a few milliseconds. */
 const stepSize = 262_144;
-/** What a value costs besides its characters. */
+/** What a value costs in addition to its characters. */
 const tokenCost = 24;
-/** No number that a double can tell apart from others has as many characters. */
+/** More characters than it takes to write any double exactly. */
 const maxNumber = 1_024;
 
-/** Throws a SyntaxError for what is no JSON, and a JsonLimitError. `pause` is awaited between steps. */
+/** Throws a SyntaxError for invalid JSON, or a JsonLimitError. `pause` is awaited between steps. */
 export async function parseInSteps(
   text: string,
   limits: JsonLimits,
@@ -66,7 +66,7 @@ class StepReader {
   readonly #text: string;
   readonly #limits: JsonLimits;
   readonly #step: number;
-  /** Bad characters can come from such escapes alone. */
+  /** Bad characters can only come from `\u` escapes. */
   readonly #checksText: boolean;
   readonly #frames: Frame[] = [];
   #expected: Expected = 'value';
@@ -75,9 +75,9 @@ class StepReader {
   #root: unknown;
   #fault: TreeFault | null = null;
   #duplicate: JsonPath | null = null;
-  /** The decoded beginning of a string that goes on at `#at`; null outside of strings. */
+  /** The decoded start of a string that continues at `#at`; null outside of strings. */
   #begun: string | null = null;
-  /** The first quote from where it was last looked for. */
+  /** Where the last search for a quote found one. */
   #quote = -1;
 
   constructor(text: string, limits: JsonLimits, step: number) {
@@ -91,7 +91,7 @@ class StepReader {
     return { value: this.#root, fault: this.#fault, duplicate: this.#duplicate };
   }
 
-  /** Does one step of the work; true when all of it is done. */
+  /** Does one step; true when done. */
   advance(): boolean {
     const start = this.#at;
     for (let tokens = 0; this.#at - start + tokens * tokenCost < this.#step; tokens++) {
@@ -193,7 +193,7 @@ class StepReader {
     this.#readString();
   }
 
-  /** Reads on to the end of the string, or as much of it as one step allows. */
+  /** Reads to the end of the string, or as much of it as one step allows. */
   #readString(): void {
     const from = this.#at;
     const most = from + this.#step;
@@ -214,7 +214,7 @@ class StepReader {
     return this.#quote;
   }
 
-  /** This place, or one right before it that is not inside of an escape. An escape has up to six characters. */
+  /** This position, or the nearest before it that is not inside an escape. An escape has up to six characters. */
   #cutAt(place: number, from: number): number {
     for (let last = place - 1; last > place - 6 && last > from; last--)
       if (this.#text[last] === '\\') return isEscaped(this.#text, last, from) ? place : last;
@@ -254,7 +254,7 @@ class StepReader {
     this.#take(frame?.list ?? frame?.object);
   }
 
-  /** Over a character that separates values, or begins one that holds others. */
+  /** Moves past a character that separates values or opens a list or object. */
   #moveOn(expected: Expected): void {
     if (++this.#values > this.#limits.values) throw new JsonLimitError('values', []);
     this.#at++;
@@ -280,11 +280,11 @@ class StepReader {
   }
 }
 
-/** As JSON.parse has it: a property like any other. */
+/** As JSON.parse does: a property like any other. */
 function setProto(object: object, value: unknown): void {
   Object.defineProperty(object, '__proto__', { value, writable: true, enumerable: true, configurable: true });
 }
 
 function unexpected(): SyntaxError {
-  return new SyntaxError('This is no JSON.');
+  return new SyntaxError('This is not JSON.');
 }

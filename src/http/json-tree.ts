@@ -1,33 +1,31 @@
-/** One walk over a parsed body: what JSON.parse accepts and no request needs, and how many keys there are. */
+/** Walks a parsed body once: finds what JSON.parse accepts but no request needs, and counts the keys. */
 import type { JsonPath } from './json-path.ts';
 
 /** Objects and lists inside each other, the body itself included. */
 export const maxDepth = 64;
 
-/** Of one object. Putting many long names in order takes a while, and others have to wait for it. */
+/** Of one object. Sorting many long names takes a while and blocks other requests. */
 export const maxKeys = 10_000;
 export const tooManyKeys = `This object has more than ${maxKeys} keys.`;
 
 export type TreeFault = Readonly<{ path: JsonPath; message: string }>;
 type TreeReport = Readonly<{ keys: number; fault: TreeFault | null }>;
 
-/** What a string may not hold, in words; null for all others. */
+/** Why a string is not acceptable; null when it is. */
 export function textFault(text: string): string | null {
   if (text.includes('\0')) return 'A string here contains the character U+0000.';
   return text.isWellFormed() ? null : 'A string here contains half of a surrogate pair.';
 }
 
-/** `checksText` may be false only for a text without `\u`: bad characters can come from such escapes alone. */
+/** `checksText` may be false only for a text without `\u`: bad characters can only come from such escapes. */
 export function inspectTree(root: unknown, checksText: boolean): TreeReport {
   const inspection = new Inspection(checksText);
-  if (inspection.isSound(root, 1)) return { keys: inspection.keys, fault: null };
-  return {
-    keys: inspection.keys,
-    fault: { path: inspection.outwardPath.toReversed(), message: inspection.problem },
-  };
+  const isSound = inspection.isSound(root, 1);
+  const { keys, outwardPath, problem } = inspection;
+  return { keys, fault: isSound ? null : { path: outwardPath.toReversed(), message: problem } };
 }
 
-/** The path is put together on the way out of a fault, so that a sound body pays nothing for it. */
+/** The path is built on the way out of a fault, so that a valid body pays nothing for it. */
 class Inspection {
   keys = 0;
   problem = '';
@@ -58,7 +56,7 @@ class Inspection {
     return true;
   }
 
-  /** What JSON.parse makes has only own properties, and for…in is several times faster than a list of keys. */
+  /** Parsed objects have only own properties, and for…in is several times faster than a list of keys. */
   private isSoundObject(object: Readonly<Record<string, unknown>>, depth: number): boolean {
     let ownKeys = 0;
     for (const key in object) {

@@ -1,6 +1,6 @@
 import { ApiError, type ErrorCode } from '../errors.ts';
 
-/** Looks something up. An unexpected failure, mostly of the database, becomes the endpoint's own error code. */
+/** An unexpected failure of a lookup, usually of the database, becomes the endpoint's own error code. */
 export async function lookUp<Result>(code: ErrorCode, ask: () => Promise<Result>): Promise<Result> {
   try {
     return await ask();

@@ -1,8 +1,8 @@
 /** Whether a request comes from the gateway's own pages. Browsers send cookies with the requests of any page. */
 
 /**
- * The address that browsers know the gateway by: the configured one, else the one that the request was sent to. A Host
- * header that names no host makes an address that is none, and that no page can come from.
+ * The origin under which browsers know the gateway: the configured one, else that of the request. For an invalid Host
+ * header it is one that no page can have.
  */
 export function ownOriginOf(request: Request, publicUrl: string | null): string {
   if (publicUrl !== null) return publicUrl;
@@ -12,7 +12,7 @@ export function ownOriginOf(request: Request, publicUrl: string | null): string 
 /** A request that changes something must have an Origin, and it must be the gateway's own. */
 export function isSameOrigin(request: Request, publicUrl: string | null): boolean {
   const origin = request.headers.get('origin');
-  // What a browser calls null is any page that has no address.
+  // Browsers send null for any page without an address.
   return origin !== 'null' && origin === ownOriginOf(request, publicUrl);
 }
 
@@ -23,8 +23,8 @@ export function isFromHere(request: Request, publicUrl: string | null): boolean 
 }
 
 /**
- * A browser names no origin when a page only reads from its own, so for reading the lack of one is no sign of a stranger
- * unless the browser reports one.
+ * Browsers send no Origin when a page reads from its own, so its absence means nothing, unless Sec-Fetch-Site reports
+ * another site.
  */
 function isReadFromHere(request: Request, publicUrl: string | null): boolean {
   if (request.headers.has('origin')) return isSameOrigin(request, publicUrl);

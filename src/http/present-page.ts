@@ -1,6 +1,6 @@
 /**
- * A page of a list. `rows` holds one more than the limit when there is another page, which begins after the last row
- * that is shown: `cursorOf` names that place.
+ * A page of a list. `rows` holds one more than the limit when there is another page. That page begins after the last row
+ * shown, whose cursor `cursorOf` makes.
  */
 export function presentPage<Row, Item>(
   rows: readonly Row[],

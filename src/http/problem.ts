@@ -1,6 +1,6 @@
 /**
- * The one problem of a refused body that the client hears of. The messages in a schema are the words for what was
- * expected; this adds where, and what was there instead.
+ * The one problem of an invalid body that is reported to the client. The messages in a schema describe what was expected;
+ * this adds where, and what was there instead.
  */
 import type { z } from 'zod';
 import { ApiError, type ErrorCode } from '../errors.ts';
@@ -18,8 +18,8 @@ export type Problem = Readonly<{
 }>;
 
 /**
- * Unknown fields of the body itself come first: they mean that the client speaks another contract, and what else is
- * wrong may follow from that. Then the order of the document decides, with what is missing after what is there.
+ * Unknown top-level fields come first: they mean that the client follows another contract, and other problems may follow
+ * from that. Then the order of the document decides, with what is missing after what is there.
  */
 export function firstProblem(issues: readonly Issue[], body: unknown): Problem {
   const problems = issues.flatMap((issue) => problemsOf(issue, [], body));
@@ -32,10 +32,10 @@ export function firstProblem(issues: readonly Issue[], body: unknown): Problem {
     .toSorted(
       (a, b) => Number(b.isForeign) - Number(a.isForeign) || comparePositions(a.position, b.position),
     );
-  return first?.problem ?? { code: 'invalid_request', path: [], message: 'The request was refused.' };
+  return first?.problem ?? { code: 'invalid_request', path: [], message: 'The request is invalid.' };
 }
 
-/** A body as its schema makes it, or an error that names the parameter. `shown` is what of it may be repeated. */
+/** The parsed body, or an error that names the parameter. `shown` is the part of the body that errors may quote. */
 export function parseBody<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
@@ -63,7 +63,7 @@ function problemsOf(issue: Issue, prefix: JsonPath, body: unknown): Problem[] {
   return [describeProblem(path, issue.message, body)];
 }
 
-/** Of several accepted forms, the one whose kind of value the client sent; null when it sent none of them. */
+/** Of several accepted forms, the one whose type the client sent; null when it sent none of them. */
 function meantBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | null {
   const close = branches.filter(
     (issues) =>
@@ -97,7 +97,7 @@ function describeValue(value: unknown): string {
   return 'an object';
 }
 
-/** The places of a path's steps in their parents. What is missing stands behind everything that is there. */
+/** The positions of a path's steps in their parents. What is missing comes after everything that is there. */
 function positionOf(path: JsonPath, body: unknown): readonly number[] {
   return path.map((step, index) => {
     if (typeof step === 'number') return step;

@@ -4,7 +4,7 @@ const noQuery: Query = new URLSearchParams();
 
 export type Query = Readonly<Pick<URLSearchParams, 'get' | 'has'>>;
 
-/** The query of a request whose parameters are all known. Any other one is refused by name, and so is a repeated one. */
+/** The query of a request. Unknown and repeated parameters are rejected by name. */
 export function readQuery(url: string, known: readonly string[]): Query {
   const start = url.indexOf('?');
   if (start < 0) return noQuery;
@@ -26,7 +26,7 @@ export function readQuery(url: string, known: readonly string[]): Query {
 
 const limitPattern = /^(?:[1-9][0-9]?|100)$/;
 
-/** How many a page of a list has. Nothing is clamped: a page of another size than asked for would be a surprise. */
+/** The size of a page. Nothing is clamped: a page of another size than asked for would be a surprise. */
 export function parseLimit(text: string | null, defaultLimit: number): number {
   if (text === null) return defaultLimit;
   if (!limitPattern.test(text)) throw invalidQuery('limit', 'an integer from 1 to 100');

@@ -2,13 +2,12 @@
 import { type ApiError, errorTable, presentError } from '../errors.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 
-/** An error as the client gets it. */
 export function errorResponse(error: ApiError): Response {
   const { status, type, retryable } = errorTable[error.code];
   const headers = new Headers();
   if (error.retryAfterSeconds !== undefined) headers.set('retry-after', `${error.retryAfterSeconds}`);
   if (error.endsConnection) headers.set('connection', 'close');
-  // SDKs retry every 5xx without this header. After a billing error the client has to look at its usage first.
+  // Without this header SDKs retry every 5xx. After a billing error the client has to check its usage first.
   const mustNotRetry = retryable === 'no' || type === 'billing_error';
   if (status !== null && status >= 500 && mustNotRetry) headers.set('x-should-retry', 'false');
   return Response.json(presentError(error), { status: status ?? 500, headers });

@@ -53,7 +53,7 @@ const always: Headers = {
 
 const twoYears = 63_072_000;
 
-/** `origin` is where browsers find the gateway: only one that is reached by HTTPS may promise to stay so. */
+/** `origin` is where browsers find the gateway: Strict-Transport-Security is sent only for HTTPS. */
 export function pageHeaders(policy: string, origin: string): Headers {
   return {
     ...always,

@@ -1,21 +1,21 @@
 /**
- * JSON without spaces and with the fields of every object in order, a slice at a time. It is not made at once because a
- * body may be long and hold many values, and others have to get their turn.
+ * JSON without spaces and with the fields of every object sorted, written a slice at a time, because a body may be long
+ * and hold many values, and other requests have to get their turn.
  */
 
-/** A slice ends soon after so many characters. */
+/** A slice ends soon after this many characters. */
 const sliceLength = 65_536;
 
-/** An object or an array that has been begun. `names` is null for an array. */
-type Begun = { readonly names: readonly string[] | null; readonly values: readonly unknown[]; next: number };
+/** An object or array that is being written. `names` is null for an array. */
+type Open = { readonly names: readonly string[] | null; readonly values: readonly unknown[]; next: number };
 
 export class CanonicalJson {
-  readonly #begun: Begun[] = [];
-  /** A text that is longer than a slice, as far as it is still to be written. */
+  readonly #open: Open[] = [];
+  /** What is still to be written of a text that is longer than a slice. */
   #rest: string | null = null;
   #slice = '';
 
-  /** `value` comes from JSON: it holds itself nowhere. */
+  /** `value` comes from JSON, so it has no cycles. */
   constructor(value: unknown) {
     this.#begin(value);
   }
@@ -25,9 +25,9 @@ export class CanonicalJson {
     while (this.#slice.length < sliceLength) {
       if (this.#rest !== null) this.#writeRest(this.#rest);
       else {
-        const begun = this.#begun.at(-1);
-        if (begun === undefined) break;
-        this.#goOn(begun);
+        const open = this.#open.at(-1);
+        if (open === undefined) break;
+        this.#continue(open);
       }
     }
     const slice = this.#slice;
@@ -35,14 +35,14 @@ export class CanonicalJson {
     return slice;
   }
 
-  #goOn(begun: Begun): void {
-    const { names, values, next } = begun;
+  #continue(open: Open): void {
+    const { names, values, next } = open;
     if (next === values.length) {
       this.#slice += names === null ? ']' : '}';
-      this.#begun.pop();
+      this.#open.pop();
       return;
     }
-    begun.next += 1;
+    open.next += 1;
     if (next > 0) this.#slice += ',';
     if (names !== null) this.#slice += `${JSON.stringify(names[next])}:`;
     this.#begin(values[next]);
@@ -51,12 +51,12 @@ export class CanonicalJson {
   #begin(value: unknown): void {
     if (Array.isArray(value)) {
       this.#slice += '[';
-      this.#begun.push({ names: null, values: value, next: 0 });
+      this.#open.push({ names: null, values: value, next: 0 });
     } else if (typeof value === 'object' && value !== null) {
       const fields = new Map(Object.entries(value));
       const names = [...fields.keys()].toSorted();
       this.#slice += '{';
-      this.#begun.push({ names, values: names.map((name) => fields.get(name)), next: 0 });
+      this.#open.push({ names, values: names.map((name) => fields.get(name)), next: 0 });
     } else if (typeof value === 'string' && value.length > sliceLength) {
       this.#slice += '"';
       this.#rest = value;
@@ -65,7 +65,7 @@ export class CanonicalJson {
 
   #writeRest(text: string): void {
     let end = Math.min(sliceLength, text.length);
-    // The two halves of a character must stay together: JSON spells a lone one differently.
+    // The two halves of a surrogate pair must stay together: JSON escapes a lone one.
     while (/[\ud800-\udbff]/.test(text[end - 1] ?? '')) end += 1;
     this.#slice += JSON.stringify(text.slice(0, end)).slice(1, -1);
     this.#rest = end < text.length ? text.slice(end) : null;

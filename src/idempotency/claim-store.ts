@@ -1,26 +1,26 @@
-/** Which request carries out which idempotency key, and the stored responses. */
+/** Which request runs for which idempotency key, and the stored responses. */
 import type { SQL } from 'bun';
 import { leaseSeconds } from '../ledger/node-lease.ts';
 
-/** A named request of a key. Hashes are hexadecimal. */
+/** A request with an idempotency key. Hashes are hexadecimal. */
 export type IdempotentRequest = Readonly<{ keyId: string; idempotencyHash: string; bodyHash: string }>;
 
-/** What is known of a request that someone else claimed. */
+/** What is known of a request that was claimed before. */
 export type ClaimState = Readonly<{
   bodyHash: string;
   requestId: string;
   isAnswered: boolean;
-  /** Its Generation is open, or its node lives and has not had its last word: it may yet be answered and charged. */
+  /** Its Generation is open, or its node is alive and may still finish it: it may yet be answered and charged. */
   isInProgress: boolean;
 }>;
 
 const retentionHours = 24;
-/** How long a node has to say what becomes of a request whose Generation has ended. */
+/** How long a node has to store or release a request after its Generation has ended. */
 const afterthoughtSeconds = 30;
 
 /**
- * Whether the request is now this node's to carry out: nobody had claimed it, or that was too long ago. A name that is
- * taken is only read: asked for again and again, it costs no writing.
+ * Whether this node may run the request: it was not claimed, or too long ago. A key that is taken is only read, so
+ * retries cost no writes.
  */
 export async function claim(
   sql: SQL,
@@ -43,7 +43,7 @@ export async function claim(
   return rows.length > 0;
 }
 
-/** Takes a request over that `former` left behind. False when another node was faster, or it was answered after all. */
+/** Takes over a request that `former` abandoned. False when another node was faster, or it was answered after all. */
 export async function takeOver(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
@@ -68,7 +68,7 @@ type StateRow = {
   is_in_progress: boolean;
 };
 
-/** The states of many at once, by `identityOf`. Those that nobody claims any more are missing. */
+/** The states of several requests, by `identityOf`. Those that are no longer claimed are missing. */
 export async function readStates(
   sql: SQL,
   requests: readonly Pick<IdempotentRequest, 'keyId' | 'idempotencyHash'>[],
@@ -102,7 +102,7 @@ export async function readStates(
   );
 }
 
-/** One text for a named request, for maps and for encryption. */
+/** Identifies a request as text, for maps and for encryption. */
 export function identityOf({
   keyId,
   idempotencyHash,
@@ -110,7 +110,7 @@ export function identityOf({
   return `${keyId} ${idempotencyHash}`;
 }
 
-/** Some bytes of the answer that `requestId` got, counted from 0; null when it has expired in this moment. */
+/** Some bytes of the response stored for `requestId`; null when it has just expired. */
 export async function readStoredBytes(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
@@ -127,15 +127,15 @@ export async function readStoredBytes(
 
 export type StoredTotals = Readonly<{ count: number; bytes: number }>;
 
-/** What a key has stored. No more than `most` are counted. */
-export async function countStored(sql: SQL, keyId: string, most: number): Promise<StoredTotals> {
+/** What a key has stored. No more than `max` are counted. */
+export async function countStored(sql: SQL, keyId: string, max: number): Promise<StoredTotals> {
   const [row] = await sql<[{ count: number; bytes: number }]>`
     select count(*)::integer as count, coalesce(sum(stored_bytes), 0)::float8 as bytes
-    from (select stored_bytes from idempotent_requests where key_id = ${keyId} and expires_at > now() limit ${most}) as stored`;
+    from (select stored_bytes from idempotent_requests where key_id = ${keyId} and expires_at > now() limit ${max}) as stored`;
   return row;
 }
 
-/** Puts answers where the ledger can keep one of them. False when the request was taken over. */
+/** Puts responses where the ledger can store one of them. False when the request was taken over. */
 export async function stageResponses(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
@@ -150,7 +150,7 @@ export async function stageResponses(
   return rows.length > 0;
 }
 
-/** Lets the request be carried out anew. One that was answered meanwhile stays. */
+/** Lets the request run again, unless it has been answered meanwhile. */
 export async function releaseClaim(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
@@ -161,11 +161,11 @@ export async function releaseClaim(
     where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId} and answer is null`;
 }
 
-/** A bounded number at a time, so that nobody waits for it. Says how many. */
-export async function deleteExpired(sql: SQL, most: number): Promise<number> {
+/** Deletes a bounded number at a time, so that nothing waits for it. Returns how many. */
+export async function deleteExpired(sql: SQL, max: number): Promise<number> {
   const rows = await sql`
     delete from idempotent_requests where (key_id, name_hash) in (
-      select key_id, name_hash from idempotent_requests where expires_at <= now() limit ${most} for update skip locked)
+      select key_id, name_hash from idempotent_requests where expires_at <= now() limit ${max} for update skip locked)
     returning 1`;
   return rows.length;
 }

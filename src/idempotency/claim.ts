@@ -1,4 +1,4 @@
-/** The right to carry out an idempotent request, until its response is stored or the right is released. */
+/** The right to run an idempotent request, until its response is stored or the claim is released. */
 import { ApiError, presentError } from '../errors.ts';
 import type { StoredResponse } from '../ledger/operations.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
@@ -18,9 +18,9 @@ const maxInlineBytes = 65_536;
 
 export class Claim {
   readonly request: IdempotentRequest;
-  /** The UUID of the request that carries it out. */
+  /** The UUID of the request that runs. */
   readonly requestId: string;
-  /** False when the key has stored as much as it may: then the request is carried out, and its response is not stored. */
+  /** False when the key has stored as much as it may: then the request runs, but its response is not stored. */
   readonly isStored: boolean;
   readonly #keeper: ClaimKeeper;
   #isOpen = true;
@@ -39,8 +39,9 @@ export class Claim {
   }
 
   /**
-   * What the ledger stores together with the charge; null when nothing is stored. `insufficientBalanceBody` is the response if the balance
-   * does not cover the cost. The ledger's transactions are everyone's: what is long travels on its own.
+   * What the ledger stores together with the charge; null when nothing is stored. `insufficientBalanceBody` is the
+   * response if the balance does not cover the cost. The ledger's transactions are shared, so a long response is stored
+   * separately.
    */
   async toStore(
     body: string | null,
@@ -72,12 +73,12 @@ export class Claim {
     return { response: encrypted, insufficientBalanceResponse: encrypted };
   }
 
-  /** Leaves the end of the claim to the ledger, which has stored the response, or to a stream that is still open. */
+  /** Leaves ending the claim to the ledger, which has stored the response, or to a stream that is still open. */
   handOver(): void {
     this.#isOpen = false;
   }
 
-  /** Lets the next request with this key be carried out, unless the ledger has stored a response. */
+  /** Lets the next request with this idempotency key run, unless the ledger has stored a response. */
   async release(): Promise<void> {
     this.#isOpen = false;
     await this.#keeper.release(this);

@@ -1,18 +1,18 @@
 /**
- * Answers rest in the database encrypted, each bound to the request that it answers. They are encrypted in chunks, so
- * that a long one is never in memory as a whole when it is read.
+ * Responses are stored encrypted, each bound to its request. They are encrypted in pieces, so that reading a long one
+ * never takes all of it into memory.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 
-/** What precedes the body of an answer. */
+/** What precedes the body of a response. */
 export type ResponseHead = Readonly<z.infer<typeof headSchema>>;
-/** An answer as the client got it. */
+/** A response as the client got it. */
 export type PlainResponse = ResponseHead & Readonly<{ body: string }>;
 
 const headSchema = z.object({
-  /** The ID of the request that was carried out. */
+  /** The ID of the request that ran. */
   requestId: z.string(),
   status: z.int(),
   headers: z.record(z.string(), z.string()),
@@ -24,18 +24,22 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const pieceBytes = 65_536;
 const encryptedPieceBytes = pieceBytes + tagBytes;
-/** Other requests get their turn after so much: encrypting it takes a few milliseconds. */
+/** Other requests get their turn after this many: encrypting them takes a few milliseconds. */
 const piecesPerTurn = 32;
 /** JSON has no line breaks of its own, so the first one ends the head. */
 const endOfHead = 0x0a;
 
-/** The first bytes of a encrypted answer, which hold all that is needed to begin: its salt and its first piece. */
+/** The first bytes of an encrypted response, enough to start with: its salt and its first piece. */
 export const openingBytes = saltBytes + encryptedPieceBytes;
 
-/** `place` is what the answer belongs to: it cannot be read in another. */
-export async function encrypt({ body, ...head }: PlainResponse, key: Buffer, place: string): Promise<Buffer> {
+/** `identity` is that of the request: the response cannot be decrypted for another one. */
+export async function encrypt(
+  { body, ...head }: PlainResponse,
+  key: Buffer,
+  identity: string,
+): Promise<Buffer> {
   const salt = randomBytes(saltBytes);
-  const responseKey = keyOf(key, salt, place);
+  const responseKey = keyOf(key, salt, identity);
   const text = Buffer.from(`${JSON.stringify(head)}\n${body}`);
   const pieceCount = Math.ceil(text.length / pieceBytes);
   const encrypted = Buffer.allocUnsafe(saltBytes + text.length + pieceCount * tagBytes);
@@ -50,30 +54,30 @@ export async function encrypt({ body, ...head }: PlainResponse, key: Buffer, pla
   return encrypted;
 }
 
-/** An answer whose first piece has been read. */
+/** A response whose first piece has been read. */
 export class EncryptedResponse {
   readonly head: ResponseHead;
-  /** The body as far as the first piece has it. */
+  /** The part of the body in the first piece. */
   readonly beginning: Buffer;
   readonly pieceCount: number;
   readonly #responseKey: Buffer;
 
-  /** Throws when it was encrypted with another key, for another place, or changed since. */
-  constructor(opening: Uint8Array, totalBytes: number, key: Buffer, place: string) {
+  /** Throws when it was encrypted with another key, for another request, or changed since. */
+  constructor(opening: Uint8Array, totalBytes: number, key: Buffer, identity: string) {
     this.pieceCount = Math.ceil((totalBytes - saltBytes) / encryptedPieceBytes);
-    this.#responseKey = keyOf(key, opening.subarray(0, saltBytes), place);
+    this.#responseKey = keyOf(key, opening.subarray(0, saltBytes), identity);
     const first = this.decrypt(0, opening.subarray(saltBytes));
     const end = first.indexOf(endOfHead);
     this.head = headSchema.parse(JSON.parse(first.toString('utf8', 0, end)));
     this.beginning = first.subarray(end + 1);
   }
 
-  /** Where a piece stands in the encrypted answer. The last one may be shorter. */
+  /** Where a piece is in the encrypted response. The last one may be shorter. */
   static rangeOf(index: number): Readonly<{ start: number; length: number }> {
     return { start: saltBytes + index * encryptedPieceBytes, length: encryptedPieceBytes };
   }
 
-  /** Throws when it is not this piece of this answer, or is not the last when it should be. */
+  /** Throws when it is not this piece of this response, or is not the last one when it should be. */
   decrypt(index: number, encrypted: Uint8Array): Buffer {
     const nonce = nonceOf(index, index === this.pieceCount - 1);
     const textBytes = encrypted.length - tagBytes;
@@ -86,12 +90,12 @@ export class EncryptedResponse {
   }
 }
 
-/** Each answer has a key of its own, so its pieces can be numbered instead of each having to be random. */
-function keyOf(key: Buffer, salt: Uint8Array, place: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', key, salt, place, key.length));
+/** Each response has a key of its own, so the nonces of its pieces can be numbers instead of random. */
+function keyOf(key: Buffer, salt: Uint8Array, identity: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, salt, identity, key.length));
 }
 
-/** A piece fits into its own place only, and only the last one ends an answer. */
+/** Binds a piece to its position, and marks the last one. */
 function nonceOf(index: number, isLast: boolean): Buffer {
   const nonce = Buffer.alloc(nonceBytes);
   nonce.writeUInt32BE(index);

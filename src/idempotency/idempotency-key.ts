@@ -5,10 +5,10 @@ const header = 'Idempotency-Key';
 
 /** Null when the request has none. */
 export function readIdempotencyKey(headers: Headers): string | null {
-  const name = headers.get(header);
-  if (name === null) return null;
+  const key = headers.get(header);
+  if (key === null) return null;
   // HTTP itself drops spaces at both ends.
-  if (/^[\x20-\x7e]{1,255}$/.test(name)) return name;
+  if (/^[\x20-\x7e]{1,255}$/.test(key)) return key;
   throw new ApiError('invalid_parameter', {
     param: header,
     message: `${header} must have 1 to 255 printable ASCII characters.`,

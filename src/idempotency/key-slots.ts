@@ -1,21 +1,21 @@
-/** How many requests of one key this node lets wait for an answer, or has a stored one on the way to. */
+/** How many requests of one key may wait on this node for a response, or be sent a stored one. */
 import { ApiError } from '../errors.ts';
 import { Tally } from '../lib/tally.ts';
 
 export class KeySlots {
-  readonly #most: number;
+  readonly #max: number;
   readonly #taken = new Tally();
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
-  /** Returns what gives the place back, once. Throws when the key has none left. */
+  /** Returns a function that gives the slot back. Throws when the key has none left. */
   take(keyId: string): () => void {
-    if (this.#taken.of(keyId) >= this.#most)
+    if (this.#taken.of(keyId) >= this.#max)
       throw new ApiError('rate_limit_exceeded', {
         message:
-          'Too many requests of this API key wait for answers to requests with the same Idempotency-Key.',
+          'Too many requests of this API key are waiting for earlier ones with the same Idempotency-Key.',
         retryAfterSeconds: 1,
       });
     this.#taken.add(keyId, 1);

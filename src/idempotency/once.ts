@@ -1,6 +1,6 @@
 /**
- * Carries out each named request once. The first one with a name claims it; others with the same body wait for its
- * answer and get the very same, on whichever node they arrive. What was not charged is carried out anew.
+ * Runs each idempotent request once. The first request with an idempotency key claims it; others with the same body
+ * wait for its response and get the very same, on whichever node they arrive. What was not charged runs again.
  */
 import { createHash } from 'node:crypto';
 import type { SQL } from 'bun';
@@ -34,7 +34,7 @@ import { hashRequest } from './request-hash.ts';
 import { StorageLimit } from './storage-limit.ts';
 import { ClientGone, WaitingRoom } from './waiting-room.ts';
 
-/** A request as far as its name goes: two with the same name must agree in `route` and `body`. */
+/** A request with an idempotency key: two with the same key must agree in `route` and `body`. */
 export type Call = Readonly<{
   id: string;
   keyId: string;
@@ -46,19 +46,17 @@ export type Call = Readonly<{
   countReplay: () => Promise<void>;
 }>;
 
+type Run = (claim: Claim) => Promise<Response>;
+
 export type Idempotency = Readonly<{
-  /** Carries the request out, or replays the stored response of an earlier request with the same idempotency key. */
-  once: (
-    idempotencyKey: string,
-    call: Call,
-    carryOut: (claim: Claim) => Promise<Response>,
-  ) => Promise<Response>;
+  /** Runs the request, or replays the stored response of an earlier request with the same idempotency key. */
+  once: (idempotencyKey: string, call: Call, run: Run) => Promise<Response>;
   close: () => void;
 }>;
 
-/** Says of an answer that is not stored, as a rule because its key has stored as much as it may. */
+/** Marks a response that is not stored, usually because its key has stored as much as it may. */
 const storedHeader = 'idempotency-stored';
-/** A waiting request costs a connection, and a long answer on its way a piece of it besides. */
+/** A waiting request costs a connection, and a long response being sent also a piece of it in memory. */
 const maxSlotsPerKey = 1_000;
 const cleanEveryMs = 60_000;
 const maxCleanedAtOnce = 1_000;
@@ -79,7 +77,7 @@ export function openIdempotency(
   const keeper: ClaimKeeper = { key, stage, note, release };
   const cleaning = setInterval(() => {
     limit.tidy();
-    clean().catch((error: unknown) => log.warn('expired answers not removed', { error }));
+    clean().catch((error: unknown) => log.warn('expired responses not removed', { error }));
   }, cleanEveryMs);
   let isClosed = false;
 
@@ -89,15 +87,14 @@ export function openIdempotency(
 
   async function stage(
     { request, requestId }: Claim,
-    whole: Buffer,
+    response: Buffer,
     insufficientBalanceResponse: Buffer | null,
   ): Promise<boolean> {
-    // Only one of the two stays.
-    if (!limit.fits(request.keyId, whole.length)) return false;
-    limit.add(request.keyId, 0, whole.length);
-    return await stageResponses(sql, request, requestId, whole, insufficientBalanceResponse).catch(
-      () => false,
-    );
+    // Only one of the two is kept, so only one counts.
+    if (!limit.fits(request.keyId, response.length)) return false;
+    limit.add(request.keyId, 0, response.length);
+    const staged = stageResponses(sql, request, requestId, response, insufficientBalanceResponse);
+    return await staged.catch(() => false);
   }
 
   async function release({ request, requestId, isStored }: Claim): Promise<void> {
@@ -106,10 +103,10 @@ export function openIdempotency(
     waitingRoom.noteRelease(request);
   }
 
-  /** A claim that is not ended keeps everyone with its name waiting for as long as this node lives. */
+  /** A claim that is not ended keeps every request with its idempotency key waiting for as long as this node lives. */
   async function insist(end: () => Promise<void>): Promise<void> {
     try {
-      // A client waits for its answer meanwhile.
+      // Its client is waiting for the response.
       await within(firstTryMs, end());
     } catch (error) {
       log.error('claim not ended yet, trying again', { error });
@@ -123,7 +120,7 @@ export function openIdempotency(
       try {
         return await end();
       } catch {
-        // Said once is enough.
+        // Logged once is enough.
       }
     }
   }
@@ -132,7 +129,7 @@ export function openIdempotency(
     while (!isClosed && (await deleteExpired(sql, maxCleanedAtOnce)) === maxCleanedAtOnce);
   }
 
-  /** When the reply of the database is lost, the claim may be ours without our knowing: then it is given back. */
+  /** When the database's reply is lost, the claim may be ours without our knowing: then it is released. */
   async function certain(
     request: IdempotentRequest,
     id: string,
@@ -146,7 +143,7 @@ export function openIdempotency(
     }
   }
 
-  /** The right to carry it out, or the answer that there is already. */
+  /** The claim, or the replayed response. */
   async function claimOrReplay(
     request: IdempotentRequest,
     { id, countReplay }: Call,
@@ -156,12 +153,12 @@ export function openIdempotency(
     for (;;) {
       if (await certain(request, id, claim(sql, request, id, nodeId))) return owned(request, id, isFull);
       let state: ClaimState | null = (await readStates(sql, [request])).get(identityOf(request)) ?? null;
-      refuseOtherBody(request, state);
+      checkBody(request, state);
       if (state !== null && !state.isAnswered && state.isInProgress) {
         state = await waitingRoom.outcomeOf(request, client);
-        refuseOtherBody(request, state);
+        checkBody(request, state);
       }
-      // Gone: it was not charged, or not stored, and whoever claims it next carries it out anew.
+      // Released: it was not charged, or not stored, and runs again for the next request that claims it.
       if (state === null) continue;
       if (state.isAnswered) {
         await countReplay();
@@ -186,14 +183,11 @@ export function openIdempotency(
     return streamResponse(headers, signal, (client) => writeLong(sql, stored, client, log).finally(leave));
   }
 
-  async function carryOutClaimed(
-    claimed: Claim,
-    carryOut: (claim: Claim) => Promise<Response>,
-  ): Promise<Response> {
+  async function runClaimed(claimed: Claim, run: Run): Promise<Response> {
     try {
-      const response = await carryOut(claimed);
+      const response = await run(claimed);
       await claimed.releaseIfOpen();
-      // The headers of a stream are out before it is known whether all of it can be kept.
+      // The headers of a stream are sent before it is known whether all of it can be stored.
       if (!claimed.isReplayable) response.headers.set(storedHeader, 'false');
       return response;
     } catch (error) {
@@ -203,16 +197,17 @@ export function openIdempotency(
   }
 
   return {
-    once: async (idempotencyKey, call, carryOut) => {
+    once: async (idempotencyKey, call, run) => {
       const { keyId, route, body, client } = call;
-      const named = {
-        keyId,
-        idempotencyHash: hashOf(idempotencyKey),
-        bodyHash: await hashRequest(route, body),
-      };
-      const claimed = await claimOrReplay(named, call, client).catch(asAnswerable);
-      if (claimed === null) return new Response();
-      return claimed instanceof Claim ? await carryOutClaimed(claimed, carryOut) : claimed;
+      const idempotencyHash = createHash('sha256').update(idempotencyKey).digest('hex');
+      const request = { keyId, idempotencyHash, bodyHash: await hashRequest(route, body) };
+      try {
+        const claimed = await claimOrReplay(request, call, client);
+        return claimed instanceof Claim ? await runClaimed(claimed, run) : claimed;
+      } catch (error) {
+        if (error instanceof ClientGone) return new Response();
+        throw error;
+      }
     },
     close: () => {
       isClosed = true;
@@ -221,16 +216,6 @@ export function openIdempotency(
   };
 }
 
-/** Null for a client that left while it waited. */
-function asAnswerable(error: unknown): null {
-  if (error instanceof ClientGone) return null;
-  throw error;
-}
-
-function refuseOtherBody(request: IdempotentRequest, state: ClaimState | null): void {
+function checkBody(request: IdempotentRequest, state: ClaimState | null): void {
   if (state !== null && state.bodyHash !== request.bodyHash) throw otherBody();
-}
-
-function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

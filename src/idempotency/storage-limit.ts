@@ -1,19 +1,19 @@
 /**
- * How much each key may have stored for its retries. What a key has is counted from time to time, and what this node adds
- * is added up in between: a row of totals would make every request of a key wait for the one before it. Several nodes may
- * together exceed a limit by what they store between two counts.
+ * How much each key may have stored for its retries. What a key has is counted from time to time, and this node adds up
+ * what it stores in between: a row of totals would make every request of a key wait for the one before it. Several nodes
+ * together may exceed a limit by what they store between two counts.
  */
 import type { SQL } from 'bun';
 import { countStored, type StoredTotals } from './claim-store.ts';
 
 /**
- * Seven requests a minute around the clock, or a hundred images of ordinary size a day. Who needs more has more keys. It
- * bounds what a key costs the database, and is so few that they can be counted in a few milliseconds.
+ * Seven requests a minute around the clock, or a hundred images of ordinary size a day; more keys allow for more. It
+ * bounds what a key costs the database, and is low enough to be counted in a few milliseconds.
  */
 export const defaultLimit: StoredTotals = { count: 10_000, bytes: 268_435_456 };
 
 const minPauseMs = 5_000;
-/** Counting takes at most this part of one connection's time, however much there is to count. */
+/** Counting takes at most this share of one connection's time, however much there is to count. */
 const countingPart = 1 / 200;
 
 type Tally = { count: number; bytes: number; countAgainAtMs: number; counting: Promise<void> | null };
@@ -37,7 +37,7 @@ export class StorageLimit {
     }
     const isFirst = tally.countAgainAtMs === 0;
     if (performance.now() >= tally.countAgainAtMs) tally.counting ??= this.#count(keyId, tally);
-    // Later counts go on behind the requests.
+    // Later counts run in the background.
     if (isFirst) await tally.counting;
     return tally.count >= this.#limit.count || tally.bytes >= this.#limit.bytes;
   }
@@ -46,7 +46,7 @@ export class StorageLimit {
     return (this.#tallies.get(keyId)?.bytes ?? 0) + bytes <= this.#limit.bytes;
   }
 
-  /** What this node stores or, below 0, does not store after all. */
+  /** Adds what this node stores; negative for what it does not store after all. */
   add(keyId: string, count: number, bytes: number): void {
     const tally = this.#tallies.get(keyId);
     if (tally === undefined) return;
@@ -61,13 +61,13 @@ export class StorageLimit {
       if (counting === null && countAgainAtMs < nowMs) this.#tallies.delete(keyId);
   }
 
-  /** Never throws: as long as it cannot be counted, what is known stays. */
+  /** Never throws: when counting fails, the tally stays as it is. */
   async #count(keyId: string, tally: Tally): Promise<void> {
     const startedAtMs = performance.now();
     const { count, bytes } = tally;
     try {
       const stored = await countStored(this.#sql, keyId, this.#limit.count);
-      // With what has been added meanwhile.
+      // Keeps what has been added meanwhile.
       tally.count += stored.count - count;
       tally.bytes += stored.bytes - bytes;
     } catch {

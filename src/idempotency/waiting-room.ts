@@ -1,7 +1,7 @@
 /**
- * Where requests wait for someone else's answer to the same name, on whichever node it is made. However many wait, they
- * cost one query every moment. An answer is for all of them; a name that has become free is offered to one at a time,
- * because only one can claim it.
+ * Where requests wait for the response to an earlier one with the same idempotency key, on whichever node it runs.
+ * However many wait, they share one query at a time. A response is for all of them; a key that has become free is offered
+ * to one at a time, because only one can claim it.
  */
 import type { SQL } from 'bun';
 import { type ClaimState, type IdempotentRequest, identityOf, readStates } from './claim-store.ts';
@@ -14,7 +14,7 @@ type Waiting = Readonly<{
   reject: (error: unknown) => void;
 }>;
 
-/** All that wait for one name, in the order in which they came. */
+/** All that wait for one idempotency key, in order of arrival. */
 type Queue = Readonly<{ request: IdempotentRequest; waiting: Set<Waiting> }>;
 
 export class WaitingRoom {
@@ -30,7 +30,7 @@ export class WaitingRoom {
     this.#slots = slots;
   }
 
-  /** The state once there is something to do about it; null when nobody claims the request any more. */
+  /** The state once the request is no longer in progress; null when it is no longer claimed. */
   async outcomeOf(request: IdempotentRequest, client: AbortSignal): Promise<ClaimState | null> {
     const leave = this.#slots.take(request.keyId);
     try {
@@ -40,22 +40,22 @@ export class WaitingRoom {
     }
   }
 
-  /** The name is free again: the next in its queue is not kept until the next look. */
+  /** The key is free again: the next in its queue need not wait for the next look. */
   noteRelease(request: IdempotentRequest): void {
     if (this.#queues.has(identityOf(request))) this.#lookNow();
   }
 
   #wait(request: IdempotentRequest, client: AbortSignal): Promise<ClaimState | null> {
     return new Promise((resolve, reject) => {
-      const place = identityOf(request);
-      const queue = this.#queues.get(place) ?? { request, waiting: new Set() };
+      const identity = identityOf(request);
+      const queue = this.#queues.get(identity) ?? { request, waiting: new Set() };
       const waiting = { resolve, reject };
       queue.waiting.add(waiting);
-      this.#queues.set(place, queue);
+      this.#queues.set(identity, queue);
       client.addEventListener(
         'abort',
         () => {
-          if (this.#remove(place, queue, waiting)) reject(new ClientGone());
+          if (this.#remove(identity, queue, waiting)) reject(new ClientGone());
         },
         { once: true },
       );
@@ -63,9 +63,9 @@ export class WaitingRoom {
     });
   }
 
-  #remove(place: string, queue: Queue, waiting: Waiting): boolean {
+  #remove(identity: string, queue: Queue, waiting: Waiting): boolean {
     const wasThere = queue.waiting.delete(waiting);
-    if (wasThere && queue.waiting.size === 0) this.#queues.delete(place);
+    if (wasThere && queue.waiting.size === 0) this.#queues.delete(identity);
     return wasThere;
   }
 
@@ -78,28 +78,28 @@ export class WaitingRoom {
           this.#sql,
           looked.map(([, { request }]) => request),
         );
-        for (const [place, queue] of looked) this.#tell(place, queue, states.get(place) ?? null);
+        for (const [identity, queue] of looked) this.#offer(identity, queue, states.get(identity) ?? null);
       } catch (error) {
-        for (const [place, queue] of looked)
-          this.#call(place, queue, queue.waiting.size, ({ reject }) => reject(error));
+        for (const [identity, queue] of looked)
+          this.#wake(identity, queue, queue.waiting.size, ({ reject }) => reject(error));
       }
       if (this.#queues.size > 0) await this.#pause();
     }
     this.#isLooking = false;
   }
 
-  /** Should the one that is offered the name not claim it, say because its client has gone, the next look offers it again. */
-  #tell(place: string, queue: Queue, state: ClaimState | null): void {
+  /** Should the one that is offered the key not claim it, say because its client has gone, the next look offers it again. */
+  #offer(identity: string, queue: Queue, state: ClaimState | null): void {
     const isAnswered = state?.isAnswered === true;
     if (state?.isInProgress === true && !isAnswered) return;
-    this.#call(place, queue, isAnswered ? queue.waiting.size : 1, ({ resolve }) => resolve(state));
+    this.#wake(identity, queue, isAnswered ? queue.waiting.size : 1, ({ resolve }) => resolve(state));
   }
 
-  /** The first so many of a queue wait no longer. */
-  #call(place: string, queue: Queue, count: number, tell: (waiting: Waiting) => void): void {
+  /** Ends the wait of the first `count` in a queue. */
+  #wake(identity: string, queue: Queue, count: number, wake: (waiting: Waiting) => void): void {
     for (const waiting of [...queue.waiting.values().take(count)]) {
-      this.#remove(place, queue, waiting);
-      tell(waiting);
+      this.#remove(identity, queue, waiting);
+      wake(waiting);
     }
   }
 
@@ -112,7 +112,7 @@ export class WaitingRoom {
   }
 }
 
-/** Nobody is there any more to be answered. */
+/** The client left while its request was waiting. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }

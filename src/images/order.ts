@@ -1,4 +1,4 @@
-/** What is to be made, and who can make it. What cannot be had is refused by name, before any money is held. */
+/** Which images to make, and which candidates can make them. What is not offered is rejected by name, before any hold. */
 import { ApiError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
 import { imageAdapters } from '../providers/image-call.ts';
@@ -14,7 +14,7 @@ export function isMaker(candidate: Candidate): candidate is ImageMaker {
   return candidate.connection.images !== null;
 }
 
-/** A model that no provider of it could ever serve is the operator's mistake; one that lacks a key may be served later. */
+/** A model that none of its providers could ever serve is a configuration error; one without a key may be served later. */
 export function makersOf(model: Model, { catalog, candidates }: ActiveCatalog): readonly ImageMaker[] {
   const makers = (candidates.get(model.id) ?? []).filter(isMaker);
   if (makers.length > 0) return makers;
@@ -31,11 +31,11 @@ export type ImageOrder = Readonly<{
   call: ImageCall;
   /** The rate that the size is charged at; null for the plain unit price. */
   tier: string | null;
-  /** Those who can make all of it. */
+  /** Those that can make all of it. */
   makers: readonly ImageMaker[];
 }>;
 
-/** Holds a request against what the model offers and its providers can carry. */
+/** Checks a request against what the model offers and what its providers support. */
 export function orderOf(
   { prompt, size, count }: ImageRequest,
   { sizes, maxImages }: Pick<Model, 'sizes' | 'maxImages'>,
@@ -49,19 +49,20 @@ export function orderOf(
   const names = [...sizes.keys()];
   const call = { prompt, size: size ?? names[0] ?? '', count };
   const tier = sizes.get(call.size);
-  const able = makers.filter((maker) => refusalOf(maker, call) === null);
+  const able = makers.filter((maker) => unsupportedBy(maker, call) === null);
   if (tier !== undefined && able.length > 0) return { call, tier, makers: able };
 
-  const isMade = (name: string) => makers.some((maker) => refusalOf(maker, { ...call, size: name }) === null);
-  const [first] = makers.map((maker) => refusalOf(maker, call));
+  const isOffered = (name: string) =>
+    makers.some((maker) => unsupportedBy(maker, { ...call, size: name }) === null);
+  const [first] = makers.map((maker) => unsupportedBy(maker, call));
   if (tier !== undefined && first && first.param !== 'size')
     throw new ApiError('unsupported_parameter', first);
   throw new ApiError('invalid_size', {
     param: 'size',
-    message: `The parameter size is invalid: this model offers ${names.filter(isMade).join(', ') || 'no size'}.`,
+    message: `The parameter size is invalid: this model offers ${names.filter(isOffered).join(', ') || 'no size'}.`,
   });
 }
 
-function refusalOf({ connection }: ImageMaker, call: ImageCall) {
+function unsupportedBy({ connection }: ImageMaker, call: ImageCall) {
   return connection.images.unsupported(call);
 }

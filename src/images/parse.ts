@@ -1,4 +1,4 @@
-/** Unknown JSON becomes an ImageRequest or a refusal that names its parameter. Nothing is clamped, nothing ignored. */
+/** Turns unknown JSON into an ImageRequest, or an error that names the parameter. Nothing is clamped, nothing ignored. */
 import { z } from 'zod';
 import { ApiError, type ErrorCode } from '../errors.ts';
 import { valueAt } from '../http/json-path.ts';
@@ -8,24 +8,24 @@ import { imageRequestSchema } from './schema.ts';
 /** `size` is null when the client leaves it to the model. */
 export type ImageRequest = Readonly<{ model: string; prompt: string; size: string | null; count: number }>;
 
-/** Compiled, a good body is checked in a fraction of the time; a bad one is then read again for what is wrong. */
+/** Compiled, a valid body is checked in a fraction of the time; an invalid one is checked again to find what is wrong. */
 const schema = z.compile(imageRequestSchema, { strict: true });
 
 export function parseImages(body: unknown): ImageRequest {
   const result = schema.safeParse(body);
-  if (!result.success) throw refusalOf(firstProblem(result.error.issues, body), body);
+  if (!result.success) throw errorOf(firstProblem(result.error.issues, body), body);
   const { model, prompt, size = null, n: count = 1 } = result.data;
   return { model, prompt, size, count };
 }
 
-/** Parameters whose wrong values have a code of their own. */
+/** Parameters whose invalid values have a code of their own. */
 const ownCodes: ReadonlyMap<unknown, ErrorCode> = new Map([
   ['n', 'invalid_n'],
   ['size', 'invalid_size'],
   ['response_format', 'invalid_response_format'],
 ]);
 
-function refusalOf(problem: Problem, body: unknown): ApiError {
+function errorOf(problem: Problem, body: unknown): ApiError {
   const [param] = problem.path;
   const code = ownCodes.get(param);
   if (code === undefined) return toApiError(problem);

@@ -21,7 +21,7 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
   plan: (wanted, active, allowedModels) => {
     const model = resolveModel(active.catalog, wanted.model, 'image', {
       allowedModels,
-      // Being configured is not enough here: makersOf tells a missing provider key from a provider without images.
+      // Not decided here: makersOf distinguishes a provider without a key from one without images.
       isProviderConfigured: () => true,
     });
     const { price } = model;
@@ -47,10 +47,10 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
     ).catch((error: unknown) => {
       throw error instanceof ProviderError ? imageFailure(error) : error;
     });
-    // What was not asked for was not held for: it is neither passed on nor charged.
+    // Nothing was held for images that were not asked for: they are neither passed on nor charged.
     return { status, answer: { ...answer, urls: answer.urls.slice(0, order.call.count) } };
   },
-  /** By the images that came. An image is output: the prompt costs nothing by itself. */
+  /** By the number of images received. An image is output: the prompt itself costs nothing. */
   bill: ({ order: { tier }, price }, { urls }) => {
     const total = costOfImages(price, urls.length, tier);
     return {
@@ -73,9 +73,7 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
 export function imageFailure(problem: ProviderError): ProviderError {
   const { code, upstreamStatus, retryAfterSeconds, isProvoked, isUnreached } = problem;
   const hasErrorStatus = upstreamStatus !== null && upstreamStatus >= 500;
-  const isTransport =
-    code === 'provider_unknown_error' || (code === 'provider_unavailable' && !hasErrorStatus);
-  return isTransport
-    ? new ProviderError('provider_error', upstreamStatus, retryAfterSeconds, isProvoked, isUnreached)
-    : problem;
+  if (code !== 'provider_unknown_error' && (code !== 'provider_unavailable' || hasErrorStatus))
+    return problem;
+  return new ProviderError('provider_error', upstreamStatus, retryAfterSeconds, isProvoked, isUnreached);
 }

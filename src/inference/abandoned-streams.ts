@@ -1,10 +1,10 @@
 /**
- * Streams whose client has gone are read on until their call's own deadline, because the provider goes on charging and
- * tells the usage only at the end. How many at once is bounded for the node, and shared fairly: when all slots are taken,
- * whoever has the most of them gives one up, so nobody can fill the node for the others.
+ * Streams whose client has disconnected are read on until their call's deadline, because the provider goes on charging
+ * and reports usage only at the end. Their number is bounded per node and shared fairly: when all slots are taken, the
+ * account with the most of them gives one up, so no account can crowd out the others.
  */
 export type Abandoned = Readonly<{
-  /** Whether it was ended early, to make room or because the process stops. */
+  /** Whether it was ended early, to make room or because the process is stopping. */
   isOver: () => boolean;
   end: () => void;
 }>;
@@ -14,14 +14,14 @@ const maxAtOnce = 4_000;
 type Slot = { readonly accountId: string; readonly stop: () => void; isOver: boolean };
 
 export class AbandonedStreams {
-  readonly #most: number;
-  /** The oldest of each account first. */
+  readonly #max: number;
+  /** Oldest first within each account. */
   readonly #byAccount = new Map<string, Set<Slot>>();
   #count = 0;
-  #isGivenUp = false;
+  #isStopping = false;
 
-  constructor(most = maxAtOnce) {
-    this.#most = most;
+  constructor(max = maxAtOnce) {
+    this.#max = max;
   }
 
   /** `stop` ends the stream, possibly at once. */
@@ -30,18 +30,18 @@ export class AbandonedStreams {
     const slots = this.#byAccount.get(accountId) ?? new Set();
     this.#byAccount.set(accountId, slots.add(slot));
     this.#count += 1;
-    if (this.#isGivenUp) this.#giveUp(slot);
-    else if (this.#count > this.#most) this.#makeRoom();
+    if (this.#isStopping) this.#giveUp(slot);
+    else if (this.#count > this.#max) this.#makeRoom();
     return { isOver: () => slot.isOver, end: () => this.#remove(slot) };
   }
 
-  /** Ends all of them now, and those that would begin: the process is about to stop. */
+  /** Ends all of them now, and any later one at once: the process is about to stop. */
   giveUp(): void {
-    this.#isGivenUp = true;
+    this.#isStopping = true;
     for (const slots of this.#byAccount.values()) for (const slot of slots) this.#giveUp(slot);
   }
 
-  /** Rare, and the accounts are few beside the streams. */
+  /** Rare, and there are far fewer accounts than streams. */
   #makeRoom(): void {
     let fullest = new Set<Slot>();
     for (const slots of this.#byAccount.values()) if (slots.size > fullest.size) fullest = slots;

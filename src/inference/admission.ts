@@ -1,4 +1,4 @@
-/** Admits requests: limits and balance are checked and the money is held, in one transaction of the ledger. */
+/** Admits requests: checks limits and balance and holds the money, in one transaction of the ledger. */
 import { ApiError } from '../errors.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { KnownRates } from '../keys/known-rates.ts';
@@ -17,8 +17,8 @@ export class Admission {
   readonly #nodeId: string;
   readonly #clock: { isOff: () => boolean };
   /**
-   * Keys that were told to wait, and until when, so that a flood of one key costs the database nothing. A key is read
-   * again every few seconds and whenever it changes, as a new object, and what was said to the old one goes with it.
+   * Keys that must wait, and until when, so that a flood from one key costs the database nothing. A key is read again
+   * every few seconds and whenever it changes, as a new object, so its entry here goes with the old object.
    */
   readonly #waiting = new WeakMap<ApiKey, Readonly<{ untilMs: number; concurrencyLimit: number | null }>>();
   readonly #rates: KnownRates;
@@ -30,7 +30,7 @@ export class Admission {
     this.#nodeId = nodeId;
   }
 
-  /** Throws for a key that must still wait. Costs no query, so it comes before whatever does. */
+  /** Throws for a key that must still wait. Costs no query, so it comes before everything that does. */
   checkWait(key: ApiKey): void {
     const waiting = this.#waiting.get(key);
     if (!waiting) return;
@@ -38,7 +38,7 @@ export class Admission {
     if (leftMs > 0) throw rateLimited(leftMs, waiting.concurrencyLimit);
   }
 
-  /** A permit for a provider that the Generation already has is returned unless the money is held. */
+  /** Unless the money is held, the permit that the Generation has for a provider is given back. */
   async hold(generation: OpenGeneration, key: ApiKey, range: Plan['hold']): Promise<HoldResult> {
     const { facts, provider, attempts } = generation;
     let isHeld = false;
@@ -59,9 +59,8 @@ export class Admission {
       return result;
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
-      throw new ApiError(isAboutSpend(cause) ? 'monthly_spend_lookup_failed' : 'balance_lookup_failed', {
-        cause,
-      });
+      const code = isAboutSpend(cause) ? 'monthly_spend_lookup_failed' : 'balance_lookup_failed';
+      throw new ApiError(code, { cause });
     } finally {
       if (!isHeld) generation.withdraw();
     }
@@ -79,7 +78,7 @@ export class Admission {
     return new ApiError(code, { message: shortageMessage(range, code, shortage, advice) });
   }
 
-  /** A replay of a stored response counts towards the rate of its key like any other request. */
+  /** A replay of a stored response counts towards its key's rate like any other request. */
   async countReplay(key: ApiKey, id: string): Promise<void> {
     this.checkWait(key);
     const generation = { id, accountId: key.accountId, keyId: key.id };
@@ -129,12 +128,8 @@ function clockIsWrong(): ApiError {
 
 /** The limit may be the rate per minute or the number of concurrent requests. */
 function rateLimited(retryAfterMs: number, concurrencyLimit: number | null): ApiError {
-  return new ApiError('rate_limit_exceeded', {
-    ...(concurrencyLimit === null
-      ? {}
-      : {
-          message: `This API key already has ${concurrencyLimit} requests in progress, the most it may have at once.`,
-        }),
-    retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMs / 1000)),
-  });
+  const retryAfterSeconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
+  if (concurrencyLimit === null) return new ApiError('rate_limit_exceeded', { retryAfterSeconds });
+  const message = `This API key already has ${concurrencyLimit} requests in progress, the most it may have at once.`;
+  return new ApiError('rate_limit_exceeded', { message, retryAfterSeconds });
 }

@@ -52,12 +52,12 @@ export function inferenceHandler<Wanted, Planned extends Plan, Job, Answer>(
     readQuery(request.url, []);
     const payer = { budget: services.bodies, accountId: key.accountId };
     const body = await readJsonBody(request, { payer });
-    return await answer(workload, services, key, body, request, context);
+    return await serveRequest(workload, services, key, body, request, context);
   };
 }
 
-/** The rest of the life, once it is known which key pays, whether it came in a header or from a session. */
-export async function answer<Wanted, Planned extends Plan, Job, Answer>(
+/** The rest, once it is known which key pays, whether it came in a header or from a session. */
+export async function serveRequest<Wanted, Planned extends Plan, Job, Answer>(
   workload: Workload<Wanted, Planned, Job, Answer>,
   services: InferenceServices,
   key: ApiKey,
@@ -71,7 +71,7 @@ export async function answer<Wanted, Planned extends Plan, Job, Answer>(
   context.waitPatiently();
   const idempotencyKey = readIdempotencyKey(request.headers);
   if (idempotencyKey === null)
-    return await carryOut(workload, services, key, wanted, request.signal, context, null);
+    return await execute(workload, services, key, wanted, request.signal, context, null);
   const { id } = context;
   return await services.idempotency.once(
     idempotencyKey,
@@ -83,11 +83,11 @@ export async function answer<Wanted, Planned extends Plan, Job, Answer>(
       client: request.signal,
       countReplay: () => services.admission.countReplay(key, id),
     },
-    (claim) => carryOut(workload, services, key, wanted, request.signal, context, claim),
+    (claim) => execute(workload, services, key, wanted, request.signal, context, claim),
   );
 }
 
-async function carryOut<Wanted, Planned extends Plan, Job, Answer>(
+async function execute<Wanted, Planned extends Plan, Job, Answer>(
   workload: Workload<Wanted, Planned, Job, Answer>,
   services: InferenceServices,
   key: ApiKey,
@@ -154,7 +154,7 @@ async function respond<Wanted, Planned extends Plan, Job, Answer>(
   const ending = completed(charge, client.aborted ? 'cancelled' : 'completed', 'withhold', stored);
   // A retry gets the stored response, so its charge stands even if this response has to be withheld.
   await settleBeforeDelivery(generation, ending, claim?.isReplayable === true ? 'stands' : 'refund');
-  // A claim without a stored response is released by whoever made it.
+  // A claim without a stored response is released where it was made.
   if (stored !== null) claim?.handOver();
   return new Response(body, { headers });
 }

@@ -1,6 +1,6 @@
 /**
- * Tries the candidates of a request in turn. Whatever a provider does wrong ends here as a settled Generation and an
- * error of the table.
+ * Tries the candidates of a request in turn. Every failure of a provider ends here, as a settled Generation and an
+ * ApiError.
  */
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
@@ -31,11 +31,11 @@ export async function attemptInTurn<Result>(
   recordAttempts: RecordAttempts,
   attempt: (candidate: Candidate) => Promise<Result>,
 ): Promise<Result> {
-  let turn = rotation.current;
-  if (turn === null) throw await settleUntried(generation, rotation);
+  let current = rotation.current;
+  if (current === null) throw await settleUntried(generation, rotation);
   for (;;) {
     try {
-      return await attempt(turn.candidate);
+      return await attempt(current.candidate);
     } catch (thrown) {
       const problem = await asProviderError(generation, thrown);
       generation.attemptFailed(problem);
@@ -47,17 +47,17 @@ export async function attemptInTurn<Result>(
         generation.attemptCancelled(null);
         throw await settleFailure(generation, problem);
       }
-      turn = next;
+      current = next;
     }
   }
 }
 
 async function startNext(
   generation: OpenGeneration,
-  turn: PermittedCandidate,
+  next: PermittedCandidate,
   recordAttempts: RecordAttempts,
 ): Promise<void> {
-  generation.startAttempt(turn);
+  generation.startAttempt(next);
   try {
     await recordAttempts(generation);
   } catch (cause) {
@@ -67,7 +67,7 @@ async function startNext(
   }
 }
 
-/** Anything but a ProviderError is a defect of ours: the hold is released before it is thrown on. */
+/** Anything but a ProviderError is a defect of ours: the hold is released before it is rethrown. */
 async function asProviderError(generation: OpenGeneration, thrown: unknown): Promise<ProviderError> {
   if (thrown instanceof ProviderError) return thrown;
   generation.attemptCancelled(null, 'internal_error');

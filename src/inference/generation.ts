@@ -1,4 +1,4 @@
-/** A Generation while it is open: what was promised for it, which providers were tried, and how it ends. */
+/** A Generation while it is open: its facts, which providers were tried, and how it ends. */
 import { ApiError, type ErrorCode } from '../errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Attempt, GenerationFacts, Settlement, SettlementResult } from '../ledger/operations.ts';
@@ -14,9 +14,9 @@ export class OpenGeneration {
   readonly #ledger: Ledger;
   readonly #log: Log;
   readonly #attempts: Attempt[];
-  /** The provider that was to serve it, when none could be tried. */
+  /** The provider to record when none could be tried. */
   readonly #preferred: string;
-  /** Of the attempt in progress. */
+  /** The permit of the attempt in progress. */
   #permit: Permit | null;
   #firstTokenAtMs: number | null = null;
 
@@ -44,9 +44,9 @@ export class OpenGeneration {
     return this.#attempts.at(-1)?.provider ?? this.#preferred;
   }
 
-  startAttempt(turn: PermittedCandidate): void {
-    this.#attempts.push(openAttempt(this.#attempts.length + 1, turn, Date.now()));
-    this.#permit = turn.permit;
+  startAttempt(next: PermittedCandidate): void {
+    this.#attempts.push(openAttempt(this.#attempts.length + 1, next, Date.now()));
+    this.#permit = next.permit;
   }
 
   attemptSucceeded(upstreamStatus: number): void {
@@ -55,7 +55,7 @@ export class OpenGeneration {
 
   attemptFailed(failure: ProviderError): void {
     const { code, upstreamStatus } = failure;
-    // What a client may never see of it, because another provider takes over, its operator has to know.
+    // The client may never see it, because another provider takes over, but the operator has to know.
     this.#log.warn('attempt failed', {
       requestId: requestIdFromUuid(this.facts.id),
       model: this.facts.model,
@@ -66,7 +66,7 @@ export class OpenGeneration {
     this.#endAttempt('failed', upstreamStatus, code)?.failed(failure);
   }
 
-  /** It ended for a reason that is not the provider's. */
+  /** For an attempt that ended through no fault of the provider. */
   attemptCancelled(upstreamStatus: number | null, code: ErrorCode | null = null): void {
     this.#endAttempt('cancelled', upstreamStatus, code)?.withdrawn();
   }
@@ -76,7 +76,7 @@ export class OpenGeneration {
     this.#permit?.answered();
   }
 
-  /** `late` means that the database is away; the settlement goes on, as `onTimeout` if that is another ending. */
+  /** `late` means that the database is unreachable; the settlement goes on, with the ending `onTimeout`. */
   settle(ending: Ending, onTimeout: Ending = ending): Promise<SettlementResult | 'late'> {
     if (ending.loss !== null && ending.loss.reported !== null)
       this.#log.warn('implausible usage reported', {
@@ -88,18 +88,18 @@ export class OpenGeneration {
     return this.#ledger.settle(this.#settlement(ending), () => this.#settlement(onTimeout));
   }
 
-  /** Nothing was asked of a provider. */
+  /** Gives the permit back: no provider was called. */
   withdraw(): void {
     if (this.#permit !== null) this.attemptCancelled(null);
   }
 
-  /** For a client that left before anything was asked of a provider: it is not charged. */
+  /** For a client that left before a provider was called: it is not charged. */
   async abandon(): Promise<void> {
     this.withdraw();
     await this.settle({ ...failure('internal_error'), status: 'cancelled', errorCode: null });
   }
 
-  /** Every attempt ends exactly once, and its gate hears of it. */
+  /** Every attempt ends exactly once. Returns its permit, which the caller ends too. */
   #endAttempt(
     status: 'succeeded' | 'failed' | 'cancelled',
     upstreamStatus: number | null,
@@ -151,7 +151,7 @@ export async function settleBeforeDelivery(
   if (code !== null) throw new ApiError(code);
 }
 
-/** Settles what has been delivered already, and returns the error that the client must still be sent, if any. */
+/** Settles what has been delivered already, and returns the error still to be sent to the client, if any. */
 export async function settleAfterDelivery(
   generation: OpenGeneration,
   ending: Ending,

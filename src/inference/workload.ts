@@ -1,4 +1,4 @@
-/** What one kind of inference contributes to the life of a request in answer.ts: everything but money and failures. */
+/** What one kind of inference contributes to the life of a request in answer.ts: everything but billing and failures. */
 import type { Claim } from '../idempotency/claim.ts';
 import type { Charge } from '../ledger/settlement.ts';
 import type { Money } from '../lib/money.ts';
@@ -12,11 +12,11 @@ import type { OpenGeneration } from './generation.ts';
 export type Plan = Readonly<{
   model: string;
   candidates: readonly Candidate[];
-  /** Equal where the request itself determines its highest cost. */
+  /** Equal where the request itself determines its maximum cost. */
   hold: Readonly<{ min: Money; max: Money }>;
 }>;
 
-/** A request whose cost is held, on its way to a response. */
+/** A request whose cost is held. */
 export type Run<Job> = Readonly<{
   requestId: string;
   job: Job;
@@ -35,11 +35,11 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
   /** Throws a 400 that names the parameter. */
   parse: (body: unknown) => Wanted;
   isStreamed: (wanted: Wanted) => boolean;
-  /** Throws when the key may not use the model, or the model or all of its providers cannot do what is asked. */
+  /** Throws when the key may not use the model, or neither the model nor any of its providers can serve the request. */
   plan: (wanted: Wanted, active: ActiveCatalog, allowedModels: ReadonlySet<string> | null) => Planned;
   /** What the client could change for the request to fit into this amount; null when nothing would help. */
   advice: (plan: Planned, available: Money) => string | null;
-  /** What to ask a provider for, now that this much is held. */
+  /** What to ask a provider for, given this hold. */
   accept: (plan: Planned, held: Money) => Job;
   call: (
     job: Job,

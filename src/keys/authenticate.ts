@@ -7,8 +7,8 @@ import { hashKey, isWellFormedKey } from './key-format.ts';
 import type { ApiKey } from './key-store.ts';
 
 /**
- * The key that a request came with, at once when it is cached. Throws 401 invalid_api_key or expired_api_key, 503
- * server_overloaded, or `failure` when the key cannot be looked up. The context knows its caller afterwards.
+ * The API key of a request, synchronously when it is cached. Throws 401 invalid_api_key or expired_api_key, 503
+ * server_overloaded, or `failure` when the key cannot be looked up. It also sets the context's caller.
  */
 export type Authenticate = (
   request: Request,

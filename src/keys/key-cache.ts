@@ -1,8 +1,8 @@
 /**
- * Keeps keys in memory for a few seconds, and apart from them which ones do not exist: invented keys cannot push out real
- * ones. The database announces every change, so a revoked key is refused on all nodes at once; the short life covers a
- * lost announcement. While the database is away, a key that was known goes on being known for a while: whatever costs
- * money checks it again in its own transaction.
+ * Caches keys for a few seconds, and separately which ones do not exist, so that made-up keys cannot evict real ones. The
+ * database announces every change, so a revoked key is rejected on all nodes at once; the short life covers a lost
+ * announcement. While the database is unreachable, a cached key stays valid for a while: whatever costs money checks it
+ * again in its own transaction.
  */
 import type { SQL } from 'bun';
 import { GroupCommit } from '../lib/group-commit.ts';
@@ -14,7 +14,7 @@ type Known = Readonly<{ key: ApiKey; staleAtMs: number }>;
 export type KeyCache = Readonly<{
   /** Without a query: null for a key that has to be looked up. */
   known: (hash: Buffer) => ApiKey | null;
-  /** `clientAddress` is asked for only when the key has not been seen yet; without it nobody is kept from asking. */
+  /** `clientAddress` is called only for a key that has not been seen yet; without it lookups are not limited. */
   find: (hash: Buffer, clientAddress?: () => string | null) => Promise<ApiKey | null>;
   close: () => Promise<void>;
 }>;
@@ -32,18 +32,18 @@ export async function openKeyCache(
 ): Promise<KeyCache> {
   const { maxKnown, maxUnknown, slots = new LookupSlots() } = { ...defaultSize, ...size };
   const known = new Map<string, Known>();
-  /** Until when each of them need not be asked for again. */
+  /** Until when each of them need not be looked up again. */
   const unknown = new Map<string, number>();
-  /** The questions under way, shared by everyone who asks the same. */
+  /** The lookups in flight, shared by all requests with the same key. */
   const lookups = new Map<string, Promise<ApiKey | null>>();
-  // Two connections at most, and customers never wait behind keys that may be invented.
+  // Two connections at most, and known keys never wait behind ones that may be made up.
   const ask = (hashes: readonly Buffer[]) => findKeysByHash(sql, hashes);
   const refreshes = new GroupCommit(ask);
   const firstLookups = new GroupCommit(ask);
-  // Whatever was announced while the connection was away is unknown, so each new connection starts anew.
+  // Announcements are missed while the connection is down, so each new connection starts over.
   const subscription = await sql.listen('tollgate_keys', forget, forgetAll);
 
-  /** A lookup under way is forgotten too: it may have read the row before the change. */
+  /** A lookup in flight is forgotten too: it may have read the row before the change. */
   function forget(announced: string): void {
     if (announced === '*') forgetAll();
     outdate(announced);
@@ -57,22 +57,23 @@ export async function openKeyCache(
     lookups.clear();
   }
 
-  /** It is asked for again before it is believed, but among the keys that exist. */
+  /** It has to be looked up again, but still counts as a known key. */
   function outdate(name: string): void {
     const entry = known.get(name);
     if (entry) known.set(name, { key: entry.key, staleAtMs: Number.NEGATIVE_INFINITY });
   }
 
-  function knownKey(hash: Buffer): ApiKey | null {
-    const entry = known.get(hash.toString('hex'));
+  function freshKey(name: string): ApiKey | null {
+    const entry = known.get(name);
     return entry !== undefined && entry.staleAtMs > nowMs() ? entry.key : null;
   }
 
   async function find(hash: Buffer, clientAddress?: () => string | null): Promise<ApiKey | null> {
     const name = hash.toString('hex');
+    const fresh = freshKey(name);
+    if (fresh !== null) return fresh;
     const entry = known.get(name);
     if (entry === undefined) return await findFirst(name, hash, clientAddress);
-    if (entry.staleAtMs > nowMs()) return entry.key;
     try {
       return await (lookups.get(name) ?? lookUp(name, hash, refreshes));
     } catch (error) {
@@ -87,11 +88,11 @@ export async function openKeyCache(
     clientAddress: (() => string | null) | undefined,
   ): Promise<ApiKey | null> {
     if ((unknown.get(name) ?? 0) > nowMs()) return null;
-    // Whoever asks what is being asked already costs the database nothing, and so needs no place.
-    const underWay = lookups.get(name);
-    if (underWay !== undefined) return await underWay;
-    const asked = () => lookUp(name, hash, firstLookups);
-    return await (clientAddress === undefined ? asked() : slots.within(clientAddress(), asked));
+    // Joining a lookup in flight costs the database nothing, and so needs no slot.
+    const inFlight = lookups.get(name);
+    if (inFlight !== undefined) return await inFlight;
+    const lookup = () => lookUp(name, hash, firstLookups);
+    return await (clientAddress === undefined ? lookup() : slots.within(clientAddress(), lookup));
   }
 
   async function lookUp(
@@ -99,17 +100,17 @@ export async function openKeyCache(
     hash: Buffer,
     lane: GroupCommit<Buffer, ApiKey | null>,
   ): Promise<ApiKey | null> {
-    // The life is counted from before the question, so a change during it is not hidden for longer than the limit.
+    // The lifetime starts before the query, so a change during it is not hidden for longer than the limit.
     const staleAtMs = nowMs() + lifeMs;
     const lookup = lane.submit(hash);
     lookups.set(name, lookup);
-    const isStillGood = () => lookups.get(name) === lookup;
+    const isCurrent = () => lookups.get(name) === lookup;
     try {
       const key = await lookup;
-      if (isStillGood()) remember(name, key, staleAtMs);
+      if (isCurrent()) remember(name, key, staleAtMs);
       return key;
     } finally {
-      if (isStillGood()) lookups.delete(name);
+      if (isCurrent()) lookups.delete(name);
     }
   }
 
@@ -126,11 +127,15 @@ export async function openKeyCache(
     }
   }
 
-  return { known: knownKey, find, close: () => subscription.unlisten() };
+  return {
+    known: (hash) => freshKey(hash.toString('hex')),
+    find,
+    close: () => subscription.unlisten(),
+  };
 }
 
-function removeOldest(map: Map<string, unknown>, most: number): void {
-  if (map.size <= most) return;
+function removeOldest(map: Map<string, unknown>, max: number): void {
+  if (map.size <= max) return;
   const [oldest = ''] = map.keys();
   map.delete(oldest);
 }

@@ -1,6 +1,6 @@
 /**
- * An API key is `svc_sk_`, 40 random characters and a checksum of 6. The checksum lets a mistyped or invented key be
- * refused without asking the database; it is no secret and proves nothing.
+ * An API key is `svc_sk_`, 40 random characters and a checksum of 6. The checksum lets a mistyped or made-up key be
+ * rejected without a query; it is no secret and proves nothing.
  */
 const prefix = 'svc_sk_';
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

@@ -17,7 +17,7 @@ export type StoredKey = Readonly<{
   /** Null allows every model. */
   allowed_models: string[] | null;
   expires_at: Date | null;
-  /** May lie ahead: until then the key is in force. */
+  /** May be in the future: until then the key is valid. */
   revoked_at: Date | null;
   created_at: Date;
 }>;
@@ -38,7 +38,7 @@ export type NewKey = Omit<KeySettings, 'maxConcurrent'> &
 /** A setting that is undefined keeps its value. */
 export type KeyChange = { readonly [Name in keyof KeySettings]?: KeySettings[Name] | undefined };
 
-/** What a request needs to know of the key it came with. */
+/** What serving a request needs to know of its key. */
 export type ApiKey = Readonly<{
   id: string;
   accountId: string;
@@ -86,9 +86,9 @@ export function settingsOf(key: StoredKey): KeySettings {
 }
 
 /** Without an account, a key of any account: for the operator. */
-export type OwnedKey = Readonly<{ id: string; accountId?: string | null }>;
+type OwnedKey = Readonly<{ id: string; accountId?: string | null }>;
 
-/** A revoked key does not change. Null when there is no such key. */
+/** A revoked key cannot be changed. Null when there is no such key. */
 export async function updateKey(
   sql: SQL,
   { id, accountId = null }: OwnedKey,
@@ -122,7 +122,7 @@ export async function updateKey(
   return row.id === null ? 'revoked' : row;
 }
 
-/** Revokes at once; true when the key was in force until now. */
+/** Revokes at once; true when the key was valid until now. */
 export async function revokeKey(sql: SQL, { id, accountId = null }: OwnedKey): Promise<boolean> {
   const revoked = await sql`
     update api_keys set revoked_at = now()

@@ -1,19 +1,18 @@
 /**
- * What this node knows of the rates of keys, for the headers of answers that ask the database nothing: as the last request
- * of the key that was counted here left it, and as time has gone on since. Other nodes may have counted more.
+ * What this node knows of keys' rates, for the headers of responses that need no query: as of the last request of the key
+ * that was counted here, adjusted for the time since. Other nodes may have counted more.
  */
-
 import { type RateLimit, rateAt } from '../lib/rate-limit.ts';
 import type { ApiKey } from './key-store.ts';
 
 const maxKeys = 10_000;
 
 export class KnownRates {
-  /** When each key will be back at its full rate, by `performance.now()`. Whoever was counted longest ago comes first. */
+  /** When each key will be back at its full rate, by `performance.now()`. The key counted longest ago comes first. */
   readonly #arrivals = new Map<string, number>();
 
   note(keyId: string, { resetMs }: RateLimit): void {
-    // Again at the end, so that the first is always the one that was counted longest ago.
+    // Moved to the end, so that the first is always the one that was counted longest ago.
     this.#arrivals.delete(keyId);
     this.#arrivals.set(keyId, performance.now() + resetMs);
     if (this.#arrivals.size <= maxKeys) return;

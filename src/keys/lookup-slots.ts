@@ -1,7 +1,7 @@
 /**
- * How many requests may wait for the lookup of a key that this node has not seen yet, in all and from one network. They
- * wait for one question to the database at a time, which asks for all of their keys together, so even a flood of invented
- * keys is answered as it comes. Only when the database cannot keep up are there too many, and then they are told so.
+ * How many requests may wait for the lookup of a key that this node has not seen yet, in total and from one network. One
+ * query at a time looks up all of their keys together, so even a flood of made-up keys is handled as it comes. Only when
+ * the database cannot keep up are requests turned away.
  */
 import { ApiError } from '../errors.ts';
 import { clientNetworkOf, parseAddress } from '../lib/ip-address.ts';
@@ -20,7 +20,7 @@ export class LookupSlots {
     this.#maxPerNetwork = maxPerNetwork;
   }
 
-  /** Throws 503 server_overloaded, and not 401: nobody knows whether the key is good. */
+  /** Throws 503 server_overloaded, not 401: nobody knows whether the key is valid. */
   async within<Result>(clientAddress: string | null, run: () => Promise<Result>): Promise<Result> {
     const network = networkOf(clientAddress);
     if (this.#taken >= this.#max || this.#networks.of(network) >= this.#maxPerNetwork)
@@ -36,7 +36,7 @@ export class LookupSlots {
   }
 }
 
-/** Clients whose address is not known share one. */
+/** Clients whose address is unknown share one. */
 function networkOf(clientAddress: string | null): string {
   const address = clientAddress === null ? null : parseAddress(clientAddress);
   return address === null ? '' : clientNetworkOf(address);

@@ -1,7 +1,7 @@
 /** A limited number of tasks run at a time, some more wait, and the rest are rejected at once. */
 import { Tally } from './tally.ts';
 
-/** More is waiting than can be done in good time. */
+/** The queue is full. */
 export class OverloadError extends Error {
   override readonly name = 'OverloadError';
 }
@@ -12,7 +12,7 @@ type QueueLimits = Readonly<{
   maxRunningPerOrigin?: number;
   maxWaiting?: number;
   maxWaitingPerOrigin?: number;
-  /** Of the places to wait in, those that only preferred tickets get. */
+  /** How many of the places in the queue are reserved for preferred tickets. */
   reservedForPreferred?: number;
 }>;
 
@@ -27,7 +27,7 @@ export class BoundedQueue {
   #runningCount = 0;
   #waitingCount = 0;
   readonly #running = new Tally();
-  /** The tasks that wait, oldest first. The origin whose turn is next comes first, and none is empty. */
+  /** The waiting tasks by origin, oldest first. The origin whose turn is next comes first, and none is empty. */
   readonly #waiting = new Map<string, (() => void)[]>();
 
   constructor(limits: QueueLimits) {

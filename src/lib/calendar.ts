@@ -1,6 +1,6 @@
 const pattern = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
-/** A date (its midnight in UTC) or a date and time with its offset; null when it is neither or not in the calendar. */
+/** Parses a date (as midnight UTC) or a date and time with an offset; null when it is neither or does not exist. */
 export function parseTime(text: string): Date | null {
   const date = pattern.exec(text)?.[1];
   if (date === undefined) return null;

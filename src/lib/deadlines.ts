@@ -1,5 +1,5 @@
 /**
- * Many deadlines on one timer. A stream moves its deadline with every chunk; doing that with timers of its own would
+ * Many deadlines on one timer. A stream moves its deadline with every chunk; doing that with a timer of its own would
  * cost more than the chunk.
  */
 export type Deadline = {
@@ -9,7 +9,7 @@ export type Deadline = {
 };
 
 const tickMs = 100;
-/** Ticks are never that late because of work alone. */
+/** Work alone never delays a tick by this much. */
 const standstillMs = 1_000;
 
 type Pending = { atMs: number; expire: () => void };
@@ -41,7 +41,7 @@ export class Deadlines {
     const nowMs = performance.now();
     const lateMs = nowMs - this.#lastTickMs - tickMs;
     this.#lastTickMs = nowMs;
-    // Who was waited for may have answered while this process stood still, and gets the time to be heard.
+    // What we wait for may have arrived while this process was suspended, so every deadline is extended by that time.
     if (lateMs > standstillMs) for (const pending of this.#pending) pending.atMs += lateMs;
     for (const pending of this.#pending) {
       if (pending.atMs > nowMs) continue;

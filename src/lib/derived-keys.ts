@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto';
 
-/** A key of 32 bytes for each purpose, all from one secret. One of them reveals nothing about the others. */
+/** Derives a 32-byte key for each purpose from one secret. None of them reveals anything about the others. */
 export type DerivedKeys = (purpose: string) => Buffer;
 
 export function deriveKeys(secret: string): DerivedKeys {

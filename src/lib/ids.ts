@@ -1,6 +1,6 @@
 /**
- * IDs are UUIDv7: they sort by the time they were made, so the newest rows of a table lie together and a
- * Generation's partition follows from its ID alone.
+ * IDs are UUIDv7: they sort by creation time, so the newest rows of a table are stored together and a Generation's
+ * partition follows from its ID alone.
  */
 export function newId(): string {
   return Bun.randomUUIDv7();

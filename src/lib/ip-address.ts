@@ -1,18 +1,18 @@
-/** IP addresses and networks as numbers. An IPv4 address in the clothes of an IPv6 one is the IPv4 address. */
+/** IP addresses and networks as numbers. An IPv4-mapped IPv6 address counts as the IPv4 address. */
 import { isIPv4, isIPv6 } from 'node:net';
 
 export type IpAddress = Readonly<{ version: 4 | 6; value: bigint }>;
 export type IpNetwork = IpAddress & Readonly<{ prefixBits: number }>;
 
 const bitsOf = { 4: 32, 6: 128 } as const;
-/** What one household or one rented machine gets, so that its many addresses are no disguise. */
+/** What one household or rented server gets, so that a client cannot hide behind its many addresses. */
 const clientPrefixBits = { 4: 32, 6: 64 } as const;
-/** What one site gets, from a careful provider and from a generous one: it has many networks of the above kind. */
+/** What one site gets, which has many of the above: from a frugal provider and from a generous one. */
 const sitePrefixBits = { 4: [], 6: [56, 48] } as const;
 /** ::ffff:0:0/96 */
 const mappedPrefix = 0xffffn;
 
-/** Null for whatever is not an address. The zone of a link-local one is left out. */
+/** Null for anything but an address. The zone of a link-local one is dropped. */
 export function parseAddress(text: string): IpAddress | null {
   const address = parseAsWritten(text);
   return address !== null && isMapped(address) ? unmapped(address) : address;
@@ -38,12 +38,12 @@ export function isInside(address: IpAddress, network: IpNetwork): boolean {
   return address.version === network.version && address.value >> hostBits === network.value >> hostBits;
 }
 
-/** The network that a client can be expected to have to itself, as text: the IPv4 address, or the /64 of an IPv6 one. */
+/** The network that a client usually has to itself, as text: the IPv4 address, or the /64 of an IPv6 one. */
 export function clientNetworkOf(address: IpAddress): string {
   return networkOf(address, clientPrefixBits[address.version]);
 }
 
-/** The wider networks that the same client may have, the narrowest first. None for IPv4, where addresses are scarce. */
+/** The wider networks that a client may have, the narrowest first. None for IPv4, where addresses are scarce. */
 export function siteNetworksOf(address: IpAddress): string[] {
   return sitePrefixBits[address.version].map((prefixBits) => networkOf(address, prefixBits));
 }
@@ -85,7 +85,7 @@ function parseIPv6(text: string): bigint {
   return [...before, ...zeros, ...after].reduce((value, group) => (value << 16n) | group, 0n);
 }
 
-/** The last group may be written as an IPv4 address, and is two then. */
+/** The last two groups may be written as an IPv4 address. */
 function groupsOf(text: string): bigint[] {
   if (text === '') return [];
   return text.split(':').flatMap((group) => {
@@ -101,7 +101,7 @@ function partsOf(value: bigint, count: number, bits: bigint): number[] {
   );
 }
 
-/** With the longest run of zeros left out, the first of several, as RFC 5952 has it. */
+/** Leaves out the longest run of zeros, the first of several, as in RFC 5952. */
 function shortened(groups: readonly string[]): string {
   const text = groups.join(':');
   const runs = [...text.matchAll(/\b0(?::0)+\b/g)];

@@ -1,22 +1,21 @@
 /**
- * What a JSON text is made of, found out without making anything of it: a parser builds values of whatever it is given,
- * and 20 MB of opening brackets become 20 million lists. The text need not be JSON for any of this.
+ * Measures a JSON text without parsing it: a parser would turn 20 MB of opening brackets into 20 million lists. The text
+ * need not be valid JSON.
  */
 const quote = 34;
 const comma = 44;
 const colon = 58;
 const backslash = 92;
-
 const openBracket = 91;
 const closeBracket = 93;
 const openBrace = 123;
 const closeBrace = 125;
 
-/** `values` counts all that begins or separates one; `depth` is how many lists and objects are inside each other. */
+/** `values` counts what opens or separates values; `depth` is how deeply lists and objects are nested. */
 export type JsonExtent = Readonly<{ values: number; depth: number }>;
 
-/** Stops as soon as there is more of something than `most` allows. What stands in strings does not count. */
-export function measureJson(text: string, most: JsonExtent): JsonExtent {
+/** Stops as soon as `max` is exceeded. The contents of strings do not count. */
+export function measureJson(text: string, max: JsonExtent): JsonExtent {
   let values = 0;
   let depth = 0;
   let deepest = 0;
@@ -39,7 +38,7 @@ export function measureJson(text: string, most: JsonExtent): JsonExtent {
         values++;
         break;
     }
-    if (values > most.values || deepest > most.depth) break;
+    if (values > max.values || deepest > max.depth) break;
   }
   return { values, depth: deepest };
 }
@@ -51,7 +50,7 @@ export function endOfString(text: string, open: number): number {
   return close < 0 ? text.length : close;
 }
 
-/** Whether an odd number of backslashes stands before this place, none of them before `from`. */
+/** Whether an odd number of backslashes precedes this position, counting back to `from` at most. */
 export function isEscaped(text: string, place: number, from: number): boolean {
   let before = place;
   while (before > from && text.charCodeAt(before - 1) === backslash) before--;

@@ -1,68 +1,46 @@
 /**
- * JSON lines on standard output. A field that is not named here cannot be logged: no key, cookie, prompt or body of a
- * provider reaches a log by being passed along with something else.
+ * JSON lines on standard output. A field that is not listed here cannot be logged, so that no key, cookie, prompt or
+ * provider's body gets into a log along with something else.
  */
-
 import { writeSync } from 'node:fs';
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-export type LogFields = Readonly<{
-  requestId?: string;
-  generationId?: string;
-  method?: string;
-  route?: string;
-  status?: number;
-  code?: string;
-  latencyMs?: number;
-  keyId?: string;
-  accountId?: string;
-  nodeId?: string;
-  model?: string;
-  provider?: string;
-  upstreamStatus?: number;
-  inputTokens?: number;
-  outputTokens?: number;
-  /** How long a provider is not called. */
-  pauseMs?: number;
-  /** How far a clock is ahead. */
-  offsetMs?: number;
-  address?: string;
-  signal?: string;
-  file?: string;
-  priceVersion?: string;
-  count?: number;
-  problems?: readonly string[];
-  error?: unknown;
-}>;
-
-const allowedFields = new Set<string>([
+const textFields = [
   'requestId',
   'generationId',
   'method',
   'route',
-  'status',
   'code',
-  'latencyMs',
   'keyId',
   'accountId',
   'nodeId',
   'model',
   'provider',
-  'upstreamStatus',
-  'inputTokens',
-  'outputTokens',
-  'pauseMs',
-  'offsetMs',
   'address',
   'signal',
   'file',
   'priceVersion',
+] as const;
+const numberFields = [
+  'status',
+  'latencyMs',
+  'upstreamStatus',
+  'inputTokens',
+  'outputTokens',
+  // How long a provider is not called.
+  'pauseMs',
+  // How far a clock is ahead.
+  'offsetMs',
   'count',
-  'problems',
-  'error',
-] satisfies (keyof LogFields)[]);
+] as const;
+
+export type LogFields = Readonly<{ [Name in (typeof textFields)[number]]?: string }> &
+  Readonly<{ [Name in (typeof numberFields)[number]]?: number }> &
+  Readonly<{ problems?: readonly string[]; error?: unknown }>;
+
+const allowedFields = new Set<string>([...textFields, ...numberFields, 'problems', 'error']);
 
 export type Log = Readonly<Record<LogLevel, (event: string, fields?: LogFields) => void>>;
 
@@ -79,7 +57,7 @@ export function createLog(level: LogLevel, write: (line: string) => void = buffe
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** Lines of the same moment leave in one write, because a write for each would cost a busy gateway more than making them. */
+/** Lines are written in batches, because a write for each would cost a busy gateway more than formatting them. */
 function bufferedOutput(): (line: string) => void {
   let pendingLines = '';
   const flush = () => {
@@ -87,7 +65,7 @@ function bufferedOutput(): (line: string) => void {
     process.stdout.write(pendingLines);
     pendingLines = '';
   };
-  // Nobody waits for an asynchronous write at that time.
+  // An asynchronous write would not finish at that point.
   const flushAtExit = () => writeSync(1, pendingLines);
   return (line) => {
     if (pendingLines === '') {
@@ -106,24 +84,22 @@ function formatLine(level: LogLevel, event: string, fields: LogFields): string {
   return JSON.stringify(line);
 }
 
-/** The message of an error and of its causes, with its place in the code. */
+/** The message and stack of an error and of its causes. */
 function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return { name: typeof error };
   const { name, cause } = error;
   const code = codeOf(error);
+  const message = namesThingsOnly.test(code ?? '') ? error.message : withoutValues(error.message);
   return {
     name,
     ...(code === null ? {} : { code }),
-    message: (namesThingsOnly.test(code ?? '') ? error.message : withoutValues(error.message)).slice(
-      0,
-      maxMessageLength,
-    ),
+    message: message.slice(0, maxMessageLength),
     stack: placesIn(error),
     ...(cause === undefined ? {} : { cause: describe(cause) }),
   };
 }
 
-/** PostgreSQL's messages of these classes quote tables, columns and constraints; a value stands in their detail only. */
+/** PostgreSQL's messages of these classes quote tables, columns and constraints; values are only in their detail. */
 const namesThingsOnly = /^(23|42)[0-9A-Z]{3}$/;
 
 /** PostgreSQL's own code where there is one, which is more specific than the driver's. */
@@ -133,15 +109,15 @@ function codeOf(error: Error): string | null {
 }
 
 /**
- * Libraries quote in their messages what they stumbled over, and that may be a prompt, an answer or a key. What is quoted
- * may hold quotes itself, so everything from the first quote on is left out. An apostrophe follows a letter and is none.
+ * Libraries quote the offending input in their messages, and that may be a prompt, an answer or a key. It may contain
+ * quotes itself, so everything from the first quote on is dropped. An apostrophe follows a letter and is not a quote.
  */
 function withoutValues(message: string): string {
   const start = message.search(/["`]|(?<![A-Za-z])'/);
   return start < 0 ? message : `${message.slice(0, start)}…`;
 }
 
-/** The stack repeats the message first, and a message may look like a place. */
+/** The stack starts with the message, which may itself look like a stack frame. */
 function placesIn({ name, message, stack = '' }: Error): string[] {
   const head = [`${name}: ${message}`, message].find((text) => text !== '' && stack.startsWith(text)) ?? '';
   const lines = stack.slice(head.length).split('\n');

@@ -7,7 +7,7 @@ export type Money = bigint;
 export const moneyScaleDigits = 12;
 const unitsPerDollar = 10n ** BigInt(moneyScaleDigits);
 
-/** A trillion USD: what is more was mistyped. */
+/** A trillion USD: anything larger was mistyped. */
 export const largestAmount: Money = 10n ** 12n * unitsPerDollar;
 
 const decimalPattern = /^(-?)(\d{1,20})(?:\.(\d{1,12}))?$/;
@@ -38,12 +38,12 @@ export function formatMoney(money: Money): string {
   return `${money < 0n ? '-' : ''}${whole}.${fraction}`;
 }
 
-/** The shortest exact decimal, for places where a person or a JSON number shows the amount: `0.15`, `20`. */
+/** The shortest exact decimal, for people and for JSON numbers: `0.15`, `20`. */
 export function formatMoneyShort(money: Money): string {
   return formatMoney(money).replace(/\.?0+$/, '');
 }
 
-/** For a sentence, such as `$0.3075`: rounded away from what the reader hopes for, to four digits or to what there is. */
+/** For a sentence, such as `$0.3075`: rounded as told, to four digits, or six for less than a cent. */
 export function formatDollars(money: Money, rounding: 'up' | 'down'): string {
   const digits = money < unitsPerDollar / 100n ? 6 : 4;
   const step = 10n ** BigInt(moneyScaleDigits - digits);
@@ -51,7 +51,7 @@ export function formatDollars(money: Money, rounding: 'up' | 'down'): string {
   return `$${formatMoney(steps * step).slice(0, digits - moneyScaleDigits)}`;
 }
 
-/** Divides and rounds half up: the one place where money is ever rounded. Both numbers must not be negative. */
+/** Divides and rounds half up: the one place where money is ever rounded. Neither number may be negative. */
 export function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
   return (numerator * 2n + denominator) / (denominator * 2n);
 }

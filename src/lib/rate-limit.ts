@@ -1,4 +1,4 @@
-/** The state of a limit of requests per minute, for the headers of an answer. */
+/** The state of a limit of requests per minute, for the headers of a response. */
 export type RateLimit = Readonly<{ limit: number; remaining: number; resetMs: number }>;
 
 export const minuteMs = 60_000;

@@ -1,4 +1,4 @@
-/** A JSON number kept as the text it is printed as, so that no float stands between a decimal and the wire. */
+/** A JSON number as the text to print, so that no float comes between a decimal and the wire. */
 export type RawJson = Readonly<{ rawJSON: string }>;
 
 // TypeScript's library does not describe JSON.rawJSON yet.

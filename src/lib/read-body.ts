@@ -1,4 +1,4 @@
-/** The body of a request or a response, counted as it arrives and, for a client's, timed. */
+/** Reads the body of a request or a response, counting its bytes and, for a client's, timing it. */
 import { Deadlines } from './deadlines.ts';
 import { LateError } from './within.ts';
 
@@ -24,7 +24,7 @@ type ReadOptions = Readonly<{
   pace: Pace | null;
 }>;
 
-/** Throws a LateError for a body that is too slow. Whatever is thrown cancels the stream, so that no more of it is read. */
+/** Throws a LateError for a body that is too slow. Any error cancels the stream, so that no more of it is read. */
 export async function readBody(
   body: ReadableStream<Uint8Array> | null,
   { expectedBytes, onChunk, pace }: ReadOptions,
@@ -57,15 +57,14 @@ export async function readBody(
   }
 }
 
-/** One buffer that grows with what has arrived, because a body that arrives byte by byte would cost a hundred times its size as a list of chunks. */
+/** One growing buffer: as a list of chunks, a body that arrives byte by byte would cost a hundred times its size. */
 class GrowingBytes {
   sizeBytes = 0;
   readonly #expectedBytes: number;
-  #buffer: Uint8Array<ArrayBuffer>;
+  #buffer = new Uint8Array(0);
 
   constructor(expectedBytes: number) {
     this.#expectedBytes = expectedBytes;
-    this.#buffer = new Uint8Array(0);
   }
 
   add(chunk: Uint8Array): void {

@@ -1,4 +1,4 @@
-/** Runs again and again, a pause apart, never twice at once. */
+/** Runs periodically, never twice at once. */
 export function repeat(pauseMs: number, run: () => Promise<void>): { stop: () => void } {
   let isRunning = false;
   const timer = setInterval(() => {

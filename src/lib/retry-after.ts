@@ -44,14 +44,14 @@ function readDate(text: string, nowMs: number): number | null {
   return null;
 }
 
-/** Two digits that would be more than fifty years ahead are of the century before. */
+/** Two digits that would be more than fifty years ahead belong to the previous century. */
 function nearestYear(digits: number, nowMs: number): number {
   const thisYear = new Date(nowMs).getUTCFullYear();
   const year = thisYear - (thisYear % 100) + digits;
   return year > thisYear + 50 ? year - 100 : year;
 }
 
-/** Date.UTC takes the 31st of February for a day in March. */
+/** Date.UTC takes 31 February for a day in March. */
 function isSameDate(
   date: Date,
   [year, monthIndex, day, hour, minute]: readonly [number, number, number, number, number],

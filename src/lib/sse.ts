@@ -1,6 +1,6 @@
 /**
- * Reads Server-Sent Events from text that arrives in pieces of any size. Only the data of events is of interest here;
- * comments, names and IDs are passed over.
+ * Reads Server-Sent Events from text that arrives in pieces of any size. Only the data of events is returned; comments,
+ * names and IDs are skipped.
  */
 export class SseParser {
   readonly #maxEvent: number;
@@ -16,7 +16,7 @@ export class SseParser {
     this.#maxEvent = maxEvent;
   }
 
-  /** The data of every event that this piece completes; null, once, for one that grows beyond the bound and is passed over. */
+  /** The data of every event that this piece completes; null, once, for one that exceeds the limit and is skipped. */
   push(piece: string): (string | null)[] {
     const events: (string | null)[] = [];
     let text = this.#rest === '' ? piece : this.#rest + piece;

@@ -1,4 +1,4 @@
-/** Counts by name. A name is forgotten when its count is back at zero, so there are never more names than work in progress. */
+/** Counts by name. A name is dropped when its count is back at zero, so there are never more names than work in progress. */
 export class Tally {
   readonly #counts = new Map<string, number>();
 

@@ -1,4 +1,4 @@
-/** What was awaited did not come in time. It may still come, but nobody waits for it any more. */
+/** What was awaited did not come in time. It may still come, but nothing waits for it any more. */
 export class LateError extends Error {
   override readonly name = 'LateError';
 }

@@ -1,6 +1,6 @@
 /**
- * Who may call what. The list of models and the check before a call use the same rules, so that what is listed
- * can be called.
+ * Which models a key may call. The list of models and the check before a call use the same rules, so that what is
+ * listed can be called.
  */
 import { ApiError } from '../errors.ts';
 import type { Price } from '../pricing/price.ts';
@@ -12,7 +12,7 @@ export type ModelAccess = Readonly<{
   isProviderConfigured: (provider: Provider) => boolean;
 }>;
 
-type CallableModel = Model & Readonly<{ price: Price }>;
+export type CallableModel = Model & Readonly<{ price: Price }>;
 
 /** Enabled, allowed, priced and served by at least one configured provider; in the catalogue's order. */
 export function callableModels(catalog: Catalog, access: ModelAccess): CallableModel[] {
@@ -25,9 +25,9 @@ export function callableModels(catalog: Catalog, access: ModelAccess): CallableM
 }
 
 /**
- * The model for a request, or the first reason against it in this order: unknown, not allowed for the key,
- * disabled or of another workload, without a price, mapped to no provider, without a configured one. What the caller can do
- * something about comes before what only the operator can fix.
+ * The model for a request, or an error for the first of these: unknown, not allowed for the key, disabled or of another
+ * workload, without a price, mapped to no provider, without a configured one. What the caller can fix comes before what
+ * only the operator can.
  */
 export function resolveModel(
   catalog: Catalog,
@@ -45,7 +45,7 @@ export function resolveModel(
   return model;
 }
 
-/** The ways to reach a model that this gateway has the means for, in order of preference. */
+/** The routes of a model whose provider is configured, in order of preference. */
 export function configuredRoutes(
   catalog: Catalog,
   model: Model,

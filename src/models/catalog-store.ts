@@ -1,6 +1,4 @@
-/**
- * Holds the catalogue in use and follows its file. A bad file never replaces a good catalogue.
- */
+/** Holds the catalogue in use and follows its file. An invalid file never replaces a valid catalogue. */
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { type FSWatcher, watch } from 'node:fs';
@@ -10,10 +8,10 @@ import { OperatorError } from '../lib/operator-error.ts';
 import { type CatalogResult, parseCatalog } from './catalog.ts';
 import type { Catalog } from './model.ts';
 
-/** How long to wait before a good file that could not be taken into use is tried again. */
+/** How long to wait before a valid file that could not be activated is tried again. */
 const retryMs = 5_000;
 
-/** Every problem is a line of the message. */
+/** The message has one line per problem. */
 export class CatalogError extends OperatorError {
   override readonly name = 'CatalogError';
   readonly problems: readonly string[];
@@ -26,12 +24,12 @@ export class CatalogError extends OperatorError {
 
 type CatalogStoreOptions<Active> = Readonly<{
   path: string;
-  /** Makes what is used of a catalogue. When it fails, the catalogue is refused like one with a fault. */
+  /** Makes a catalogue ready for use. When it fails, the catalogue is rejected like an invalid one. */
   activate: (catalog: Catalog) => Promise<Active>;
   onReloaded?: (active: Active) => void;
   onRejected?: (problems: readonly string[]) => void;
   now?: () => Date;
-  /** An editor writes in several steps; the file is read when it has been quiet for this long. */
+  /** An editor writes in several steps; the file is read once it has not changed for this long. */
   quietMs?: number;
 }>;
 
@@ -57,7 +55,7 @@ export class CatalogStore<Active> {
   #lastReload: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  /** Loads the catalogue and follows its file until closed. Throws a CatalogError when the file is bad. */
+  /** Loads the catalogue and follows its file until closed. Throws a CatalogError when the file is invalid. */
   static async open<Active>(options: CatalogStoreOptions<Active>): Promise<CatalogStore<Active>> {
     const { result, digest } = await readCatalogFile(options.path);
     if (!result.ok) throw new CatalogError(result.problems);
@@ -79,7 +77,6 @@ export class CatalogStore<Active> {
     this.#readDigest = digest;
   }
 
-  /** What was made of the catalogue in force. */
   get current(): Active {
     return this.#current;
   }
@@ -105,25 +102,25 @@ export class CatalogStore<Active> {
 
   async #reload(evenIfUnchanged: boolean): Promise<ReloadOutcome> {
     const file = await readText(this.#path);
-    // The same content, good or bad, has been judged already: a touch does nothing.
+    // The same content, valid or not, has been checked already: a touch does nothing.
     if (this.#isClosed || (file.digest === this.#readDigest && !evenIfUnchanged)) return 'unchanged';
     this.#readDigest = file.digest;
-    const result = judge(file, this.#path);
-    if (!result.ok) return this.#report(result.problems);
+    const result = parse(file, this.#path);
+    if (!result.ok) return this.#reject(result.problems);
     try {
       this.#current = await this.#options.activate(result.catalog);
     } catch (error) {
-      // The file is good and the fault may pass, so the same content is tried again by itself.
+      // The file is valid and the failure may be temporary, so the same content is tried again.
       this.#readDigest = 'not in use';
       this.#reloadAfter(retryMs);
-      return this.#report([`${this.#fileName}: could not be taken into use: ${messageOf(error)}`]);
+      return this.#reject([`${this.#fileName}: could not be taken into use: ${messageOf(error)}`]);
     }
     this.#status = { loadedAt: this.#now(), lastError: null };
     this.#options.onReloaded?.(this.#current);
     return 'reloaded';
   }
 
-  #report(problems: readonly string[]): ReloadOutcome {
+  #reject(problems: readonly string[]): ReloadOutcome {
     this.#status = { ...this.#status, lastError: { at: this.#now(), problems } };
     this.#options.onRejected?.(problems);
     return 'rejected';
@@ -146,19 +143,19 @@ export class CatalogStore<Active> {
     if (this.#isClosed) return;
     if (this.#quietTimer !== null) clearTimeout(this.#quietTimer);
     this.#quietTimer = setTimeout(() => {
-      this.reload().catch((error: unknown) => this.#report([`${this.#fileName}: ${messageOf(error)}`]));
+      this.reload().catch((error: unknown) => this.#reject([`${this.#fileName}: ${messageOf(error)}`]));
     }, delayMs);
-    // A pending look at the file must not keep a process alive that is done.
+    // A pending check of the file must not keep the process alive.
     this.#quietTimer.unref();
   }
 }
 
-/** Reads and judges a file once, without following it. */
+/** Reads and checks a file once, without following it. */
 export async function readCatalogFile(
   path: string,
 ): Promise<Readonly<{ result: CatalogResult; digest: string }>> {
   const file = await readText(path);
-  return { result: judge(file, path), digest: file.digest };
+  return { result: parse(file, path), digest: file.digest };
 }
 
 type FileText = Readonly<{ text: string; digest: string }> | Readonly<{ problem: string; digest: string }>;
@@ -178,7 +175,7 @@ async function readText(path: string): Promise<FileText> {
   }
 }
 
-function judge(file: FileText, path: string): CatalogResult {
+function parse(file: FileText, path: string): CatalogResult {
   return 'text' in file ? parseCatalog(file.text, basename(path)) : { ok: false, problems: [file.problem] };
 }
 

@@ -1,13 +1,11 @@
-/**
- * Text to plain values, remembering the line of everything so that a fault can be pointed at.
- */
+/** Turns YAML into plain values and remembers the line of each, so that a problem can be located. */
 import { isMap, isScalar, isSeq, LineCounter, type Pair, parseDocument, type YAMLError } from 'yaml';
 
 export type Path = readonly (string | number)[];
 /** `line` is 1-based. */
 export type Problem = Readonly<{ line: number; path: Path; text: string }>;
 export type Source = Readonly<{
-  /** False when the text is not YAML; there is no value to judge then. */
+  /** False when the text is not YAML; there is no value to check then. */
   isReadable: boolean;
   value: unknown;
   lineOf: (path: Path) => number;
@@ -25,7 +23,7 @@ const mappingsOfData = [
 
 export function readYaml(text: string): Source {
   const lineCounter = new LineCounter();
-  // Keys are compared below, as written, because there the fault can name the path and the first line.
+  // Duplicate keys are found below, as written, because there the problem can name the path and the first line.
   const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
   const problems: Problem[] = [];
   const lines = new Map<string, number>();
@@ -35,7 +33,7 @@ export function readYaml(text: string): Source {
     problems.push({ line: lineAt(fault.pos[0]), path: [], text: `not valid YAML: ${reasonOf(fault)}` });
   }
 
-  // What the parser made of a broken text would only add faults that are not there.
+  // What the parser made of a broken text would only lead to false problems.
   const isReadable = problems.length === 0;
   const value = isReadable ? convert(document.contents, []) : undefined;
   return { isReadable, value, lineOf, problems };
@@ -85,7 +83,7 @@ export function readYaml(text: string): Source {
     return object;
   }
 
-  /** The line of a value, or of the nearest thing around it when it is missing. */
+  /** The line of a value, or of its nearest parent when it is missing. */
   function lineOf(path: Path): number {
     for (let length = path.length; length > 0; length -= 1) {
       const line = lines.get(keyOf(path.slice(0, length)));
@@ -96,7 +94,7 @@ export function readYaml(text: string): Source {
 }
 
 function reasonOf(fault: YAMLError): string {
-  // The library's own words address a programmer here.
+  // The library's own message addresses a programmer here.
   return fault.code === 'MULTIPLE_DOCS' ? 'expected a single document, without ---' : fault.message;
 }
 

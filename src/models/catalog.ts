@@ -1,9 +1,8 @@
-/**
- * The catalogue: one YAML text in, providers, models and prices out, or every fault it has, each with its line.
- */
+/** Parses the catalogue: from YAML to providers, models and prices, or to every problem it has, each with its line. */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { type PublicPricing, presentPriceAsText } from '../pricing/present.ts';
+import type { PriceList } from '../pricing/price-list-store.ts';
 import { keyOf, type Path, type Problem, readYaml, type Source } from './catalog-yaml.ts';
 import { faultsOf, matching, mismatch } from './fields.ts';
 import type { Catalog, Model, Provider } from './model.ts';
@@ -17,7 +16,7 @@ export type CatalogResult =
 const priceVersion = matching(/^[\x21-\x7e]{1,64}$/, 'a label in quotes such as "2026-11"');
 const rootFields = ['price_version', 'providers', 'models'];
 
-/** Pure. `fileName` only begins each problem. */
+/** Pure. `fileName` is only the prefix of each problem. */
 export function parseCatalog(text: string, fileName: string): CatalogResult {
   const source = readYaml(text);
   const problems: Problem[] = [...source.problems];
@@ -30,17 +29,12 @@ export function parseCatalog(text: string, fileName: string): CatalogResult {
 function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   const root = source.value;
   if (!isObject(root)) {
-    problems.push({
-      line: 1,
-      path: [],
-      text: mismatch(`a mapping with the fields ${rootFields.join(', ')}`, root),
-    });
+    const text = mismatch(`a mapping with the fields ${rootFields.join(', ')}`, root);
+    problems.push({ line: 1, path: [], text });
     return null;
   }
   for (const name of Object.keys(root)) {
-    if (!rootFields.includes(name)) {
-      add([name], `unknown field, expected one of ${rootFields.join(', ')}`);
-    }
+    if (!rootFields.includes(name)) add([name], `unknown field, expected one of ${rootFields.join(', ')}`);
   }
   const version = read(priceVersion, root.price_version, ['price_version']);
 
@@ -52,7 +46,7 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   }
 
   const models = new Map<string, Model>();
-  // A provider with a fault still exists: models that name it must not be reported as well.
+  // An invalid provider still exists: models that name it must not be reported as well.
   const providerIds = [...entriesOf('providers').keys()];
   for (const [id, raw] of entriesOf('models')) {
     read(modelId, id, ['models', id]);
@@ -64,7 +58,9 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
     if (!(root[name] instanceof Map)) add([name], mismatch('a mapping', root[name]));
   }
   if (version === undefined) return null;
-  return { priceVersion: version, providers, models, digest: digestOf(priceContentOf(version, models)) };
+  const content = JSON.stringify(priceContentOf(version, models));
+  const digest = createHash('sha256').update(content).digest('hex');
+  return { priceVersion: version, providers, models, digest };
 
   function entriesOf(name: string): ReadonlyMap<string, unknown> {
     const value = isObject(root) ? root[name] : undefined;
@@ -79,7 +75,7 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   }
 
   function add(path: Path, text: string): void {
-    // One sentence a place: the first names the cause, the others only follow from it.
+    // One problem per path: the first is the cause, the others only follow from it.
     const isKnown = problems.some((problem) => keyOf(problem.path) === keyOf(path));
     if (!isKnown) problems.push({ line: source.lineOf(path), path, text });
   }
@@ -89,10 +85,9 @@ type PriceListContent = {
   price_version: string;
   models: { id: string; pricing: PublicPricing<string> }[];
 };
-export type PriceList = Readonly<{ version: string; digest: string; content: PriceListContent }>;
 
-/** What to store so that a past charge can be explained: every price, decimals as strings, in the order of the IDs. */
-export function priceListOf(catalog: Catalog): PriceList {
+/** What to store so that a past charge can be explained: every price, decimals as strings, ordered by ID. */
+export function priceListOf(catalog: Catalog): PriceList & Readonly<{ content: PriceListContent }> {
   const content = priceContentOf(catalog.priceVersion, catalog.models);
   return { version: catalog.priceVersion, digest: catalog.digest, content };
 }
@@ -102,10 +97,6 @@ function priceContentOf(version: string, models: ReadonlyMap<string, Model>): Pr
     price === null ? [] : [{ id, pricing: presentPriceAsText(price, version) }],
   );
   return { price_version: version, models: priced.toSorted((one, other) => (one.id < other.id ? -1 : 1)) };
-}
-
-function digestOf(content: PriceListContent): string {
-  return createHash('sha256').update(JSON.stringify(content)).digest('hex');
 }
 
 function sentenceOf({ line, path, text }: Problem, fileName: string): string {

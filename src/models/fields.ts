@@ -1,14 +1,11 @@
-/**
- * The pieces the catalogue's schemas are made of. Each says in words what it expects, and a refusal always adds
- * what it got instead.
- */
+/** The building blocks of the catalogue's schemas. Each describes what it expects; errors add what was there instead. */
 import { z } from 'zod';
 import type { Path } from './catalog-yaml.ts';
 
-/** `isSecret` keeps the value out of the refusal, because refusals are logged and a key may stand in the wrong place. */
+/** `isSecret` keeps the value out of the message, because messages are logged and a key may be in the wrong field. */
 export type Reading<Value> = Readonly<{ value: Value }> | Readonly<{ expected: string; isSecret?: boolean }>;
 
-/** A schema for one value: `read` gives the value, or says what it would have taken. */
+/** A schema for one value: `read` returns the value, or what it expected. */
 export function field<Value>(read: (input: unknown) => Reading<Value>) {
   return z.unknown().transform((input, context): Value => {
     const reading = read(input);
@@ -19,7 +16,7 @@ export function field<Value>(read: (input: unknown) => Reading<Value>) {
   });
 }
 
-/** A mapping with exactly these fields; any other is refused by name. */
+/** A mapping with exactly these fields; any other is reported by name. */
 export function fields<Shape extends z.core.$ZodLooseShape>(shape: Shape, expected?: string) {
   const names = Object.keys(shape).join(', ');
   return z.strictObject(shape, {
@@ -45,7 +42,7 @@ export function listOf<Item extends z.core.SomeType>(what: string, item: Item) {
   return z.array(item, { error: (issue) => mismatch(`a list of ${what}`, issue.input) });
 }
 
-/** A list in which nothing stands twice. */
+/** A list without duplicates. */
 export function withoutRepeats<Item extends string>(what: string, item: z.ZodType<Item>) {
   return listOf(what, item).transform((items, context) => {
     items.forEach((one, index) => {
@@ -62,10 +59,10 @@ export function matching(pattern: RegExp, expected: string) {
 }
 
 /** Text that a person reads: not empty, one line. */
-export function plainText(longest: number) {
+export function plainText(maxLength: number) {
   return matching(
-    new RegExp(`^(?! )[^\\p{Cc}]{1,${longest}}(?<! )$`, 'u'),
-    `one line of text of at most ${longest} characters`,
+    new RegExp(`^(?! )[^\\p{Cc}]{1,${maxLength}}(?<! )$`, 'u'),
+    `one line of text of at most ${maxLength} characters`,
   );
 }
 
@@ -77,13 +74,13 @@ export function oneOf<const Choice extends string>(...choices: readonly Choice[]
   });
 }
 
-export function wholeNumber(least: number, most: number = Number.MAX_SAFE_INTEGER) {
+export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER) {
   const expected =
-    most === Number.MAX_SAFE_INTEGER
-      ? `a whole number of at least ${least}`
-      : `a whole number from ${least} to ${most}`;
+    max === Number.MAX_SAFE_INTEGER
+      ? `a whole number of at least ${min}`
+      : `a whole number from ${min} to ${max}`;
   return field((input) =>
-    typeof input === 'number' && Number.isSafeInteger(input) && input >= least && input <= most
+    typeof input === 'number' && Number.isSafeInteger(input) && input >= min && input <= max
       ? { value: input }
       : { expected },
   );
@@ -93,14 +90,26 @@ export const trueOrFalse = field((input) =>
   typeof input === 'boolean' ? { value: input } : { expected: 'true or false' },
 );
 
-/** Reports a fault that only several fields together show. */
+/** Reports a fault that depends on several fields. */
 export function report(context: z.core.$RefinementCtx, path: Path, message: string): void {
   context.issues.push({ code: 'custom', message, path: [...path], input: undefined });
 }
 
-export type Fault = Readonly<{ path: Path; message: string }>;
+type Fault = Readonly<{ path: Path; message: string }>;
 
-/** Every fault a schema found, one for each unknown field too. */
+/** Reads a value with another schema, and reports its faults as if they had been found here. */
+export function readWith<Value>(
+  schema: z.ZodType<Value>,
+  input: unknown,
+  context: z.core.$RefinementCtx,
+): Value {
+  const result = schema.safeParse(input);
+  if (result.success) return result.data;
+  for (const { path, message } of faultsOf(result.error)) report(context, path, message);
+  return z.NEVER;
+}
+
+/** Every fault a schema found, with one for each unknown field. */
 export function faultsOf(error: z.core.$ZodError): Fault[] {
   return error.issues.flatMap((issue) => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)));

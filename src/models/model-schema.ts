@@ -1,6 +1,4 @@
-/**
- * A model of the catalogue, from the names in the file to the names in the code.
- */
+/** Reads a model of the catalogue. */
 import type { z } from 'zod';
 import { parseTime } from '../lib/calendar.ts';
 import type { BillingType } from '../pricing/price.ts';
@@ -14,37 +12,31 @@ import {
   namedEntries,
   oneOf,
   plainText,
+  readWith,
   report,
   trueOrFalse,
   wholeNumber,
   withoutRepeats,
 } from './fields.ts';
-import {
-  type Capabilities,
-  type ImageTokens,
-  type Model,
-  type ModelRoute,
-  type Workload,
-  workloads,
-} from './model.ts';
+import { type ImageTokens, type Model, type ModelRoute, type Workload, workloads } from './model.ts';
 import { pricing, tierName } from './pricing-schema.ts';
 import { unsupportedParameters } from './provider-schema.ts';
 
-// No comma, because lists of model IDs are written with commas; no space or control character, because IDs are logged.
+// No comma, because lists of model IDs are comma-separated; no space or control character, because IDs are logged.
 export const modelId = matching(
   /^[A-Za-z0-9_][\w.:/@+-]{0,199}$/,
   'a model ID without spaces or commas, of at most 200 characters',
 );
 
-const capabilityNames = {
-  text_input: 'textInput',
-  image_input: 'imageInput',
-  text_output: 'textOutput',
-  streaming: 'streaming',
-  function_calling: 'functionCalling',
-  structured_output: 'structuredOutput',
-} as const satisfies Record<string, keyof Capabilities>;
-type CapabilityName = keyof typeof capabilityNames;
+const capabilityNames = [
+  'text_input',
+  'image_input',
+  'text_output',
+  'streaming',
+  'function_calling',
+  'structured_output',
+] as const;
+type CapabilityName = (typeof capabilityNames)[number];
 
 const defaultCapabilities: Readonly<Record<Workload, readonly CapabilityName[]>> = {
   chat: ['text_input', 'text_output', 'streaming'],
@@ -57,12 +49,6 @@ const billingTypes: Readonly<Record<Workload, BillingType>> = {
   video: 'second',
 };
 
-const capability = field<CapabilityName>((input) => {
-  const names = Object.keys(capabilityNames) as CapabilityName[];
-  const value = names.find((name) => name === input);
-  return value === undefined ? { expected: `one of ${names.join(', ')}` } : { value };
-});
-
 const size = matching(/^[1-9]\d{0,4}x[1-9]\d{0,4}$/, 'a size such as "1024x1024"');
 const tierOfSize = field<string | null>((input) => {
   if (input === null) return { value: null };
@@ -72,23 +58,23 @@ const tierOfSize = field<string | null>((input) => {
     : { expected: 'the name of a tier in quotes such as "1k", or null' };
 });
 const sizeMapping = namedEntries('sizes to tiers', size, tierOfSize);
-const sizeList = withoutRepeats('sizes', size);
+const sizeList = withoutRepeats('sizes', size).transform(
+  (names): ReadonlyMap<string, string | null> => new Map(names.map((name) => [name, null])),
+);
 
-/** Both forms end as a map: `{ "1024x1024": 1k }`, or `["1024x1024"]` where every size has the same price. */
+/** Both forms become a map: `{ "1024x1024": 1k }`, or `["1024x1024"]` where every size has the same price. */
 const sizes = field<unknown>((input) =>
   input instanceof Map || Array.isArray(input)
     ? { value: input }
     : { expected: 'a mapping of sizes to tiers, or a list of sizes' },
 ).transform((input, context): ReadonlyMap<string, string | null> => {
-  const result = Array.isArray(input)
-    ? sizeList.transform((list) => new Map(list.map((name) => [name, null]))).safeParse(input)
-    : sizeMapping.safeParse(input);
-  if (!result.success) {
-    for (const fault of faultsOf(result.error)) report(context, fault.path, fault.message);
-    return new Map();
-  }
-  if (result.data.size === 0) report(context, [], 'expected at least one size');
-  return result.data;
+  const read: ReadonlyMap<string, string | null> = readWith(
+    Array.isArray(input) ? sizeList : sizeMapping,
+    input,
+    context,
+  );
+  if (read.size === 0) report(context, [], 'expected at least one size');
+  return read;
 });
 
 const created = field<number>((input) => {
@@ -97,12 +83,12 @@ const created = field<number>((input) => {
 });
 
 const limit = field<number | null>((input) => {
-  const tokens = wholeNumber(1).safeParse(input);
   if (input === null) return { value: null };
+  const tokens = wholeNumber(1).safeParse(input);
   return tokens.success ? { value: tokens.data } : { expected: 'a whole number of at least 1, or null' };
 });
 
-/** More than any vendor's documented rule gives for an image but a few, and those are in the catalogue. */
+/** More than an image costs by nearly every vendor's documented rule; the exceptions are in the catalogue. */
 const defaultImageTokens = 16_000;
 const imageTokenCount = wholeNumber(1, 1_000_000);
 const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCount }).transform(
@@ -113,7 +99,7 @@ const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCo
   },
 );
 
-/** The most that a request for images may ask for. */
+/** The most images that a request may ask for. */
 const maxImagesLimit = 4;
 
 type ModelContext = Readonly<{ id: string; providerIds: readonly string[]; priceVersion: string }>;
@@ -127,7 +113,7 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
     enabled: trueOrFalse.optional(),
     context_window: limit.optional(),
     max_output_tokens: limit.optional(),
-    capabilities: withoutRepeats('capabilities', capability).optional(),
+    capabilities: withoutRepeats('capabilities', oneOf(...capabilityNames)).optional(),
     image_tokens: imageTokens.optional(),
     unsupported_parameters: unsupportedParameters.optional(),
     sizes: sizes.optional(),
@@ -195,30 +181,21 @@ type SizesAndPrice = Readonly<{
 function checkSizesAndPrice(wire: SizesAndPrice, context: z.core.$RefinementCtx): void {
   const { workload, sizes: given, pricing: price } = wire;
   if (workload === 'image' && given === undefined) {
-    report(
-      context,
-      ['sizes'],
-      mismatch('the sizes that an image model offers, such as { "1024x1024": 1k }', undefined),
-    );
+    const expected = 'the sizes that an image model offers, such as { "1024x1024": 1k }';
+    report(context, ['sizes'], mismatch(expected, undefined));
   }
   if (price === undefined) return;
   if (price.billingType !== billingTypes[workload]) {
-    report(
-      context,
-      ['pricing', 'billing_type'],
-      `expected ${billingTypes[workload]} for the workload ${workload}, got "${price.billingType}"`,
-    );
+    const message = `expected ${billingTypes[workload]} for the workload ${workload}, got "${price.billingType}"`;
+    report(context, ['pricing', 'billing_type'], message);
     return;
   }
   if (price.billingType !== 'image') return;
+  const tiers = price.tierRates;
+  const known = tiers === null ? 'there is no tier_rates' : `one of ${[...tiers.keys()].join(', ')}`;
   for (const [name, tier] of given ?? []) {
-    if (tier !== null && !price.tierRates?.has(tier)) {
-      const known =
-        price.tierRates === null
-          ? 'there is no tier_rates'
-          : `one of ${[...price.tierRates.keys()].join(', ')}`;
+    if (tier !== null && !tiers?.has(tier))
       report(context, ['sizes', name], `expected a tier of pricing.tier_rates (${known}), got "${tier}"`);
-    }
   }
 }
 
@@ -254,7 +231,7 @@ function routesSchema(model: string, providerIds: readonly string[]) {
   });
 }
 
-/** Without a list of providers: the owner when it is one of them, or the only one there is. */
+/** Without a list of providers: the owner when it is one of them, or the only provider there is. */
 function defaultRoutes(
   model: string,
   owner: string | undefined,

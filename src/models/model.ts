@@ -1,6 +1,6 @@
 /**
- * What the catalogue holds. IDs of models and providers and names of sizes are data, hence maps and never object
- * keys: a model called `__proto__` is a model like any other.
+ * The catalogue. IDs of models and providers and names of sizes are data, hence maps and never object keys: a model
+ * called `__proto__` is a model like any other.
  */
 import type { Price } from '../pricing/price.ts';
 import type { Timeouts } from '../providers/call.ts';
@@ -12,7 +12,7 @@ export type Workload = (typeof workloads)[number];
 export const adapters = ['openai', 'anthropic', 'google', 'sandbox'] as const;
 export type Adapter = (typeof adapters)[number];
 
-/** What a request may ask of a chat model besides an answer, and what not every model or provider can honour. */
+/** Parameters of chat requests that not every model or provider can honour. */
 export const optionalParameters = [
   'temperature',
   'top_p',
@@ -34,7 +34,7 @@ export type Capabilities = Readonly<{
   structuredOutput: boolean;
 }>;
 
-/** For a request that asks for low detail, and for every other. */
+/** For an image with low detail, and for any other. */
 export type ImageTokens = Readonly<{ low: number; high: number }>;
 
 export type CircuitSettings = Readonly<{ failures: number; openMs: number }>;
@@ -49,7 +49,7 @@ export type Provider = Readonly<{
   apiKeyEnv: string | null;
   timeouts: Timeouts;
   circuit: CircuitSettings;
-  /** How this server's form of OpenAI's format differs from the usual one. It means nothing to other adapters. */
+  /** How this server's variant of OpenAI's format differs. Other adapters ignore it. */
   dialect: Dialect;
   /** What it cannot honour, whichever model is called. */
   unsupportedParameters: ReadonlySet<OptionalParameter>;
@@ -58,8 +58,8 @@ export type Provider = Readonly<{
 }>;
 
 /**
- * One provider that serves a model, and what that provider calls the same version. The weight is null when none is
- * given: as long as no route of a model has one, their order decides.
+ * One provider that serves a model, and what that provider calls it. The weight is null when none is given: as long as
+ * no route of a model has one, their order decides.
  */
 export type ModelRoute = Readonly<{ providerId: string; upstreamModel: string; weight: number | null }>;
 

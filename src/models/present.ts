@@ -1,8 +1,7 @@
-/**
- * A model as the contract's Model object, its fields in the contract's order.
- */
+/** A model as the contract's Model object, its fields in the contract's order. */
 import { type PublicPricing, presentPrice } from '../pricing/present.ts';
-import type { Model, Workload } from './model.ts';
+import type { CallableModel } from './access.ts';
+import type { Workload } from './model.ts';
 
 export type PublicModel = {
   id: string;
@@ -25,9 +24,7 @@ export type PublicModel = {
   max_output_tokens: number | null;
 };
 
-export function presentModel(model: Model, priceVersion: string): PublicModel {
-  // Only callable models are shown, and a model without a price is not callable.
-  if (model.price === null) throw new TypeError(`The model ${model.id} has no price and cannot be listed.`);
+export function presentModel(model: CallableModel, priceVersion: string): PublicModel {
   const { capabilities } = model;
   return {
     id: model.id,

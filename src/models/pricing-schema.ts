@@ -1,6 +1,4 @@
-/**
- * The `pricing` of a model in the catalogue: the contract's pricing fields, decimals as quoted strings.
- */
+/** Reads the `pricing` of a model in the catalogue: the contract's pricing fields, decimals as quoted strings. */
 import { z } from 'zod';
 import { type Money, parseMoney } from '../lib/money.ts';
 import type {
@@ -13,7 +11,6 @@ import type {
   TokenRates,
 } from '../pricing/price.ts';
 import {
-  faultsOf,
   field,
   fields,
   listOf,
@@ -22,6 +19,7 @@ import {
   namedEntries,
   oneOf,
   plainText,
+  readWith,
   report,
   wholeNumber,
 } from './fields.ts';
@@ -30,7 +28,7 @@ const decimalExpectation = 'a decimal in quotes such as "0.15"';
 
 /** A price must print as a JSON number exactly as written, and a float keeps 15 significant digits. */
 const decimal = field<Money>((input) => {
-  // Unquoted it would already have been through a float.
+  // Unquoted, it would already be a float.
   if (typeof input !== 'string') return { expected: decimalExpectation };
   if (/^-\d/.test(input)) return { expected: 'a price that is not negative' };
   if (!/^\d+(\.\d+)?$/.test(input)) return { expected: decimalExpectation };
@@ -71,18 +69,15 @@ const timeBands = fields({
   peak: fields({ name: plainText(100), ...rates }),
   off_peak: fields(rates),
 }).transform((wire, context) => {
-  if (wire.off_peak_start === wire.off_peak_end) {
+  if (wire.off_peak_start === wire.off_peak_end)
     report(
       context,
       ['off_peak_end'],
       `expected another time than off_peak_start, got "${wire.off_peak_end}"`,
     );
-  }
-  for (const side of ['input', 'output'] as const) {
-    if (wire.off_peak[side] * 2n !== wire.peak[side]) {
+  for (const side of ['input', 'output'] as const)
+    if (wire.off_peak[side] * 2n !== wire.peak[side])
       report(context, ['off_peak', side], `expected exactly half of the peak's ${side}`);
-    }
-  }
   return {
     timezone: wire.timezone,
     offPeakStart: wire.off_peak_start,
@@ -188,13 +183,10 @@ const billingType = fields(
   'a mapping such as { billing_type: token, input: "0.15", output: "0.60" }',
 ).loose();
 
-/** Judged by its own billing type first, so that a fault is named once and not once for each form. */
+/** The billing type is read first, so that a fault is reported once and not once for each form. */
 export const pricing = billingType.transform((wire, context): Price => {
-  const schema = { token: tokenPricing, image: imagePricing, second: secondPricing }[wire.billing_type];
-  const result = schema.safeParse(wire);
-  if (result.success) return result.data;
-  for (const fault of faultsOf(result.error)) report(context, fault.path, fault.message);
-  return z.NEVER;
+  const schemas = { token: tokenPricing, image: imagePricing, second: secondPricing };
+  return readWith<Price>(schemas[wire.billing_type], wire, context);
 });
 
 type Rates = ReadonlyMap<string, Money>;
@@ -210,11 +202,8 @@ function basisRatesOf(wire: UnitWire, context: z.core.$RefinementCtx): Rates {
   const own = wire.basis?.rates;
   const tiers = wire.tier_rates;
   if (wire.basis !== undefined && own === undefined && tiers === undefined) {
-    report(
-      context,
-      ['basis', 'rates'],
-      mismatch('a mapping of tiers to prices, here or as tier_rates', undefined),
-    );
+    const expected = 'a mapping of tiers to prices, here or as tier_rates';
+    report(context, ['basis', 'rates'], mismatch(expected, undefined));
   }
   if (own !== undefined && tiers !== undefined && !haveSameRates(own, tiers)) {
     report(context, ['basis', 'rates'], 'expected the same rates as in tier_rates');
@@ -231,7 +220,7 @@ function remarksOf(wire: Readonly<{ region?: string | undefined; note?: string |
 }
 
 function isTimezone(name: string): boolean {
-  // An offset such as +08:00 would be taken too, but has no summer time to be right about.
+  // An offset such as +08:00 would be accepted too, but knows no daylight saving time.
   if (!/^[A-Za-z]/.test(name)) return false;
   try {
     new Intl.DateTimeFormat('en-GB', { timeZone: name });

@@ -1,6 +1,4 @@
-/**
- * A provider of the catalogue, from the names in the file to the names in the code.
- */
+/** Reads a provider of the catalogue. */
 import { type Dialect, defaultDialect } from '../providers/upstream.ts';
 import {
   field,

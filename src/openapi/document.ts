@@ -1,4 +1,4 @@
-/** The public interface as one OpenAPI document, made from what the gateway itself checks requests and answers with. */
+/** The public API as one OpenAPI document, made from the schemas that the gateway checks requests and responses with. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apiErrorCodes } from '../errors.ts';
@@ -45,14 +45,14 @@ export function createDocument() {
     tags,
     paths: pathsOf(endpoints),
     components: {
-      schemas: { ...requestComponents(), ...answerComponents() },
+      schemas: { ...requestComponents(), ...responseComponents() },
       headers: headerComponents,
       securitySchemes: {
         apiKey: {
           type: 'http',
           scheme: 'bearer',
           bearerFormat: 'svc_sk_…',
-          description: 'An API key, made in the dashboard or with `tollgate key create`.',
+          description: 'An API key, created in the dashboard or with `tollgate key create`.',
         },
       },
     },
@@ -60,9 +60,9 @@ export function createDocument() {
   };
 }
 
-function answerComponents() {
-  const schemas = endpoints.flatMap(({ answer, events }) => [
-    answer.schema,
+function responseComponents() {
+  const schemas = endpoints.flatMap(({ response, events }) => [
+    response.schema,
     ...(events === null ? [] : [events.schema]),
   ]);
   return componentsOf([...schemas, errorSchema, errorEventSchema], 'output');

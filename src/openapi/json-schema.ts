@@ -1,11 +1,11 @@
-/** JSON Schema as OpenAPI 3.1 has it, made from the zod schemas that requests and answers are checked with. */
+/** JSON Schema for OpenAPI 3.1, made from the zod schemas that requests and responses are checked with. */
 import { z } from 'zod';
 
 export type JsonSchema = Readonly<{ [keyword: string]: unknown }>;
 
 /**
- * What zod itself knows of a schema, and the names that only the document has for it: the parts that own the schemas
- * see nothing of these.
+ * zod's own metadata of a schema, plus the names that only the document uses: the modules that own the schemas do not
+ * see them.
  */
 class NamedSchemas extends z.core.$ZodRegistry<z.core.GlobalMeta> {
   override get<Schema extends z.core.$ZodType>(schema: Schema) {
@@ -36,15 +36,15 @@ export function componentsOf(
   return components;
 }
 
-/** A schema on its own, to stand where it is used. */
+/** A schema on its own, to be used inline. */
 export function schemaOf(schema: z.core.$ZodType): JsonSchema {
   const { $schema: _, ...rest } = tidy(convert(schema), 'output') as JsonSchema;
   return rest;
 }
 
 /**
- * Leaves out what is true but of no use to a reader, and lets answers grow: a client that refuses a field it does not
- * know would break when one is added.
+ * Leaves out what is true but of no use to a reader, and lets responses grow: a client that rejects unknown fields would
+ * break when one is added.
  */
 function tidy(value: unknown, direction: 'input' | 'output'): unknown {
   if (Array.isArray(value)) return value.map((item) => tidy(item, direction));
@@ -66,7 +66,7 @@ function tidy(value: unknown, direction: 'input' | 'output'): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Points to the component that a schema is, or to those of its alternatives. */
+/** A reference to the component of a schema, or to those of its alternatives. */
 export function referenceTo(schema: z.core.$ZodType): JsonSchema {
   const id = named.get(schema)?.id;
   if (id !== undefined) return { $ref: `#/components/schemas/${id}` };

@@ -1,6 +1,6 @@
 /**
- * What the fields of request bodies mean. Their shapes come from the schemas that check requests; here are only words.
- * A test compares the names.
+ * What the fields of request bodies mean. Their shapes come from the schemas that check requests. A test compares the
+ * names.
  */
 const functionTypeNote = 'Always `function`.';
 
@@ -9,15 +9,15 @@ export const requestNotes: Readonly<
   Record<string, Readonly<{ about: string; fields: Readonly<Record<string, string>> }>>
 > = {
   ChatCompletionRequest: {
-    about: 'A conversation to be continued. Any other field is refused with `unsupported_parameter`.',
+    about: 'A conversation to continue. Any other field is rejected with `unsupported_parameter`.',
     fields: {
       model: 'The ID of a callable chat model, as `GET /v1/models` lists it.',
       messages: 'The conversation so far, oldest first.',
-      stream: 'Answer with Server-Sent Events.',
+      stream: 'Respond with Server-Sent Events.',
       temperature: 'Higher is more varied.',
-      max_tokens: 'The most the model may write, reasoning included. A smaller one holds less money.',
+      max_tokens: 'The most the model may write, reasoning included. A lower limit holds less money.',
       top_p: 'The share of the likeliest tokens to choose from.',
-      stop: 'One text or up to 4, any of which ends the answer.',
+      stop: 'One string or up to 4, any of which ends the answer.',
       presence_penalty: 'Higher makes new topics likelier.',
       tools: 'Functions that the model may ask the client to run.',
       tool_choice:
@@ -37,7 +37,7 @@ export const requestNotes: Readonly<
     fields: { role: 'Always `user`.', content: 'Text, or a list of texts and images.' },
   },
   AssistantMessage: {
-    about: 'An earlier answer of the model.',
+    about: 'An earlier answer from the model.',
     fields: {
       role: 'Always `assistant`.',
       content: 'Its text. May be null or missing only when there are `tool_calls`.',
@@ -78,7 +78,7 @@ export const requestNotes: Readonly<
     },
   },
   NamedToolChoice: {
-    about: 'Asks for a call of one declared function.',
+    about: 'Asks for a call to one declared function.',
     fields: { type: functionTypeNote, function: 'The function’s name.' },
   },
   TextFormat: { about: 'Free text, which is the default.', fields: { type: 'Always `text`.' } },
@@ -88,7 +88,7 @@ export const requestNotes: Readonly<
     fields: { type: 'Always `json_schema`.', json_schema: 'A name and the JSON Schema.' },
   },
   ImageRequest: {
-    about: 'Images to be made. Any other field is refused with `unsupported_parameter`.',
+    about: 'Images to make. Any other field is rejected with `unsupported_parameter`.',
     fields: {
       model: 'The ID of a callable image model, as `GET /v1/models` lists it.',
       prompt: 'What the images should show.',

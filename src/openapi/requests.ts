@@ -1,6 +1,6 @@
 /**
- * The bodies of requests as components of the document: the very schemas that check them, their parts named here so
- * that readers and generators of clients can name them too.
+ * The bodies of requests as components of the document: the very schemas that check them, with names for their parts, so
+ * that readers and client generators can name them too.
  */
 import type { z } from 'zod';
 import { chatRequestSchema } from '../chat/schema.ts';
@@ -43,7 +43,6 @@ export function requestComponents(): Record<string, JsonSchema> {
   );
 }
 
-/** A field that is left without a note keeps its shape alone. */
 function withNotes(schema: JsonSchema, notes: (typeof requestNotes)[string] | undefined): JsonSchema {
   const fields = Object.entries((schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>);
   return {

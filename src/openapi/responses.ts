@@ -1,4 +1,4 @@
-/** Answers and refusals of an endpoint, with their headers. */
+/** Success and error responses of an endpoint, with their headers. */
 import { apiErrorCodes, type ErrorCode, errorTable } from '../errors.ts';
 import type { Endpoint, Examples } from './endpoints/endpoint.ts';
 import { type JsonSchema, referenceTo, schemaOf } from './json-schema.ts';
@@ -32,23 +32,23 @@ export const headerComponents = {
     '0.1s',
   ),
   'retry-after': header(
-    'Seconds to wait before the next try, where known.',
+    'Seconds to wait before the next attempt, where known.',
     { type: 'integer', minimum: 1 },
     2,
   ),
   'x-should-retry': header(
-    '`false` when the same request would fail again, or when usage is to be looked at first.',
+    '`false` when the same request would fail again, or when you should check the usage first.',
     { type: 'string', const: 'false' },
     'false',
   ),
   'idempotent-replayed': header(
-    '`true` when this is the kept answer to an earlier request with the same Idempotency-Key.',
+    '`true` when this is the stored response to an earlier request with the same Idempotency-Key.',
     { type: 'string', const: 'true' },
     'true',
   ),
   'idempotency-stored': header(
-    '`false` when the answer to a request with an Idempotency-Key is not kept, because the API key has as many kept as it ' +
-      'may. Repeating the request runs it again.',
+    '`false` when the response to a request with an Idempotency-Key is not stored, because the API key has reached its ' +
+      'storage limit. Repeating the request runs it again.',
     { type: 'string', const: 'false' },
     'false',
   ),
@@ -62,7 +62,7 @@ const rates: readonly HeaderName[] = [
   'x-ratelimit-remaining-requests',
   'x-ratelimit-reset-requests',
 ];
-/** Refusals that the limits of a key were looked at for. */
+/** Statuses of responses that a key's limits were checked for. */
 const ratedStatuses: readonly number[] = [200, 402, 403, 429];
 const pausedStatuses: readonly number[] = [429, 502];
 
@@ -78,20 +78,20 @@ function headersOf({ isInference }: Endpoint, status: number): OpenApiResponse['
 }
 
 export function responsesOf(endpoint: Endpoint): Readonly<Record<string, OpenApiResponse>> {
-  const refusals = [...statusesOf(endpoint)].map(([status, codes]) => [
+  const failures = [...statusesOf(endpoint)].map(([status, codes]) => [
     `${status}`,
-    refusal(endpoint, status, codes),
+    failure(endpoint, status, codes),
   ]);
-  return Object.fromEntries([['200', success(endpoint)], ...refusals]);
+  return Object.fromEntries([['200', success(endpoint)], ...failures]);
 }
 
 function success(endpoint: Endpoint): OpenApiResponse {
-  const { answer, events } = endpoint;
+  const { response, events } = endpoint;
   return {
-    description: events === null ? answer.description : `${answer.description}\n\n${events.description}`,
+    description: events === null ? response.description : `${response.description}\n\n${events.description}`,
     headers: headersOf(endpoint, 200),
     content: {
-      'application/json': { schema: referenceTo(answer.schema), examples: answer.examples },
+      'application/json': { schema: referenceTo(response.schema), examples: response.examples },
       ...(events === null
         ? {}
         : {
@@ -104,7 +104,7 @@ function success(endpoint: Endpoint): OpenApiResponse {
   };
 }
 
-/** The codes that an endpoint answers with, by status. A code without one occurs inside of streams only. */
+/** The error codes of an endpoint by status. A code without one occurs only inside streams. */
 export function statusesOf({ errors }: Pick<Endpoint, 'errors'>): Map<number, [ErrorCode, ...ErrorCode[]]> {
   const statuses = new Map<number, [ErrorCode, ...ErrorCode[]]>();
   const inOrderOfTable = apiErrorCodes.filter((code) => errors.includes(code));
@@ -118,18 +118,16 @@ export function statusesOf({ errors }: Pick<Endpoint, 'errors'>): Map<number, [E
   return new Map([...statuses].toSorted(([a], [b]) => a - b));
 }
 
-function refusal(endpoint: Endpoint, status: number, codes: [ErrorCode, ...ErrorCode[]]): OpenApiResponse {
+function failure(endpoint: Endpoint, status: number, codes: [ErrorCode, ...ErrorCode[]]): OpenApiResponse {
   return {
     description: codes.map((code) => `\`${code}\``).join(', '),
     headers: headersOf(endpoint, status),
-    content: {
-      'application/json': { schema: narrowed(codes), examples: examplesOf(codes) },
-    },
+    content: { 'application/json': { schema: narrowed(codes), examples: examplesOf(codes) } },
     'x-errors': codes.map(presentRow),
   };
 }
 
-/** The standard body, with the codes of this place only. */
+/** The standard body, with only these codes. */
 function narrowed(codes: readonly ErrorCode[]): JsonSchema {
   const types = [...new Set(codes.map((code) => errorTable[code].type))];
   const error = { properties: { type: { enum: types }, code: { enum: codes } } };
@@ -147,7 +145,6 @@ function examplesOf(codes: readonly ErrorCode[]): Examples {
 
 export type ErrorRow = ReturnType<typeof presentRow>;
 
-/** A row of the table of errors. */
 export function presentRow(code: ErrorCode) {
   const { status, inBand, type, retryable, message } = errorTable[code];
   return { code, status, in_band: inBand, type, retryable, message };

@@ -12,8 +12,8 @@ type ReferencePages = Readonly<{
 }>;
 
 /**
- * Both are made once, while the gateway starts. They are loaded apart from everything else, because the command line
- * loads the routes too and has no use for them.
+ * Both are made once, while the gateway starts. They are imported dynamically, because the command line loads the routes
+ * too and has no use for them.
  */
 export function referencePages(origin: () => string): ReferencePages {
   const made = make();
@@ -24,7 +24,7 @@ export function referencePages(origin: () => string): ReferencePages {
   let page: string | null = null;
   return {
     showDocument: async () => sent((await made).text, 'application/json'),
-    // The gateway knows its own address only once it listens.
+    // The gateway knows its own address only once it is listening.
     showPage: async () => {
       page ??= (await made).render(origin());
       return sent(page, 'text/html');

@@ -1,6 +1,6 @@
 /**
- * What a usage costs. Pure and exact: each component is rounded at most once, half up, and only when its rate
- * has more than six decimals.
+ * What usage costs. Pure and exact: each component is rounded at most once, half up, and only when its rate has more
+ * than six decimals.
  */
 import { divideHalfUp, type Money } from '../lib/money.ts';
 import type { ImagePrice, InputTokenTier, NonEmpty, TimeBands, TokenPrice, TokenRates } from './price.ts';
@@ -11,7 +11,7 @@ export type Cost = Readonly<{ input: Money; output: Money; total: Money }>;
 const ratedTokens = 1_000_000n;
 
 /**
- * The charge for a usage billed at `billedAt`. Reasoning tokens are output tokens and counted as such by the caller.
+ * The charge for usage billed at `billedAt`. Reasoning tokens are output tokens and counted as such by the caller.
  * `tierTokens` is the input that decides the tier.
  */
 export function costOfTokens(
@@ -23,40 +23,37 @@ export function costOfTokens(
   return costAtRates(ratesFor(price, tierTokens, billedAt), usage);
 }
 
-/** The charge at given rates; with the dearest rates and bounds for the tokens, the most a request can cost. */
+/** The charge at given rates; with the highest rates and the bounds on tokens, the most a request can cost. */
 export function costAtRates(rates: TokenRates, usage: TokenUsage): Cost {
   const input = divideHalfUp(countOf(usage.inputTokens) * rates.input, ratedTokens);
   const output = divideHalfUp(countOf(usage.outputTokens) * rates.output, ratedTokens);
   return { input, output, total: input + output };
 }
 
-/** How many tokens an amount pays for at a rate, up to `most`; none when there is nothing to pay with. */
-export function tokensWithin(amount: Money, rate: Money, most: number): number {
+/** How many tokens an amount pays for at a rate, up to `max`; none when the amount is negative. */
+export function tokensWithin(amount: Money, rate: Money, max: number): number {
   if (amount < 0n) return 0;
-  if (rate === 0n) return most;
+  if (rate === 0n) return max;
   const tokens = (amount * ratedTokens) / rate;
-  return tokens < BigInt(most) ? Number(tokens) : most;
+  return tokens < BigInt(max) ? Number(tokens) : max;
 }
 
-/** `tier` is what the catalogue gives for the size asked for; null means the plain unit price. */
+/** `tier` is that of the requested size; null means the plain unit price. */
 export function costOfImages(price: ImagePrice, count: number, tier: string | null): Money {
   return countOf(count) * rateOfTier(price, tier);
 }
 
-/** The dearest input and output rates that any input up to the bound can meet at any time of day. */
+/** The highest input and output rates that can apply to any input up to the bound at any time of day. */
 export function highestTokenRates(price: TokenPrice, inputBoundTokens: number): TokenRates {
   switch (price.form) {
     case 'flat':
       return price.rates;
     case 'tiers': {
-      const reachable = price.inputTokenTiers.slice(
-        0,
-        tierIndex(price.inputTokenTiers, inputBoundTokens) + 1,
-      );
-      return reachable.reduce<TokenRates>(dearer, { input: 0n, output: 0n });
+      const last = tierIndex(price.inputTokenTiers, inputBoundTokens);
+      return price.inputTokenTiers.slice(0, last + 1).reduce<TokenRates>(higher, { input: 0n, output: 0n });
     }
     case 'bands':
-      return dearer(price.timeBands.peak, price.timeBands.offPeak);
+      return higher(price.timeBands.peak, price.timeBands.offPeak);
   }
 }
 
@@ -73,11 +70,11 @@ function ratesFor(price: TokenPrice, inputTokens: number, billedAt: Date): Token
 
 function tierIndex(tiers: NonEmpty<InputTokenTier>, inputTokens: number): number {
   const index = tiers.findIndex((tier) => inputTokens <= tier.maxInputTokens);
-  // The last tier also covers what lies above it: a request the provider accepted must have a price.
+  // The last tier also covers what is above it: a request the provider accepted must have a price.
   return index === -1 ? tiers.length - 1 : index;
 }
 
-function dearer(one: TokenRates, other: TokenRates): TokenRates {
+function higher(one: TokenRates, other: TokenRates): TokenRates {
   return {
     input: one.input > other.input ? one.input : other.input,
     output: one.output > other.output ? one.output : other.output,
@@ -111,7 +108,7 @@ function clockIn(timezone: string): Intl.DateTimeFormat {
 function rateOfTier(price: ImagePrice, tier: string | null): Money {
   if (tier === null) return price.unitPrice;
   const rate = price.tierRates?.get(tier);
-  // The catalogue is refused when a size names a tier without a rate, so this is a defect and never a free image.
+  // The catalogue is rejected when a size names a tier without a rate, so this is a defect and never a free image.
   if (rate === undefined) throw new RangeError(`The price has no rate for the tier ${tier}.`);
   return rate;
 }

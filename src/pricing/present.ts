@@ -1,6 +1,4 @@
-/**
- * A price as the contract's `pricing` object, its fields in the contract's order.
- */
+/** A price as the contract's `pricing` object, its fields in the contract's order. */
 import { formatMoneyShort, type Money } from '../lib/money.ts';
 import { type RawJson, rawJson } from '../lib/raw-json.ts';
 import type { Price, PriceBasis, TimeBands, TokenPrice, TokenRates } from './price.ts';
@@ -31,12 +29,12 @@ export type PublicPricing<Decimal = RawJson> = {
   };
 };
 
-/** Decimals become JSON numbers that print exactly as the catalogue has them. */
+/** Decimals become JSON numbers, printed exactly as in the catalogue. */
 export function presentPrice(price: Price, priceVersion: string): PublicPricing {
   return presentPriceWith((money) => rawJson(formatMoneyShort(money)), price, priceVersion);
 }
 
-/** Decimals become strings, for places that store a price and must never read it back as a float. */
+/** Decimals become strings, for storing a price that must never be read back as a float. */
 export function presentPriceAsText(price: Price, priceVersion: string): PublicPricing<string> {
   return presentPriceWith(formatMoneyShort, price, priceVersion);
 }

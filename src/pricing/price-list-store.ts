@@ -3,19 +3,19 @@ import { ApiError } from '../errors.ts';
 
 export type PriceList = Readonly<{ version: string; digest: string; content: unknown }>;
 
-/** Keeps a price list for ever, once for each different content, and returns the number that Generations name it by. */
+/** Stores a price list for ever, once per content, and returns the ID by which Generations refer to it. */
 export async function storePriceList(sql: SQL, { version, digest, content }: PriceList): Promise<number> {
   const digestBytes = Buffer.from(digest, 'hex');
   await sql`
     insert into price_lists (version, digest, content)
     values (${version}, ${digestBytes}, ${JSON.stringify(content)}::text::jsonb)
     on conflict (digest) do nothing`;
-  // Asked in a statement of its own, because the one above cannot see a row that another node has just stored.
+  // In a separate statement, because the one above cannot see a row that another node has just stored.
   const [row] = await sql<[{ id: number }]>`select id from price_lists where digest = ${digestBytes}`;
   return row.id;
 }
 
-/** A price list that Generations are charged by. It is stored when its catalogue comes into force, or as soon as the database is back. */
+/** The price list that Generations are charged by. It is stored with its catalogue, or as soon as the database is back. */
 export class StoredPriceList {
   readonly #sql: SQL;
   readonly #list: PriceList;

@@ -1,6 +1,4 @@
-/**
- * The forms a price can take. Every amount is exact: Money per 1M tokens, per image or per second.
- */
+/** The forms a price can take. Every amount is exact: Money per 1M tokens, per image or per second. */
 import type { Money } from '../lib/money.ts';
 
 /** Per 1M tokens. */
@@ -9,7 +7,7 @@ export type TokenRates = Readonly<{ input: Money; output: Money }>;
 /** Applies to all tokens of a request whose input is at most `maxInputTokens`. */
 export type InputTokenTier = TokenRates & Readonly<{ maxInputTokens: number }>;
 
-/** Times are `HH:MM` in `timezone`: from the start on, up to but not including the end; the window may pass midnight. */
+/** Times are `HH:MM` in `timezone`: including the start, excluding the end; the window may span midnight. */
 export type TimeBands = Readonly<{
   timezone: string;
   offPeakStart: string;
@@ -21,8 +19,8 @@ export type TimeBands = Readonly<{
 type Remarks = Readonly<{ region: string | null; note: string | null }>;
 
 /**
- * How a token price decides its rates. The three never mix: neither the contract nor any vendor says what a
- * long request costs at night.
+ * How the rates of a token price are determined. The three forms never mix: neither the contract nor any vendor defines
+ * what a long request costs at night.
  */
 export type TokenPrice = Remarks &
   Readonly<{ billingType: 'token' }> &
@@ -34,7 +32,7 @@ export type TokenPrice = Remarks &
 
 export type NonEmpty<Item> = readonly [Item, ...Item[]];
 
-/** Published beside the unit price to show what it is made of; the gateway does not charge by it. */
+/** Published next to the unit price to show what it is made of; the gateway does not charge by it. */
 export type PriceBasis =
   | Readonly<{ kind: 'image'; rates: ReadonlyMap<string, Money>; inputPrice: Money }>
   | Readonly<{ kind: 'video'; rates: ReadonlyMap<string, Money>; inputCap: Money | null }>;

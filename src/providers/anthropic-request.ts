@@ -1,6 +1,6 @@
 /**
  * A chat call as a request of Anthropic's Messages API, documented at platform.claude.com/docs/en/api/messages.
- * What the format cannot carry has been refused before, in anthropic-unsupported.ts.
+ * What the format does not support has been rejected before, in anthropic-unsupported.ts.
  */
 import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
 import { readArguments } from './tool-arguments.ts';
@@ -17,7 +17,7 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
   };
 }
 
-/** What the client left out is left out here too: `undefined` does not become part of the JSON. */
+/** What the client left out is left out here too: `undefined` is not serialized. */
 function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream, stream: boolean): object {
   return {
     model,
@@ -34,7 +34,7 @@ function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream, strea
   };
 }
 
-/** Only some models take instructions in mid-conversation, and only in some places. All take them at the beginning. */
+/** Only some models accept instructions mid-conversation, and only in some places. All accept them at the beginning. */
 function wireSystem(messages: readonly ChatMessage[]): readonly Block[] | undefined {
   const blocks = messages.flatMap((message) =>
     message.role === 'system' ? [textBlock(message.content)] : [],
@@ -46,8 +46,8 @@ type Block = Readonly<Record<string, unknown>>;
 type Turn = Readonly<{ role: 'user' | 'assistant'; content: Block[] }>;
 
 /**
- * There are only two roles, and messages of one role in a row are one turn. So the results of tools come first in the
- * turn that follows their calls, as the format demands, and what the user adds comes after them.
+ * There are only two roles, and consecutive messages of one role form one turn. So tool results come first in the turn
+ * that follows their calls, as the format demands, and what the user adds comes after them.
  */
 function wireTurns(messages: readonly ChatMessage[]): readonly Turn[] {
   const turns: Turn[] = [];
@@ -65,7 +65,7 @@ function wireTurns(messages: readonly ChatMessage[]): readonly Turn[] {
   return turns;
 }
 
-/** `uses` counts how often each ID of a call has been given so far. A result belongs to the latest of them. */
+/** `uses` counts how often each call ID has been used so far. A result belongs to the latest use. */
 function wireBlocks(
   message: Exclude<ChatMessage, { role: 'system' }>,
   uses: Map<string, number>,
@@ -76,7 +76,7 @@ function wireBlocks(
         ? [textBlock(message.content)]
         : message.content.map(wirePart);
     case 'assistant': {
-      // Empty text is no block of the format; next to calls it says nothing.
+      // The format rejects empty text blocks, and next to calls an empty text means nothing.
       const text = message.content === null || isBlank(message.content) ? [] : [textBlock(message.content)];
       return [...text, ...message.toolCalls.map((call) => wireToolUse(call, uses))];
     }
@@ -100,8 +100,8 @@ function wireToolUse({ id, name, arguments: text }: ToolCall, uses: Map<string, 
 const ownPrefix = 'recoded-';
 
 /**
- * IDs must consist of a few characters and be unique in the conversation. Others, and those that are given again, are
- * spelled out in these characters: the same in the call and its result, and different for what is different.
+ * The format allows few characters in IDs and wants them unique in the conversation. Others, and repeated ones, are
+ * encoded: the same way in the call and its result, and differently for different IDs.
  */
 function wireId(id: string, use: number): string {
   if (use === 1 && /^[a-zA-Z0-9_-]+$/.test(id) && !id.startsWith(ownPrefix)) return id;
@@ -124,12 +124,12 @@ function wirePart(part: TextPart | ImagePart): Block {
   return { type: 'image', source };
 }
 
-/** The kind of an image that is sent along; null when the provider is to fetch it. Only the head is looked at. */
+/** The media type of a data URL; null for an image that the provider has to fetch. Only the head is read. */
 export function sentMediaType(url: string): string | null {
   return /^data:([^;,]*)/i.exec(url.slice(0, 100))?.[1]?.toLowerCase() ?? null;
 }
 
-/** A schema that leaves out its type means an object, because arguments always are one. */
+/** A schema without a type means an object, because arguments always are one. */
 function wireTool({ name, description, parameters }: Tool): object {
   return {
     name,
@@ -140,7 +140,7 @@ function wireTool({ name, description, parameters }: Tool): object {
 
 function wireToolChoice({ tools, toolChoice, parallelToolCalls }: ChatCall): object | undefined {
   if (tools === null) return undefined;
-  // No calls at all are not parallel either: the format has no such setting there.
+  // The format has no setting for parallel calls here.
   if (toolChoice === 'none') return { type: 'none' };
   const single = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
   if (typeof toolChoice === 'object' && toolChoice !== null)
@@ -148,14 +148,10 @@ function wireToolChoice({ tools, toolChoice, parallelToolCalls }: ChatCall): obj
   return toolChoice === 'auto' || parallelToolCalls === false ? { type: 'auto', ...single } : undefined;
 }
 
-/** The format has no place for the name of a schema, and takes every schema strictly. */
+/** The format has no field for the name of a schema, and treats every schema as strict. */
 function wireOutputConfig(format: ResponseFormat | null): object | undefined {
   if (format?.type !== 'json_schema' || format.schema === null) return undefined;
-  const { description, schema } = format;
-  return {
-    format: {
-      type: 'json_schema',
-      schema: description === null ? schema : { description, ...schema },
-    },
-  };
+  const { description } = format;
+  const schema = description === null ? format.schema : { description, ...format.schema };
+  return { format: { type: 'json_schema', schema } };
 }

@@ -1,6 +1,6 @@
 /**
- * What Anthropic's Messages API cannot carry, and what it answers with an error that would not help the client. Checked
- * in the order of the contract's parameters. What only some of its models refuse is a matter of the catalogue.
+ * What Anthropic's Messages API does not support, or rejects with an error that would not help the client. Checked in
+ * the order of the contract's parameters. What only some of its models reject belongs in the catalogue.
  */
 import { isBlank, sentMediaType } from './anthropic-request.ts';
 import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
@@ -10,19 +10,19 @@ import { arrayAt, type Fields, isObject } from './wire.ts';
 
 export function unsupported(call: ChatCall): Unsupported | null {
   return (
-    refuse('messages', messagesProblem(call.messages)) ??
-    refuse('temperature', temperatureProblem(call)) ??
-    refuse('top_p', topPProblem(call)) ??
-    refuse('stop', stopProblem(call)) ??
-    refuse('presence_penalty', presencePenaltyProblem(call)) ??
-    refuse('tools', toolsProblem(call)) ??
-    refuse('response_format', formatProblem(call.responseFormat)) ??
-    refuse('seed', call.seed === null ? null : 'This model does not support seed: leave it out.')
+    inParameter('messages', messagesProblem(call.messages)) ??
+    inParameter('temperature', temperatureProblem(call)) ??
+    inParameter('top_p', topPProblem(call)) ??
+    inParameter('stop', stopProblem(call)) ??
+    inParameter('presence_penalty', presencePenaltyProblem(call)) ??
+    inParameter('tools', toolsProblem(call)) ??
+    inParameter('response_format', formatProblem(call.responseFormat)) ??
+    inParameter('seed', call.seed === null ? null : 'This model does not support seed: leave it out.')
   );
 }
 
 /** A problem is a sentence for the client. */
-function refuse(param: string, problem: string | null): Unsupported | null {
+function inParameter(param: string, problem: string | null): Unsupported | null {
   return problem === null ? null : { param, message: problem };
 }
 
@@ -91,7 +91,7 @@ function answersProblem(turns: readonly ChatMessage[]): string | null {
     : 'This model needs one tool message for each tool call, right after the assistant message that holds it.';
 }
 
-/** Some models would continue the assistant's own text and the newer ones refuse to; the contract asks for neither. */
+/** Some models would continue the assistant's own text and the newer ones reject it; the contract asks for neither. */
 function endProblem(last: ChatMessage | undefined): string | null {
   return last === undefined || last.role === 'assistant'
     ? 'This model answers a user or tool message: end the conversation with one.'
@@ -147,21 +147,21 @@ function formatProblem(format: ResponseFormat | null): string | null {
 }
 
 const maxChain = 500;
-/** What a schema refers to beyond this is left to the provider too. */
+/** References beyond this are left to the provider too. */
 const maxReferenceCharacters = 100_000;
 
 /** The subset of JSON Schema is documented at platform.claude.com/docs/en/build-with-claude/structured-outputs. */
 function schemaProblem(root: Fields): string | null {
-  /** Each schema is looked at once, however many ways lead to it and however these are spelled. */
+  /** Each schema is checked once, however many references lead to it. */
   const seen = new Set<object>();
-  /** The schemas on the way from the root to the one that is looked at. */
+  /** The schemas on the path from the root to the current one. */
   const open = new Set<object>();
   let referenceCharacters = 0;
 
   function problemIn(schema: unknown): string | null {
     if (!isObject(schema)) return null;
     if (open.has(schema)) return 'This model takes no schema that refers to itself.';
-    // What is referred to in a longer chain than anyone writes is left to the provider.
+    // Longer chains of references than anyone writes are left to the provider.
     if (seen.has(schema) || open.size >= maxChain) return null;
     seen.add(schema);
     open.add(schema);
@@ -212,7 +212,7 @@ function mayBeObject(type: unknown): boolean {
   return Array.isArray(type) ? type.includes('object') : type === 'object';
 }
 
-/** What stands under names of the client's is a schema; what stands in enum, const or default is not. */
+/** Goes into the keywords that hold schemas; what stands in enum, const or default is data. */
 function firstInnerProblem(schema: Fields, problemIn: (inner: unknown) => string | null): string | null {
   let problem = problemIn(schema.items);
   for (const name of listsOfSchemas)
@@ -227,7 +227,7 @@ function firstInnerProblem(schema: Fields, problemIn: (inner: unknown) => string
 const listsOfSchemas = ['anyOf', 'allOf', 'oneOf', 'prefixItems'];
 const namedSchemas = ['properties', '$defs', 'definitions'];
 
-/** Where a reference within the document leads; undefined when it is none that this gateway follows. */
+/** The target of a reference within the document; undefined for one that this gateway does not follow. */
 function schemaAt(root: Fields, reference: string): unknown {
   if (reference !== '#' && !reference.startsWith('#/')) return undefined;
   let place: unknown = root;

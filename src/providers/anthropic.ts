@@ -21,7 +21,7 @@ import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts
 
 export const anthropic: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader };
 
-/** Thoughts, and blocks of kinds that are new to us, are no part of the answer. */
+/** Thinking, and blocks of unknown types, are not part of the answer. */
 function readAnswer(body: unknown): ChatAnswer {
   if (!isObject(body) || body.type === 'error' || !Array.isArray(body.content))
     throw new ProviderError('provider_unknown_error');
@@ -56,12 +56,12 @@ function textOf(value: unknown, code: ReadingError): string {
   return value;
 }
 
-/** A call whose block is still open. `rest` is what is still to be told when the block ends. */
+/** A call whose block is still open. `rest` is what still has to be sent when the block ends. */
 type OpenCall = { readonly index: number; rest: string };
 
-/** What a stream has said so far that later events build on. */
+/** What later events of a stream build on. */
 type Progress = {
-  /** By the index of their blocks, which text takes part in. */
+  /** By the index of their blocks, which also counts text blocks. */
   readonly openCalls: Map<number, OpenCall>;
   callCount: number;
   readonly input: Record<(typeof inputFields)[number], unknown>;
@@ -82,7 +82,7 @@ function openReader(): (data: string) => readonly ChatEvent[] {
   };
 }
 
-/** Events of types that are new to us mean nothing: the format promises that they may come. */
+/** Events of unknown types are ignored: the format reserves the right to add some. */
 function readEvent(event: Fields, progress: Progress): readonly ChatEvent[] {
   switch (textOf(event.type, 'malformed_stream_chunk')) {
     case 'message_start':
@@ -111,7 +111,7 @@ function readBlockStart({ index, content_block: block }: Fields, progress: Progr
   if (block.type !== 'tool_use') return [];
   const id = textOf(block.id, 'malformed_stream_chunk');
   const name = textOf(block.name, 'malformed_stream_chunk');
-  // The input is usually empty here and follows in pieces. Without pieces, what stands here is all of it.
+  // The input is usually empty here and follows in pieces. Without pieces, this is all of it.
   const rest = writeArguments(block.input ?? {});
   if (rest === null || progress.callCount >= maxToolCalls) return [failed(beyondLimit())];
   const call: OpenCall = { index: progress.callCount++, rest };
@@ -150,18 +150,18 @@ function readMessageDelta(event: Fields, progress: Progress): readonly ChatEvent
   if (reason !== null) events.push({ type: 'finish', reason });
   const reported = objectAt(event, 'usage');
   noteInput(reported, progress);
-  // The output that the beginning of a stream reports is not that of the answer.
+  // The output tokens reported at the start of a stream are not those of the answer.
   const usage = readUsage({ ...progress.input, output_tokens: reported?.output_tokens });
   if (usage !== null) events.push({ type: 'usage', usage });
   return events;
 }
 
-/** Counts are those of the whole answer so far: what is reported again takes the place of what was known. */
+/** Counts cover the whole answer so far: a new one replaces what was known. */
 function noteInput(reported: Fields | null, { input }: Progress): void {
   for (const field of inputFields) input[field] = reported?.[field] ?? input[field];
 }
 
-/** Tokens that went into a cache or came out of it are not part of input_tokens; thoughts are part of output_tokens. */
+/** Tokens written to or read from a cache are not part of input_tokens; thinking is part of output_tokens. */
 function readUsage(usage: Fields | null): TokenUsage | null {
   const input = usage?.input_tokens;
   const written = usage?.cache_creation_input_tokens ?? 0;
@@ -182,7 +182,7 @@ function readStopReason(reason: unknown): FinishReason | null {
     case 'refusal':
       return 'content_filter';
     default:
-      // The model ended its turn, met a stop string, or has a reason that is new to us.
+      // The model ended its turn, hit a stop string, or has a reason that is unknown to us.
       return typeof reason === 'string' ? 'stop' : null;
   }
 }

@@ -8,16 +8,16 @@ import type { ConnectWatchdog } from './connect-watchdog.ts';
  */
 export type Timeouts = Readonly<{ connectMs: number; firstByteMs: number; idleMs: number; totalMs: number }>;
 
-/** The way to a provider. */
+/** What calls to one provider share. */
 export type Link = Readonly<{ calls: Calls; watchdog: ConnectWatchdog; timeouts: Timeouts }>;
 
 /**
- * Why a call was ended before its response was complete. With `silence` the provider has failed, and with `unconnected`
- * there was not even a connection; with `total` and `shutdown` the gateway itself would not wait any longer.
+ * Why a call was ended before its response was complete. With `silence` the provider failed, and with `unconnected`
+ * there was not even a connection; with `total` and `shutdown` the gateway itself stopped waiting.
  */
 export type EarlyEnd = 'silence' | 'unconnected' | 'total' | 'shutdown';
 
-/** The calls in flight of this process. They share one timer, and all of them end when the process stops. */
+/** The calls that this process has in flight. They share one timer, and all of them end when the process stops. */
 export class Calls {
   readonly deadlines = new Deadlines();
   readonly #inFlight = new Set<Call>();
@@ -48,7 +48,7 @@ export class Call {
   /** What is left of the whole call's time, as of `#waitingSinceMs`. */
   #leftMs: number;
   #waitingSinceMs: number | null = performance.now();
-  /** Whether the deadline is the end of that time, and not that of a silence. */
+  /** Whether the deadline is the end of that time, and not of the wait for a chunk. */
   #isLast: boolean;
   readonly #stopWatching: () => void;
 

@@ -1,6 +1,6 @@
 /**
- * What the gateway asks of a chat provider and what it gets back, in its own words. An adapter translates both ways and
- * does nothing else: it is pure, and never sees the database, prices, keys of customers or the response.
+ * What the gateway asks of a chat provider and what it gets back, in its own terms. An adapter translates both ways and
+ * does nothing else: it is pure, and never sees the database, prices, customers' keys or the response.
  */
 import type { Dialect, ProviderError, Unsupported, Upstream, UpstreamRequest } from './upstream.ts';
 
@@ -14,7 +14,7 @@ export type ChatMessage =
   | Readonly<{ role: 'assistant'; content: string | null; toolCalls: readonly ToolCall[] }>
   | Readonly<{ role: 'tool'; toolCallId: string; content: string; name: string | null }>;
 
-/** `parameters` is a JSON Schema of the client's, passed on as data. */
+/** `parameters` is a JSON Schema from the client, passed on as data. */
 export type Tool = Readonly<{ name: string; description: string | null; parameters: JsonObject | null }>;
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -31,7 +31,7 @@ export type ResponseFormat =
       strict: boolean | null;
     }>;
 
-/** One conversation to be continued. Null stands for what the client left out. */
+/** A conversation to continue. Null stands for what the client left out. */
 export type ChatCall = Readonly<{
   messages: readonly ChatMessage[];
   temperature: number | null;
@@ -50,7 +50,7 @@ export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
 export type TokenUsage = Readonly<{ inputTokens: number; outputTokens: number }>;
 
-/** A non-streamed response. Usage is null when the provider did not report one that makes sense. */
+/** A non-streamed answer. Usage is null when the provider reported none, or none that makes sense. */
 export type ChatAnswer = Readonly<{
   content: string | null;
   toolCalls: readonly ToolCall[];
@@ -58,20 +58,20 @@ export type ChatAnswer = Readonly<{
   usage: TokenUsage | null;
 }>;
 
-/** A piece of a streamed answer. Calls to tools are told apart by their index. */
+/** A piece of a streamed answer. Tool calls are distinguished by their index. */
 export type ChatEvent =
   | Readonly<{ type: 'text'; text: string }>
   | Readonly<{ type: 'tool_call'; index: number; id: string; name: string }>
   | Readonly<{ type: 'tool_arguments'; index: number; text: string }>
   | Readonly<{ type: 'finish'; reason: FinishReason }>
   | Readonly<{ type: 'usage'; usage: TokenUsage }>
-  /** Nothing that follows is part of the answer, but its usage is still to be read, unless it may be lost already. */
+  /** Nothing that follows is part of the answer, but its usage may still come, unless it was lost already. */
   | Readonly<{ type: 'failure'; error: ProviderError; isUsageLost: boolean }>
   | Readonly<{ type: 'end' }>;
 
 /** A wire format, both ways. */
 export type ChatAdapter = Readonly<{
-  /** What of this call the format cannot carry; null when it can carry all of it. Nothing is ever left out silently. */
+  /** What of this call the format does not support; null when it supports all of it. Nothing is ever dropped silently. */
   unsupported: (call: ChatCall, dialect: Dialect) => Unsupported | null;
   chatRequest: (call: ChatCall, upstream: Upstream, stream: boolean) => UpstreamRequest;
   /** Reads the JSON body of a non-streamed response; throws a ProviderError when it is not one. */
@@ -80,7 +80,6 @@ export type ChatAdapter = Readonly<{
   openReader: (upstream: Upstream) => (data: string) => readonly ChatEvent[];
 }>;
 
-/** As many calls of tools as an answer may have. */
 export const maxToolCalls = 1_000;
 
 export function failed(error: ProviderError): ChatEvent {

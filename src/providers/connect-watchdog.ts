@@ -15,7 +15,7 @@ const nothingToStop = () => undefined;
 export class ConnectWatchdog {
   readonly #host: string;
   readonly #port: number;
-  /** False where calls leave through a proxy: the provider's own address may not be reachable from here then. */
+  /** False where calls go through a proxy: the provider's own address may not be reachable from here then. */
   readonly #isDirect: boolean;
   #heardAtMs = Number.NEGATIVE_INFINITY;
   #watching = 0;
@@ -32,7 +32,7 @@ export class ConnectWatchdog {
     this.#heardAtMs = performance.now();
   }
 
-  /** Calls `onSilence` unless there is a connection in time. Returns what stops the watch. */
+  /** Calls `onSilence` unless there is a connection in time. Returns a function that stops the watch. */
   watch(connectMs: number, onSilence: () => void): () => void {
     if (!this.#isDirect || performance.now() - this.#heardAtMs < reachableForMs) return nothingToStop;
     this.#watching += 1;
@@ -51,7 +51,7 @@ export class ConnectWatchdog {
     return stop;
   }
 
-  /** One for all calls that are watched: resolves with the first reply. */
+  /** Shared by all watched calls: resolves with the first reply. */
   async #probeUntilReply(): Promise<void> {
     while (this.#watching > 0 && !(await this.#probe()));
     this.#probing = null;

@@ -1,7 +1,4 @@
-/**
- * The wire format of Google's Imagen models.
- * Documented at ai.google.dev/gemini-api/docs/imagen.
- */
+/** The wire format of Google's Imagen models. Documented at ai.google.dev/gemini-api/docs/imagen. */
 import { postTo } from './google-request.ts';
 import type { ImageAdapter, ImageAnswer, ImageCall } from './images.ts';
 import { ProviderError, type Unsupported, type Upstream, type UpstreamRequest } from './upstream.ts';
@@ -9,7 +6,7 @@ import { arrayAt, isObject } from './wire.ts';
 
 export const googleImages: ImageAdapter = { unsupported, imageRequest, readImages };
 
-/** The models are asked for a shape; these are the sizes that they are documented to make of each. */
+/** The models take an aspect ratio; these are the sizes documented for each. */
 const aspectRatios: ReadonlyMap<string, string> = new Map([
   ['1024x1024', '1:1'],
   ['896x1280', '3:4'],
@@ -19,12 +16,9 @@ const aspectRatios: ReadonlyMap<string, string> = new Map([
 ]);
 
 function unsupported({ size }: ImageCall): Unsupported | null {
-  return aspectRatios.has(size)
-    ? null
-    : {
-        param: 'size',
-        message: `This model makes images of these sizes only: ${[...aspectRatios.keys()].join(', ')}.`,
-      };
+  if (aspectRatios.has(size)) return null;
+  const sizes = [...aspectRatios.keys()].join(', ');
+  return { param: 'size', message: `This model makes images of these sizes only: ${sizes}.` };
 }
 
 function imageRequest({ prompt, size, count }: ImageCall, upstream: Upstream): UpstreamRequest {
@@ -34,7 +28,7 @@ function imageRequest({ prompt, size, count }: ImageCall, upstream: Upstream): U
   });
 }
 
-/** What the vendor's filters held back comes without an image, or not at all. */
+/** What the vendor's filters blocked comes without an image, or not at all. */
 function readImages(body: unknown): ImageAnswer {
   const urls = arrayAt(body, 'predictions').flatMap((prediction) => {
     const url = readImage(prediction);
@@ -44,7 +38,7 @@ function readImages(body: unknown): ImageAnswer {
   return { urls };
 }
 
-/** The type and the data become part of an address, so they must be nothing else. */
+/** The type and the data become part of a URL, so they are checked strictly. */
 function readImage(prediction: unknown): string | null {
   if (!isObject(prediction)) return null;
   const { mimeType, bytesBase64Encoded: data } = prediction;

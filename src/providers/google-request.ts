@@ -6,7 +6,6 @@ import type {
   ChatCall,
   ChatMessage,
   ImagePart,
-  JsonObject,
   ResponseFormat,
   TextPart,
   Tool,
@@ -22,7 +21,7 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
   return postTo(upstream, method, requestBody(call, upstream));
 }
 
-/** The key is a header and never part of the address, which others may log. */
+/** The key goes into a header and never into the URL, which others may log. */
 export function postTo(upstream: Upstream, method: string, body: object): UpstreamRequest {
   return {
     url: `${upstream.baseUrl}/models/${encodeURIComponent(upstream.model)}:${method}`,
@@ -32,7 +31,7 @@ export function postTo(upstream: Upstream, method: string, body: object): Upstre
   };
 }
 
-/** A bad key is a bad request to Google, and how long to wait stands in the body (google.rpc.ErrorInfo and RetryInfo). */
+/** For Google an invalid key is a bad request, and the time to wait is in the body (google.rpc.ErrorInfo and RetryInfo). */
 function readError(status: number, body: unknown): ErrorDetails | null {
   const details = arrayAt(objectAt(body, 'error'), 'details').filter(isObject);
   if (status === 400 && details.some(({ reason }) => reason === 'API_KEY_INVALID'))
@@ -44,7 +43,7 @@ function readError(status: number, body: unknown): ErrorDetails | null {
     : null;
 }
 
-/** What the client left out is left out here too: `undefined` does not become part of the JSON. */
+/** What the client left out is left out here too: `undefined` is not serialized. */
 function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): object {
   const system = call.messages.flatMap((message) =>
     message.role === 'system' ? [{ text: message.content }] : [],
@@ -59,7 +58,7 @@ function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): obje
     generationConfig: {
       temperature: call.temperature ?? undefined,
       topP: call.topP ?? undefined,
-      // Always sent, because no more than this is held for.
+      // Always sent, because the hold covers no more than this.
       maxOutputTokens: maxOutputTokens ?? undefined,
       stopSequences: call.stop ?? undefined,
       presencePenalty: call.presencePenalty ?? undefined,
@@ -72,8 +71,8 @@ function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): obje
 export type MessageOf<Role> = Extract<ChatMessage, { role: Role }>;
 
 /**
- * The conversation as the format sees it: what the model said in one go is one turn, and the results of its calls are
- * the next. System messages have a place of their own and part nothing.
+ * The conversation as the format sees it: consecutive messages of the model are one turn, and the results of its calls
+ * are the next. System messages go elsewhere and separate nothing.
  */
 export type Turn =
   | Readonly<{ kind: 'user'; message: MessageOf<'user'> }>
@@ -124,10 +123,10 @@ function wirePart(part: TextPart | ImagePart): object {
   return { inlineData: { mimeType: head?.mimeType, data: part.url.slice(head?.length) } };
 }
 
-/** Documented for calls that another model made, whose signature nobody has. */
+/** Documented for calls that another model made, for which there is no signature. */
 const signatureThatSkipsTheCheck = 'skip_thought_signature_validator';
 
-/** Gemini 3 refuses a step of calls whose first has no signature; before it, signatures were optional. */
+/** From Gemini 3 on, a step of calls is rejected when the first has no signature; before, signatures were optional. */
 const needsSignatures = (model: string) => /^gemini-(?![12][.-])/.test(model);
 
 function modelParts(messages: readonly MessageOf<'assistant'>[], model: string): object[] {
@@ -147,13 +146,13 @@ function modelParts(messages: readonly MessageOf<'assistant'>[], model: string):
   });
 }
 
-/** In the order of the calls: where these have no ID of the vendor's, only the order tells which result is whose. */
+/** In the order of the calls: where they have no ID from the vendor, results are matched by order alone. */
 function resultParts(
   results: readonly MessageOf<'tool'>[],
   calls: readonly ToolCall[],
   reader: ResultReader,
 ): object[] {
-  // From the last to the first, so that the first of several with one ID stays.
+  // From last to first, so that the first of several with the same ID wins.
   const positions = new Map(calls.map(({ id }, index) => [id, index] as const).toReversed());
   return results
     .map((result) => ({ result, position: positions.get(result.toolCallId) ?? -1 }))
@@ -162,14 +161,10 @@ function resultParts(
       functionResponse: {
         id: readCallId(toolCallId).upstreamId ?? undefined,
         name: calls[position]?.name ?? name ?? '',
-        response: resultIn(content, reader),
+        // A result that is a JSON object is passed on as one; anything else is wrapped.
+        response: reader.read(content) ?? { result: content },
       },
     }));
-}
-
-/** A result that is an object is passed on as one; whatever else it is stands under a name. */
-function resultIn(content: string, reader: ResultReader): JsonObject {
-  return reader.read(content) ?? { result: content };
 }
 
 /** `parametersJsonSchema` takes JSON Schema as it is; `parameters` would be another dialect of it. */
@@ -195,7 +190,7 @@ function wireResponseFormat(format: ResponseFormat | null): object {
   return { responseMimeType, responseJsonSchema: isDescribed ? schema : { ...schema, description } };
 }
 
-/** What of a call of a tool has no place in the public form of it, and travels in its ID. */
+/** What has no field in the public form of a tool call, and travels in its ID. */
 export type Carried = Readonly<{ signature: string | null; upstreamId: string | null }>;
 
 const nothingCarried: Carried = { signature: null, upstreamId: null };
@@ -203,13 +198,13 @@ const nothingCarried: Carried = { signature: null, upstreamId: null };
 const pack = ({ signature, upstreamId }: Carried) =>
   Buffer.from(JSON.stringify([signature, upstreamId])).toString('base64url');
 
-/** The client sends the ID back with the conversation, so nothing has to be kept here. */
+/** The client sends the ID back with the conversation, so nothing has to be stored here. */
 export function callId(generationId: string, index: number, carried: Carried): string {
   const id = `call_${generationId.replaceAll(/[^a-zA-Z0-9]/g, '')}_${index}`;
   return carried.signature === null && carried.upstreamId === null ? id : `${id}_${pack(carried)}`;
 }
 
-/** Only what `callId` wrote is read: an ID from elsewhere carries nothing, whatever it looks like. */
+/** Reads only what `callId` wrote: an ID from elsewhere carries nothing, whatever it looks like. */
 export function readCallId(id: string): Carried {
   const packed = /^call_[a-zA-Z0-9]*_\d+_([a-zA-Z0-9_-]+)$/.exec(id)?.[1];
   if (packed === undefined) return nothingCarried;

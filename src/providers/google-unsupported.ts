@@ -1,6 +1,6 @@
 /**
- * What Google's Gemini API cannot carry, and what it answers with an error that would not help the client. What only
- * some of its models refuse is a matter of the catalogue.
+ * What Google's Gemini API does not support, or rejects with an error that would not help the client. What only some of
+ * its models reject belongs in the catalogue.
  */
 import type { ChatCall, ChatMessage, ImagePart, ToolCall } from './chat.ts';
 import { dataUrlHead, type MessageOf, type Turn, turnsOf } from './google-request.ts';
@@ -37,17 +37,14 @@ function messageProblem(message: ChatMessage): string | null {
       if (problem !== null) return problem;
     }
   }
-  if (
-    message.role !== 'assistant' ||
-    message.toolCalls.every((call) => readArguments(call.arguments) !== null)
-  )
-    return null;
+  if (message.role !== 'assistant') return null;
+  if (message.toolCalls.every((call) => readArguments(call.arguments) !== null)) return null;
   return `This model takes the arguments of a tool call only as a JSON object of at most ${deepestArguments} levels.`;
 }
 
 const imageTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'];
 
-/** An address would have to come with the type of what is behind it, which only whoever fetches it learns. */
+/** A URL would have to come with the media type of its target, which only a fetch would tell. */
 function imageProblem({ url, detail }: ImagePart): string | null {
   if (detail === 'low')
     return 'This model has no low detail for single images: set detail to "auto" or "high", or leave it out.';
@@ -58,7 +55,7 @@ function imageProblem({ url, detail }: ImagePart): string | null {
     : `This model takes images of these types only: ${imageTypes.join(', ')}.`;
 }
 
-/** The format refuses calls that nothing led to, and a turn of calls without as many results right after it. */
+/** The format rejects calls at the start, and calls that are not followed at once by as many results. */
 function turnsProblem(turns: readonly Turn[]): string | null {
   for (const [index, turn] of turns.entries()) {
     if (turn.kind === 'user') continue;
@@ -76,7 +73,7 @@ function areAnswered(calls: readonly ToolCall[], results: readonly MessageOf<'to
   return called.length === answered.length && called.every((id, index) => id === answered[index]);
 }
 
-/** The field is in the reference, but each model in service refuses every value that would do something. */
+/** The field is in the reference, but every model in service rejects any value that would have an effect. */
 function penaltyProblem({ presencePenalty }: ChatCall): string | null {
   return (presencePenalty ?? 0) === 0
     ? null
@@ -89,14 +86,14 @@ function toolsProblem({ tools }: ChatCall): string | null {
     : 'For this model the name of a function must begin with a letter or an underscore.';
 }
 
-/** Without tools nothing can be called, least of all at once. */
+/** Without tools there are no calls to restrict. */
 function parallelProblem({ parallelToolCalls, tools }: ChatCall): string | null {
   return parallelToolCalls !== false || tools === null
     ? null
     : 'This model cannot be held to a single tool call: leave parallel_tool_calls out or set it to true.';
 }
 
-/** Tools and JSON together are documented for the newest generation only, which the call alone does not tell. */
+/** Tools together with JSON are documented for the newest generation only, which the call does not reveal. */
 function formatProblem({ responseFormat, tools }: ChatCall): string | null {
   if (responseFormat === null || responseFormat.type === 'text') return null;
   if (responseFormat.type === 'json_schema' && responseFormat.schema === null)

@@ -25,8 +25,8 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   const candidate = firstCandidate(body);
   if (candidate === null && isBlocked(body))
     return { content: '', toolCalls: [], finishReason: 'content_filter', usage };
-  const pieces = candidate === null ? [] : readPieces(candidate);
   if (candidate === null) throw new ProviderError('provider_unknown_error');
+  const pieces = readPieces(candidate);
   if (pieces.some(({ type }) => type === 'unreadable')) throw unreadableArguments();
   const text = pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join('');
   const toolCalls = pieces
@@ -42,7 +42,7 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   return { content: text === '' && toolCalls.length > 0 ? null : text, toolCalls, finishReason, usage };
 }
 
-/** Each event is an answer of its own that holds what is new. Nothing marks the end but the end of the connection. */
+/** Each event is a complete object that holds what is new. Nothing marks the end but the end of the connection. */
 function openReader({ generationId }: Upstream): (data: string) => readonly ChatEvent[] {
   let callCount = 0;
   let isFinished = false;
@@ -84,29 +84,29 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
     const candidate = firstCandidate(chunk);
     if (candidate !== null) readCandidate(candidate, events);
     else if (isBlocked(chunk)) finish({ type: 'finish', reason: 'content_filter' }, events);
-    // Every event carries counts, but only the last ones are those of the whole answer, which may have failed.
+    // Every event carries counts, but only the last ones cover the whole answer, even one that failed.
     const usage = isFinished ? readUsage(objectAt(chunk, 'usageMetadata')) : null;
     if (usage !== null) events.push({ type: 'usage', usage });
     return events;
   };
 }
 
-/** The model or the vendor failed; nothing says that the provider is unwell. */
+/** The model failed to answer this request; that does not mean that the provider is down. */
 function failedAnswer(): ProviderError {
   return new ProviderError('provider_stream_error', null, null, true);
 }
 
 type Piece =
   | Readonly<{ type: 'text'; text: string }>
-  /** A call whose arguments are none, or too deep. */
+  /** A call whose arguments are invalid or nested too deeply. */
   | Readonly<{ type: 'unreadable' }>
   | Readonly<{ type: 'call'; name: string; arguments: string; carried: Carried }>;
 
-/** What a candidate says and calls, in its order. */
+/** The text and calls of a candidate, in order. */
 function readPieces(candidate: Fields): readonly Piece[] {
   const pieces: Piece[] = [];
   for (const part of arrayAt(objectAt(candidate, 'content'), 'parts')) {
-    // Thoughts are not part of the answer.
+    // Thinking is not part of the answer.
     if (!isObject(part) || part.thought === true) continue;
     if (typeof part.text === 'string' && part.text !== '') pieces.push({ type: 'text', text: part.text });
     if (part.functionCall === undefined || part.functionCall === null) continue;
@@ -133,7 +133,7 @@ function readCall(part: Fields): Piece | null {
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
-/** What the answer said was not to be said. */
+/** The content was blocked. */
 const filters = new Set([
   'SAFETY',
   'RECITATION',
@@ -147,7 +147,7 @@ const filters = new Set([
   'ESCALATION',
 ]);
 
-/** There is no answer, for a reason that lies with the model, the vendor or this gateway, and not with the client. */
+/** There is no answer, through the fault of the model, the vendor or this gateway, not of the client. */
 const failures = new Set([
   'MALFORMED_FUNCTION_CALL',
   'UNEXPECTED_TOOL_CALL',
@@ -157,20 +157,20 @@ const failures = new Set([
   'PUP_LIMITED_DISABLED',
 ]);
 
-/** Null while the model has not stopped. Calls have no reason of their own: an answer that holds some just stops. */
+/** Null while the model has not stopped. Tool calls have no reason of their own: such an answer just stops. */
 function readFinishReason(reason: unknown, hasCalls: boolean): FinishReason | 'failure' | null {
   if (!isText(reason) || reason === 'FINISH_REASON_UNSPECIFIED') return null;
   if (reason === 'MAX_TOKENS') return 'length';
   if (filters.has(reason)) return 'content_filter';
   if (failures.has(reason)) return 'failure';
-  // A reason that is new to us still ends the answer, and so does OTHER, which is documented as unknown.
+  // An unknown reason still ends the answer, and so does OTHER, which is documented as unknown.
   return hasCalls ? 'tool_calls' : 'stop';
 }
 
 /**
- * Thoughts are not part of the candidates' tokens (the total is documented as prompt, thoughts and candidates) while
- * cached ones are part of the prompt's, so each is counted once. A count of zero is left out; that no output was counted
- * is believed only if the total says so too, because a gap is not a zero.
+ * Thinking is not part of the candidates' tokens (the total is documented as prompt, thoughts and candidates) while
+ * cached tokens are part of the prompt's, so each is counted once. Zero counts are omitted; a missing output count is
+ * taken for zero only if the total agrees.
  */
 function readUsage(usage: Fields | null): TokenUsage | null {
   if (usage === null) return null;

@@ -1,13 +1,13 @@
 /**
- * The HTTP client for providers: one request, and bodies read within bounds. It has no clocks of its own: callers pass a
- * signal that ends the call.
+ * The HTTP client for providers: sends one request and reads bodies within bounds. It has no timeouts of its own:
+ * callers pass a signal that ends the call.
  */
 import { readBody } from '../lib/read-body.ts';
 import type { ErrorDetails, UpstreamRequest } from './upstream.ts';
 import { parseJson } from './wire.ts';
 
 const maxErrorBytes = 65_536;
-/** A response up to this long is read in one go; it is on its way already when its length is known. */
+/** A response up to this size is read in one go. */
 const shortBytes = 1_048_576;
 
 /** Stateless between complete texts, so one decoder serves every response. */
@@ -72,7 +72,7 @@ export async function readErrorDetails(
   return readError(response.status, body);
 }
 
-/** Nobody could be connected to. */
+/** No connection could be made. */
 const unreachable = new Set([
   'ConnectionRefused',
   'ECONNREFUSED',

@@ -1,14 +1,14 @@
-/** What the gateway asks of an image provider and what it gets back, in its own words. Adapters are pure here too. */
+/** What the gateway asks of an image provider and what it gets back, in its own terms. Adapters are pure here too. */
 import type { Unsupported, Upstream, UpstreamRequest } from './upstream.ts';
 
 /** `size` is one that the catalogue offers for the model, such as 1024x1024. */
 export type ImageCall = Readonly<{ prompt: string; size: string; count: number }>;
 
-/** Addresses of images: where the provider keeps them, or `data:` when it sent them along. */
+/** URLs of images: where the provider stores them, or `data:` when it sent them inline. */
 export type ImageAnswer = Readonly<{ urls: readonly string[] }>;
 
 export type ImageAdapter = Readonly<{
-  /** What of this call the format cannot carry; null when it can carry all of it. */
+  /** What of this call the format does not support; null when it supports all of it. */
   unsupported: (call: ImageCall) => Unsupported | null;
   imageRequest: (call: ImageCall, upstream: Upstream) => UpstreamRequest;
   /** Reads the JSON body of an answer; throws a ProviderError when it holds no image. */

@@ -1,4 +1,4 @@
-/** What this machine itself ran out of when a call could not be made. It is nobody's failure but our own. */
+/** What this machine itself ran out of when a call could not be made. The provider is not to blame. */
 import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { ProviderError } from './upstream.ts';
@@ -6,7 +6,7 @@ import { ProviderError } from './upstream.ts';
 /** No descriptors, memory or ports left. */
 const shortages = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EADDRNOTAVAIL']);
 
-/** What fetch reports instead for a host name: it tries several addresses and forgets why each of them failed. */
+/** What fetch reports instead for a host name: it tries several addresses and loses the reason why each failed. */
 const disguises = new Set([
   'ConnectionRefused',
   'ECONNREFUSED',
@@ -17,13 +17,13 @@ const disguises = new Set([
   'DNSLookupFailed',
 ]);
 
-/** As many as looking a name up and connecting may take. */
+/** As many as resolving a name and connecting may take. */
 const descriptorsOfACall = 4;
 
-/** For the client. Whatever is missing becomes free when another request ends. */
+/** For the client. What is missing becomes free when another request ends. */
 const retryAfterSeconds = 1;
 
-/** Another provider may still be reached, over a connection that is there already. */
+/** Another provider may still be reachable, over an existing connection. */
 export class MachineShortage extends ProviderError {
   /** The system's name for what is missing. */
   readonly shortage: string;
@@ -36,14 +36,14 @@ export class MachineShortage extends ProviderError {
   }
 }
 
-/** Null when the failure of a fetch, by its code, is none of this machine's. */
+/** Null when the code of a failed fetch does not point to this machine. */
 export function machineShortage(code: string): MachineShortage | null {
   if (shortages.has(code)) return new MachineShortage(code);
   const found = disguises.has(code) ? shortOfDescriptors() : null;
   return found === null ? null : new MachineShortage(found);
 }
 
-/** Tries it out. The code of the shortage, or null when there are enough. */
+/** Finds out by opening some: the code of the shortage, or null when there are enough. */
 function shortOfDescriptors(): string | null {
   const opened: number[] = [];
   try {
@@ -56,7 +56,7 @@ function shortOfDescriptors(): string | null {
   }
 }
 
-/** What the system or fetch calls an error; empty when it has no name. */
+/** The code that the system or fetch gave an error; empty when it has none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

@@ -1,7 +1,7 @@
 /**
- * The wire format of OpenAI's image generations. Documented at platform.openai.com/docs/api-reference/images. It does
- * not ask for a response_format: GPT Image models refuse the field and always send the image along, and DALL·E sends
- * an address when it is left out.
+ * The wire format of OpenAI's image generations. Documented at platform.openai.com/docs/api-reference/images. No
+ * response_format is sent: GPT Image models reject the field and always send the image inline, and DALL·E sends a URL
+ * when it is left out.
  */
 import type { ImageAdapter, ImageAnswer, ImageCall } from './images.ts';
 import { bearerHeaders } from './openai-request.ts';
@@ -31,7 +31,7 @@ function readImages(body: unknown): ImageAnswer {
   return { urls };
 }
 
-/** PNG is what comes when nothing is said. */
+/** PNG is the default. */
 function imageType(outputFormat: unknown): string {
   return outputFormat === 'jpeg' || outputFormat === 'webp' ? `image/${outputFormat}` : 'image/png';
 }

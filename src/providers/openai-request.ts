@@ -1,17 +1,30 @@
 /**
- * What is sent in OpenAI's format. Documented at platform.openai.com/docs/api-reference/chat; what differs from vendor
- * to vendor is in the provider's dialect.
+ * Requests in OpenAI's format. Documented at platform.openai.com/docs/api-reference/chat; what differs between vendors
+ * is in the provider's dialect.
  */
-import type { ChatCall, ChatMessage, ResponseFormat, ToolCall, ToolChoice } from './chat.ts';
-import type { Dialect } from './upstream.ts';
-import { requestHeaders, type Unsupported, type Upstream, type UpstreamRequest } from './upstream.ts';
+import type {
+  ChatCall,
+  ChatMessage,
+  ImagePart,
+  ResponseFormat,
+  TextPart,
+  ToolCall,
+  ToolChoice,
+} from './chat.ts';
+import {
+  type Dialect,
+  requestHeaders,
+  type Unsupported,
+  type Upstream,
+  type UpstreamRequest,
+} from './upstream.ts';
 
 export function unsupported(call: ChatCall, { images }: Dialect): Unsupported | null {
   if (images === 'any' || !call.messages.some(namesImage)) return null;
   return { param: 'messages', message: 'This model takes images as data: URLs only.' };
 }
 
-/** Whether an image is named by its address instead of being sent along. */
+/** Whether an image is given by URL instead of inline. */
 function namesImage(message: ChatMessage): boolean {
   if (message.role !== 'user' || typeof message.content === 'string') return false;
   return message.content.some((part) => part.type === 'image' && !/^data:/i.test(part.url));
@@ -25,19 +38,18 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
   };
 }
 
-/** The same for every endpoint of the format. */
 export function bearerHeaders(upstream: Upstream): Record<string, string> {
   const { apiKey } = upstream;
   return requestHeaders(upstream, apiKey === null ? {} : { authorization: `Bearer ${apiKey}` });
 }
 
-/** What the client left out is left out here too: `undefined` does not become part of the JSON. */
+/** What the client left out is left out here too: `undefined` is not serialized. */
 function requestBody(call: ChatCall, { model, dialect, maxOutputTokens }: Upstream, stream: boolean): object {
   return {
     model,
     messages: call.messages.map(wireMessage),
     temperature: call.temperature ?? undefined,
-    // Always sent, because no more than this is held for.
+    // Always sent, because the hold covers no more than this.
     [dialect.maxTokens]: maxOutputTokens ?? undefined,
     top_p: call.topP ?? undefined,
     stop: call.stop ?? undefined,
@@ -51,7 +63,7 @@ function requestBody(call: ChatCall, { model, dialect, maxOutputTokens }: Upstre
     response_format: call.responseFormat === null ? undefined : wireResponseFormat(call.responseFormat),
     [dialect.seed]: call.seed ?? undefined,
     stream: stream || undefined,
-    // Without usage nothing could be charged. Who sends it anyway may refuse to be asked, as Mistral does.
+    // Without usage nothing could be charged. Vendors that always send it may reject the option, as Mistral does.
     stream_options: stream && dialect.streamUsage === 'asked' ? { include_usage: true } : undefined,
   };
 }
@@ -81,7 +93,7 @@ function wireMessage(message: ChatMessage): object {
   }
 }
 
-function wirePart(part: Exclude<Extract<ChatMessage, { role: 'user' }>['content'], string>[number]): object {
+function wirePart(part: TextPart | ImagePart): object {
   if (part.type === 'text') return part;
   return { type: 'image_url', image_url: { url: part.url, detail: part.detail ?? undefined } };
 }

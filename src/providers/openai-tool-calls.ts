@@ -1,10 +1,10 @@
-/** Reads calls to tools in OpenAI's format, whole and in pieces, from servers that leave out some of what it promises. */
+/** Reads tool calls in OpenAI's format, whole and in pieces, from servers that leave out some of what it promises. */
 import { type ChatEvent, failed, maxToolCalls, type ToolCall } from './chat.ts';
 import { writeArguments } from './tool-arguments.ts';
 import { beyondLimit, ProviderError, unreadableArguments } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt } from './wire.ts';
 
-/** A call in a whole answer. `index` is its place among the calls of the answer. */
+/** A call in a non-streamed answer. `index` is its position among the answer's calls. */
 export function readToolCall(item: unknown, index: number, generationId: string): ToolCall {
   const call = objectAt(item, 'function');
   const name = textAt(call, 'name');
@@ -14,10 +14,10 @@ export function readToolCall(item: unknown, index: number, generationId: string)
   return { id: textAt(item, 'id') ?? madeId(generationId, index), name, arguments: text };
 }
 
-/** Puts the pieces of a stream in order: says for each which call it belongs to, and when one begins. */
+/** Assigns the pieces of a stream to calls: which call each belongs to, and when a new one begins. */
 export class ToolCallReader {
   readonly #generationId: string;
-  /** The IDs of the calls so far, by our own numbering: in the order in which they begin. */
+  /** The IDs of the calls so far, by our own numbering: in the order in which they began. */
   readonly #ids: string[] = [];
   readonly #byWireIndex = new Map<number, number>();
 
@@ -39,7 +39,7 @@ export class ToolCallReader {
     else if (text !== '') events.push({ type: 'tool_arguments', index, text });
   }
 
-  /** The call that a piece continues; null when it begins one. */
+  /** The call that a piece continues; null when it starts a new one. */
   #known(item: Fields, call: Fields | null): number | null {
     const id = textAt(item, 'id');
     const name = textAt(call, 'name');
@@ -50,7 +50,7 @@ export class ToolCallReader {
       const isAnother = known !== null && id !== null && name !== null && this.#ids[known] !== id;
       return isAnother ? null : known;
     }
-    // Gemini's compatible endpoint, among others, leaves out the index: then an ID or a name begins a call.
+    // Gemini's compatible endpoint, among others, leaves out the index: then an ID or a name starts a call.
     if (id !== null) {
       const known = this.#ids.indexOf(id);
       return known < 0 ? null : known;
@@ -58,7 +58,7 @@ export class ToolCallReader {
     return name !== null || this.#ids.length === 0 ? null : this.#ids.length - 1;
   }
 
-  /** Null when the answer has as many calls as it may have, or calls what has no name. */
+  /** Null when the answer already has the maximum number of calls, or the call has no name. */
   #begin(item: Fields, call: Fields | null, events: ChatEvent[]): number | null {
     const name = textAt(call, 'name');
     const index = this.#ids.length;
@@ -83,7 +83,7 @@ function madeId(generationId: string, index: number): string {
   return `call_${generationId.slice(-24)}_${index}`;
 }
 
-/** The arguments are JSON as text; some servers send the object itself, as Ollama's own format has it. */
+/** The arguments are JSON as text; some servers send the object itself, as in Ollama's own format. */
 function argumentsText(value: unknown): string | null {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : writeArguments(value);

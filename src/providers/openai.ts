@@ -1,5 +1,5 @@
 /**
- * The wire format of OpenAI's chat completions, which most other vendors speak as well, each with an accent of its own.
+ * The wire format of OpenAI's chat completions, which most other vendors speak as well, each in its own variant.
  * Documented at platform.openai.com/docs/api-reference/chat and chat-streaming. Reading is lenient wherever a vendor
  * is known to differ and the meaning is clear.
  */
@@ -19,7 +19,7 @@ import { arrayAt, type Fields, isCount, isObject, objectAt, parseObject } from '
 export const openai: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader };
 
 function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
-  // Some servers report a failure with the status of a success.
+  // Some servers report a failure with a success status.
   if (isObject(body) && hasError(body)) throw new ProviderError('provider_unknown_error');
   const choice = firstChoice(body);
   const message = objectAt(choice, 'message');
@@ -51,7 +51,7 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
     if (hasError(chunk)) events.push(failed(new ProviderError('provider_stream_error')));
     const choice = firstChoice(chunk);
     if (choice !== null) readChoice(choice, toolCalls, events);
-    // Also of an answer that has failed: it was used all the same.
+    // Also for an answer that has failed: the tokens were used all the same.
     const usage = usageIn(chunk, choice);
     if (usage !== null) events.push({ type: 'usage', usage });
     return events;
@@ -60,8 +60,8 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
 
 function readChoice(choice: Fields, toolCalls: ToolCallReader, events: ChatEvent[]): void {
   const delta = choice.delta;
-  // What a model thinks before it answers (`reasoning_content` from DeepSeek, Qwen, Moonshot and others, `reasoning`
-  // from Groq) is not part of the answer, and is passed over.
+  // Reasoning (`reasoning_content` from DeepSeek, Qwen, Moonshot and others, `reasoning` from Groq) is not part of the
+  // answer and is skipped.
   if (isObject(delta)) {
     const { content } = delta;
     const text = Array.isArray(content) ? textOfParts(content) : content;
@@ -82,7 +82,7 @@ function textOfParts(parts: readonly unknown[]): string {
   return text;
 }
 
-/** Usage stands in the chunk; Moonshot has it in the choice, and Groq in its own field, unasked. */
+/** Usage is in the chunk; Moonshot has it in the choice, and Groq in a field of its own. */
 function usageIn(chunk: Fields, choice: Fields | null): TokenUsage | null {
   if (isObject(chunk.usage)) return readUsage(chunk.usage);
   if (isObject(choice?.usage)) return readUsage(choice.usage);
@@ -90,8 +90,8 @@ function usageIn(chunk: Fields, choice: Fields | null): TokenUsage | null {
 }
 
 /**
- * Cached tokens are part of prompt_tokens, and reasoning is part of completion_tokens, except with xAI: there it stands
- * beside them. The total tells which it is, so that each token is counted once.
+ * Cached tokens are part of prompt_tokens, and reasoning is part of completion_tokens, except with xAI, which counts it
+ * separately. The total tells which it is, so that each token is counted once.
  */
 function readUsage(usage: Fields | null): TokenUsage | null {
   const input = usage?.prompt_tokens;
@@ -99,14 +99,14 @@ function readUsage(usage: Fields | null): TokenUsage | null {
   if (!isCount(input) || !isCount(output)) return null;
   const reasoning = objectAt(usage, 'completion_tokens_details')?.reasoning_tokens;
   const total = usage?.total_tokens;
-  const isBeside = isCount(reasoning) && isCount(total) && total === input + output + reasoning;
-  return { inputTokens: input, outputTokens: isBeside ? output + reasoning : output };
+  const isSeparate = isCount(reasoning) && isCount(total) && total === input + output + reasoning;
+  return { inputTokens: input, outputTokens: isSeparate ? output + reasoning : output };
 }
 
 function readFinishReason(reason: unknown, hasToolCalls: boolean): FinishReason | 'failure' | null {
   switch (reason) {
     case 'stop':
-      // vLLM, Ollama and others end like this after calling tools, and so does OpenAI when the tool was prescribed.
+      // vLLM, Ollama and others end like this after tool calls, and so does OpenAI when a tool was forced.
       return hasToolCalls ? 'tool_calls' : 'stop';
     case 'length':
     case 'tool_calls':
@@ -119,22 +119,22 @@ function readFinishReason(reason: unknown, hasToolCalls: boolean): FinishReason 
       return 'length';
     case 'insufficient_system_resource':
     case 'error':
-      // DeepSeek and Mistral: the answer was broken off.
+      // DeepSeek and Mistral: the answer was cut short.
       return 'failure';
     default:
-      // A reason that is new to us still ends the answer.
+      // An unknown reason still ends the answer.
       return typeof reason === 'string' ? (hasToolCalls ? 'tool_calls' : 'stop') : null;
   }
 }
 
-/** Groq says in its own field why it stopped a stream early. */
+/** Groq has a field of its own for the reason why it stopped a stream early. */
 function hasError(body: Fields): boolean {
   if (body.error !== undefined && body.error !== null) return true;
   return isObject(body.x_groq) && typeof body.x_groq.error === 'string';
 }
 
 function firstChoice(body: unknown): Fields | null {
-  // One choice is asked for; whatever else a provider sends is not part of the answer.
+  // Only one choice is asked for; anything else is not part of the answer.
   for (const choice of arrayAt(body, 'choices')) {
     if (isObject(choice) && (choice.index ?? 0) === 0) return choice;
   }

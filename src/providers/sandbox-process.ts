@@ -16,7 +16,7 @@ export async function startSandbox(onEnded: () => void): Promise<SandboxProcess>
   let isStopped = false;
   let current = await launch(0);
 
-  /** Started again on the same port, the address that others hold stays true. */
+  /** Restarts it on the same port, so that its address stays valid. */
   async function keepRunning(): Promise<void> {
     for (;;) {
       await current.ended;
@@ -25,7 +25,7 @@ export async function startSandbox(onEnded: () => void): Promise<SandboxProcess>
       await Bun.sleep(restartMs);
       if (isStopped) return;
       current = await launch(current.port).catch(() => current);
-      // Asked to stop while it was being launched, and nobody else knows of it.
+      // `stop` was called during the launch, and did not know of this process.
       if (isStopped) return current.stop();
     }
   }
@@ -47,14 +47,14 @@ async function launch(port: number): Promise<Running> {
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'inherit',
-    // In a session of its own: Ctrl-C in the terminal must not end it while the gateway still drains.
+    // In its own session: Ctrl-C in the terminal must not end it while the gateway drains.
     detached: true,
   });
   const announced = await readFirstLine(child.stdout);
   if (announced === null) {
     child.kill();
     throw new OperatorError(
-      'The sandbox provider does not start. Remove the providers with the adapter "sandbox" from the catalogue to do without it.',
+      'The sandbox provider does not start. To do without it, remove the providers with the adapter "sandbox" from the catalogue.',
     );
   }
   return {

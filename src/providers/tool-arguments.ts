@@ -1,19 +1,19 @@
-/** The arguments of a tool call: a text of JSON for clients and for OpenAI, an object for other formats. */
+/** The arguments of a tool call: JSON as text for clients and for OpenAI, an object in other formats. */
 import { measureJson } from '../lib/json-scan.ts';
 import type { ChatMessage, JsonObject } from './chat.ts';
 import { isObject, parseJson, parseObject } from './wire.ts';
 
-/** Deeper than any real argument; what is printed again must not overflow the stack. */
+/** Deeper than any real argument; serializing must not overflow the stack. */
 export const deepestArguments = 64;
 
-/** As many as a whole body may hold: texts are read here that the body's own limit did not look into. */
+/** As many as a whole body may hold: these texts are parsed here, so the body's own limit did not cover them. */
 const maxValues = 100_000;
-/** More than models write in a whole conversation. Reading as much as a body may have would keep others waiting. */
+/** More than models write in a whole conversation. Parsing as much as a body may have would block other requests. */
 const maxCharacters = 2_000_000;
 
 export const tooMuchToRead = `The tool calls of a conversation may hold ${maxValues} values and ${maxCharacters} characters together.`;
 
-/** Whether all the tool calls of a conversation together are few enough to be read. */
+/** Whether the tool calls of a conversation together are small enough to be parsed. */
 export function areReadable(messages: readonly ChatMessage[]): boolean {
   let characters = 0;
   let values = 0;
@@ -30,20 +30,20 @@ export function areReadable(messages: readonly ChatMessage[]): boolean {
   return values <= maxValues;
 }
 
-/** Up to `most` and one more. */
-function countValues(text: string, most: number): number {
-  return measureJson(text, { values: most, depth: Number.POSITIVE_INFINITY }).values;
+/** Stops counting right above `max`. */
+function countValues(text: string, max: number): number {
+  return measureJson(text, { values: max, depth: Number.POSITIVE_INFINITY }).values;
 }
 
-/** A result that is larger is passed on as the text that it is. */
+/** A larger result is passed on as text. */
 const maxResultValues = 1_000;
 const maxResultCharacters = 65_536;
 
-/** Reads the results of a conversation, one after the other, until it has been enough. */
+/** Parses the results of a conversation one after the other, up to a total size. */
 export class ResultReader {
   #charactersLeft = maxCharacters;
 
-  /** The object that a text holds; null when it holds another kind of value, or one too deep or too large. */
+  /** The object in a text; null when it is another kind of value, or too deep or too large. */
   read(text: string): JsonObject | null {
     if (text.length > maxResultCharacters || text.length > this.#charactersLeft) return null;
     this.#charactersLeft -= text.length;
@@ -57,18 +57,18 @@ export function readResult(text: string): JsonObject | null {
     : readArguments(text);
 }
 
-/** Null when the text is no JSON object, or one too deep. Models that call a tool without arguments may write nothing. */
+/** Null when the text is not a JSON object or nested too deeply. A call without arguments may have an empty text. */
 export function readArguments(text: string): JsonObject | null {
   const trimmed = text.trim();
   if (trimmed === '') return {};
   // A parser that fails costs more than one that succeeds.
   if (!trimmed.startsWith('{')) return null;
-  const most = { values: Number.POSITIVE_INFINITY, depth: deepestArguments };
-  // Judged before anything is made of it.
-  return measureJson(text, most).depth > deepestArguments ? null : parseObject(text, parseJson);
+  // Measured before anything is parsed.
+  const limits = { values: Number.POSITIVE_INFINITY, depth: deepestArguments };
+  return measureJson(text, limits).depth > deepestArguments ? null : parseObject(text, parseJson);
 }
 
-/** Null when the value is no object, or one too deep. */
+/** Null when the value is not an object or nested too deeply. */
 export function writeArguments(value: unknown): string | null {
   return isObject(value) && isShallow(value, deepestArguments) ? JSON.stringify(value) : null;
 }

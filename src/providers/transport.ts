@@ -1,6 +1,6 @@
 /**
  * Calls providers for customers, for every adapter: it sends, watches the deadlines, bounds what it reads, and turns every
- * failure into one of the gateway's error codes. No words of a provider's error are passed on.
+ * failure into one of the gateway's error codes. The text of a provider's error is never passed on.
  */
 import type { ErrorCode } from '../errors.ts';
 import { readRetryAfter } from '../lib/retry-after.ts';
@@ -36,22 +36,36 @@ export async function postForJson(
   }
 }
 
+/** Posts and reads the answer, whose JSON `read` turns into a value or rejects with a ProviderError. */
+export async function postForAnswer<Answer>(
+  request: UpstreamRequest,
+  link: Link,
+  read: (body: unknown) => Answer,
+): Promise<{ status: number; answer: Answer }> {
+  const { status, body } = await postForJson(request, link);
+  try {
+    return { status, answer: read(body) };
+  } catch (error) {
+    throw withStatus(error, status);
+  }
+}
+
 export type UpstreamStream<Event> = Readonly<{
   status: number;
-  /** What the next events mean, possibly nothing; null at the end of the stream. */
+  /** The next events, possibly none; null at the end of the stream. */
   next: () => Promise<readonly Event[] | null>;
   /** Stops the provider if it still sends. Always to be called. */
   close: () => void;
 }>;
 
-/** What the events of a stream mean. */
+/** Turns the data of a stream into events. */
 type EventReader<Event> = Readonly<{
   read: (data: string) => readonly Event[];
-  /** Stands for an event that was longer than any has to be, and was passed over. */
+  /** Stands for data that was too long and was skipped. */
   tooLong: () => Event;
 }>;
 
-/** Posts and opens a stream of events. */
+/** Posts and opens a stream. */
 export async function postForStream<Event>(
   request: UpstreamRequest,
   link: Link,
@@ -127,12 +141,12 @@ function readEvents<Event>(
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const parser = new SseParser();
   let failure: unknown = null;
-  /** Up to the first bytes the deadline is that of the whole call's first byte. */
+  /** Until the first bytes arrive, the deadline for the first byte applies. */
   let hasBegun = false;
 
   /**
-   * The provider's time runs only while it is waited for, not while a slow client keeps us from reading. A piece that
-   * completes no line gives it no more time: a line that drips in byte by byte is as good as silence.
+   * The provider's clock runs only while we wait for it, not while a slow client keeps us from reading. A piece that
+   * completes no line does not extend its time: a line that drips in byte by byte is as good as silence.
    */
   async function next(): Promise<readonly Event[] | null> {
     if (failure !== null) throw failure;
@@ -184,7 +198,7 @@ function readEvents<Event>(
   return { status, next, close: () => call.end() };
 }
 
-/** An adapter does not know the status that came with what it reads. */
+/** Adds the status to an error of an adapter, which does not know it. */
 export function withStatus(error: unknown, status: number): unknown {
   return error instanceof ProviderError && error.upstreamStatus === null
     ? new ProviderError(error.code, status, error.retryAfterSeconds, error.isProvoked, error.isUnreached)

@@ -1,4 +1,4 @@
-/** What every kind of call to a provider has in common: where it goes, why it cannot, and how it fails. */
+/** What every kind of call to a provider has in common: where it goes, what is unsupported, and how it fails. */
 import type { ErrorCode } from '../errors.ts';
 
 /** Where a call goes. */
@@ -6,48 +6,48 @@ export type Upstream = Readonly<{
   baseUrl: string;
   apiKey: string | null;
   model: string;
-  /** How long the answer may get, which is what money is held for; null where nothing is. */
+  /** How long the answer may get, which is what the hold covers; null for other workloads. */
   maxOutputTokens: number | null;
   dialect: Dialect;
   generationId: string;
 }>;
 
-/** The headers of every call. `credentials` carry the key, in the form of the format. */
+/** The headers of every call. `credentials` carry the key, as the format wants it. */
 export function requestHeaders(
   { generationId }: Upstream,
   credentials: Readonly<Record<string, string>>,
 ): Record<string, string> {
   return {
     'content-type': 'application/json',
-    // What is compressed cannot be bounded by the length it announces.
+    // The size of a compressed body could not be bounded by its announced length.
     'accept-encoding': 'identity',
     'x-client-request-id': generationId,
     ...credentials,
   };
 }
 
-/** What the body of an error response adds to its status, in our own terms; its words are not passed on. */
+/** What the body of an error response adds to its status, in our own terms; its text is not passed on. */
 export type ErrorDetails = Readonly<{ code: ErrorCode; retryAfterSeconds: number | null }>;
 
 export type UpstreamRequest = Readonly<{
   url: string;
   headers: Record<string, string>;
   body: string;
-  /** For a format whose status is not enough. Null when it is. */
+  /** For a format whose statuses are ambiguous. Returns null when the status is enough. */
   readError?: (status: number, body: unknown) => ErrorDetails | null;
 }>;
 
-/** A parameter of the client's that a provider cannot honour, and a sentence for the client. */
+/** A parameter that a provider cannot honour, and a sentence for the client. */
 export type Unsupported = Readonly<{ param: string; message: string }>;
 
-/** A failure of a provider, in the codes of the catalogue. Its own words and addresses are never part of it. */
+/** A failure of a provider, as one of our error codes. The provider's own text and addresses are never part of it. */
 export class ProviderError extends Error {
   readonly code: ErrorCode;
   readonly upstreamStatus: number | null;
   readonly retryAfterSeconds: number | null;
-  /** Whether what the client asked for brought it about: then it says nothing about the provider. */
+  /** Whether the client's request may have caused it: then it proves nothing about the provider. */
   readonly isProvoked: boolean;
-  /** Whether there never was a connection: then no request can have brought it about. */
+  /** Whether there never was a connection: then no request can have caused it. */
   readonly isUnreached: boolean;
 
   constructor(
@@ -67,17 +67,17 @@ export class ProviderError extends Error {
   }
 }
 
-/** A response exceeds a limit of the gateway's own, which proves nothing about the provider. */
+/** A response exceeds one of the gateway's own limits, which proves nothing about the provider. */
 export function beyondLimit(): ProviderError {
   return new ProviderError('malformed_stream_chunk', null, null, true);
 }
 
-/** The same in a non-streamed response: a client can have a model call a tool with anything. */
+/** The same in a non-streamed response: a client can make a model call a tool with anything. */
 export function unreadableArguments(): ProviderError {
   return new ProviderError('provider_unknown_error', null, null, true);
 }
 
-/** The gateway ended the call itself: at the end of all the time it may take, or because the process stops. */
+/** The gateway ended the call itself: its total time was up, or the process is stopping. */
 export class EndedByGateway extends ProviderError {
   constructor(code: 'provider_timeout' | 'streaming_error', upstreamStatus: number | null) {
     super(code, upstreamStatus, null, true);
@@ -86,16 +86,16 @@ export class EndedByGateway extends ProviderError {
 }
 
 /**
- * Where servers that speak OpenAI's format differ from each other. A provider's entry in the catalogue says which it
- * is, so that one more compatible vendor needs no code.
+ * Where servers that speak OpenAI's format differ from each other. It is configured in the catalogue, so that another
+ * compatible vendor needs no code.
  */
 export type Dialect = Readonly<{
-  /** What the limit on the answer is called. */
+  /** The name of the output limit. */
   maxTokens: 'max_tokens' | 'max_completion_tokens';
   seed: 'seed' | 'random_seed';
-  /** Whether a stream tells its usage only when `stream_options` asks for it, or always and refuses that field. */
+  /** Whether a stream reports usage only when `stream_options` asks for it, or always and rejects that field. */
   streamUsage: 'asked' | 'always';
-  /** Whether images may be named by an https address or must be sent along. */
+  /** Whether images may be https URLs or must be sent inline. */
   images: 'any' | 'data';
 }>;
 

@@ -1,4 +1,4 @@
-/** Looks into JSON that a provider wrote: whatever may be missing or of another kind comes out as null or nothing. */
+/** Reads JSON from a provider defensively: what is missing or of another type comes out as null or empty. */
 import { rawJson } from '../lib/raw-json.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -20,15 +20,15 @@ export function arrayAt(value: unknown, name: string): readonly unknown[] {
   return Array.isArray(inner) ? inner : [];
 }
 
-// TypeScript's library does not describe the text that a reviver is given yet.
+// TypeScript's library does not describe the source text that a reviver gets yet.
 type Reviver = (name: string, value: unknown, context: { source: string }) => unknown;
 const parseWithSource = JSON.parse as (text: string, revive: Reviver) => unknown;
 
-/** Whether there may be a number that JavaScript cannot hold. */
+/** Whether there may be a number that JavaScript cannot represent. */
 const mayHoldLargeNumber = /\d{16}|[eE]\+?\d{3}/;
 
 /**
- * JSON whose numbers come out as they went in. A tool may be called with an ID of 64 bits, and one that lost its last
+ * Parses JSON without losing digits of large numbers. A tool may be called with a 64-bit ID, and one that lost its last
  * digits is the ID of something else.
  */
 export function parseJson(text: string): unknown {
@@ -41,7 +41,7 @@ function keepLargeNumber(_name: string, value: unknown, { source }: { source: st
   return isKept ? value : rawJson(source);
 }
 
-/** The JSON object in a text; null when it is none. `parse` is to be `parseJson` where calls of tools may stand in it. */
+/** The JSON object in a text; null when it is not one. Pass `parseJson` where the text may hold tool calls. */
 export function parseObject(text: string, parse: (text: string) => unknown = JSON.parse): Fields | null {
   try {
     const value = parse(text);

@@ -1,6 +1,6 @@
 /**
- * The catalogue that requests are served by: read from its file, its providers connected, its prices stored. A new one
- * takes the place of the old only when it is good.
+ * The catalogue in use: read from its file, its providers connected, its prices stored. A new one replaces the old only
+ * when it is valid.
  */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
@@ -11,28 +11,28 @@ import { StoredPriceList } from '../pricing/price-list-store.ts';
 import { type SandboxProcess, startSandbox } from '../providers/sandbox-process.ts';
 import { type Candidate, candidatesByModel } from './candidates.ts';
 import { connectProviders, type ProviderConnection, type Surroundings } from './connections.ts';
-import type { GateEvent } from './gate-event.ts';
+import type { GateEvent } from './gate.ts';
 import { Gates } from './gates.ts';
 
 export type ActiveCatalog = Readonly<{
   catalog: Catalog;
   priceList: StoredPriceList;
   connections: ReadonlyMap<string, ProviderConnection>;
-  /** Who can serve each model, in the order of the catalogue. */
+  /** The candidates of each model, in the order of the catalogue. */
   candidates: ReadonlyMap<string, readonly Candidate[]>;
 }>;
 
 export type FollowedCatalog = Readonly<{
   file: string;
   current: () => ActiveCatalog;
-  /** Since when the catalogue is in force, and why the file as it is now is not. */
+  /** Since when the catalogue is in use, and why the file as it is now is not. */
   status: () => CatalogStatus;
   /** Reads the file and the secrets again, whether they look changed or not. */
   reload: () => void;
   close: () => Promise<void>;
 }>;
 
-/** Takes the catalogue of a file into use and follows it: a bad one is refused and the one in force stays. */
+/** Loads a catalogue file and follows it: an invalid version is rejected and the one in use stays. */
 export async function followCatalog(
   file: string,
   surroundings: Surroundings,
@@ -46,7 +46,7 @@ export async function followCatalog(
     const usesSandbox = [...catalog.providers.values()].some((provider) => provider.adapter === 'sandbox');
     const sandboxUrl = usesSandbox ? await sandbox.url() : null;
     const priceList = new StoredPriceList(sql, priceListOf(catalog));
-    // Without the database the catalogue is good all the same; a request that needs the price asks again.
+    // The catalogue is valid without the database too; a request that needs the price list stores it.
     await priceList.store().catch((error: unknown) => log.warn('price list not stored yet', { error }));
     const connections = connectProviders(catalog, surroundings, sandboxUrl);
     return { catalog, priceList, connections, candidates: candidatesByModel(catalog, connections, gates) };
@@ -61,7 +61,7 @@ export async function followCatalog(
         priceVersion: catalog.priceVersion,
         count: catalog.models.size,
       }),
-    onRejected: (problems) => log.error('catalogue refused, the old one stays in force', { file, problems }),
+    onRejected: (problems) => log.error('catalogue rejected, the old one stays in use', { file, problems }),
   });
   const store = await opened.catch(async (error: unknown) => {
     await sandbox.stop();
@@ -98,7 +98,7 @@ function logGateEvent(log: Log, event: GateEvent): void {
   else log.warn('provider keeps failing, circuit open', { ...fields, pauseMs });
 }
 
-/** One sandbox, started when a catalogue first needs it, also when two ask at once. */
+/** One sandbox, started when a catalogue first needs it, even when two do at once. */
 class SharedSandbox {
   readonly #onEnded: () => void;
   #process: Promise<SandboxProcess> | null = null;

@@ -1,4 +1,4 @@
-/** Who can serve a model, and in which order they are asked. */
+/** Which providers can serve a model, and in which order they are tried. */
 import type { Catalog } from '../models/model.ts';
 import type { Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
@@ -13,7 +13,7 @@ export type Candidate = Readonly<{
   gate: Gate;
 }>;
 
-/** Where a call to a candidate goes. `maxOutputTokens` is how long an answer may get; null for what is no text. */
+/** Where a call to a candidate goes. `maxOutputTokens` limits the answer; null when it is not text. */
 export function upstreamOf(
   { connection, upstreamModel }: Candidate,
   generationId: string,
@@ -23,7 +23,7 @@ export function upstreamOf(
   return { baseUrl, apiKey, model: upstreamModel, maxOutputTokens, dialect: provider.dialect, generationId };
 }
 
-/** The candidates of every model, in the order of the catalogue. A model nobody can serve has none. */
+/** The candidates of every model, in the order of the catalogue. A model that no provider can serve has none. */
 export function candidatesByModel(
   catalog: Catalog,
   connections: ReadonlyMap<string, ProviderConnection>,
@@ -34,14 +34,8 @@ export function candidatesByModel(
     const reachable = routes.flatMap(({ providerId, upstreamModel, weight }) => {
       const connection = connections.get(providerId);
       if (connection === undefined) return [];
-      return [
-        {
-          connection,
-          upstreamModel,
-          weight,
-          gate: gates.at(connection.provider, upstreamModel, connection.apiKey),
-        },
-      ];
+      const gate = gates.at(connection.provider, upstreamModel, connection.apiKey);
+      return [{ connection, upstreamModel, weight, gate }];
     });
     candidates.set(id, reachable);
   }
@@ -49,8 +43,8 @@ export function candidatesByModel(
 }
 
 /**
- * The order for one request: that of the catalogue, unless weights are given. Then each place is drawn, with a chance in
- * proportion to the weight. `random` gives numbers from 0 to below 1.
+ * The order for one request: that of the catalogue, unless there are weights. Then candidates are drawn one by one, with
+ * a probability proportional to their weight. `random` returns numbers from 0 to below 1.
  */
 export function inOrder<Choice extends Readonly<{ weight: number | null }>>(
   candidates: readonly Choice[],
@@ -71,7 +65,7 @@ export function inOrder<Choice extends Readonly<{ weight: number | null }>>(
   return ordered;
 }
 
-/** A candidate whose turn it is, let through by its gate. */
+/** A candidate that its gate has let through. */
 export type PermittedCandidate = Readonly<{ candidate: Candidate; permit: Permit }>;
 
 /** The candidates of one request, one after the other. Those whose gate is shut are skipped. */
@@ -83,8 +77,8 @@ export class Rotation {
   #current: PermittedCandidate | null;
 
   /**
-   * `account` is whose request it is: gates judge each by what it has met with, and give each its share. What happens to
-   * a witness may, together with that of others, shut a gate for everyone.
+   * `account` is whose request it is: gates keep records by account, and give each its share. The failures of a witness
+   * may, together with those of others, shut a gate for everyone.
    */
   constructor(candidates: readonly Candidate[], account: string, isWitness = true) {
     this.#candidates = candidates;
@@ -93,7 +87,7 @@ export class Rotation {
     this.#current = this.next();
   }
 
-  /** Null when there is nobody left to call. */
+  /** Null when there is no candidate left to call. */
   get current(): PermittedCandidate | null {
     return this.#current;
   }
@@ -111,8 +105,8 @@ export class Rotation {
   }
 
   /**
-   * When none could be called for a request that was admitted: its account gets a place before others do. Whoever cannot
-   * pay must not be able to have places kept.
+   * For an admitted request for which no candidate could be called: its account gets a slot before others do. Not called
+   * for requests without a hold, because an account that cannot pay must not be able to reserve slots.
    */
   turnAway(): void {
     for (const { gate } of this.#candidates) gate.turnAway(this.#account);

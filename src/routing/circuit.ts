@@ -1,22 +1,22 @@
 /**
  * Stops calling a provider that keeps failing, and finds out with a single call whether it is back. Pure: every function
- * takes a state and gives the next one, and the clock is passed in.
+ * takes a state and returns the next one, and the clock is passed in.
  *
- * The same machine keeps what one account has met with and what is known to everyone. In the latter a failure that a
- * request may have brought about bears the name of its account, and those of one account alone decide nothing.
+ * The same state machine serves single accounts and everyone together. In the latter, a failure that a request may have
+ * caused is attributed to its account, and failures of one account alone decide nothing.
  */
 import { backOffMs } from '../lib/back-off.ts';
 import type { CircuitSettings } from '../models/model.ts';
 
 /**
- * `era` tells calls apart by the state they began in: what a call from before the circuit opened finds out later says
- * nothing about the provider since.
+ * `era` identifies the state in which a call began: the outcome of a call from before the circuit opened proves nothing
+ * about the provider since.
  */
 export type Circuit =
   | Readonly<{
       state: 'closed';
       era: number;
-      /** How many outcomes there were since the first failure that is still remembered. */
+      /** The number of outcomes since the first failure that is still remembered. */
       count: number;
       /** The failures among them, oldest first. */
       failures: readonly Failure[];
@@ -29,11 +29,11 @@ export type Witness = string | null;
 
 type Failure = Readonly<{ number: number; by: Witness }>;
 
-/** What a call says about its provider. Nothing, when the client left or the request itself was at fault. */
+/** What a call proves about its provider: nothing, when the client left or the request itself was at fault. */
 export type Verdict = 'success' | 'failure' | 'nothing';
 
 const maxOpenMs = 300_000;
-/** With five failures in a row as the limit, the last twenty outcomes are looked at. */
+/** With a limit of five failures in a row, the last twenty outcomes are considered. */
 const windowPerFailure = 4;
 
 export const closedCircuit: Circuit = { state: 'closed', era: 0, count: 0, failures: [] };
@@ -42,19 +42,19 @@ export function canBegin(circuit: Circuit, nowMs: number): boolean {
   return circuit.state === 'closed' || (circuit.state === 'open' && nowMs >= circuit.untilMs);
 }
 
-/** The state once a call has begun that was allowed to. */
+/** The state once a permitted call has begun. */
 export function beginCall(circuit: Circuit): Circuit {
   if (circuit.state !== 'open') return circuit;
   const { era, openings, doubtedBy } = circuit;
   return { state: 'half_open', era: era + 1, openings, doubtedBy };
 }
 
-/** Whether the call that began in this era is the one that finds out whether the provider is back. */
+/** Whether the call that began in this era is the probe. */
 export function isProbe(circuit: Circuit, era: number): boolean {
   return circuit.state === 'half_open' && circuit.era === era;
 }
 
-/** The state after a call that began in `era` has told something about the provider. */
+/** The state after a call that began in `era` has ended. */
 export function endCall(
   circuit: Circuit,
   era: number,
@@ -71,7 +71,7 @@ export function endCall(
     case 'success':
       return { ...closedCircuit, era: era + 1 };
     case 'failure':
-      // A probe that may have failed by its own request is not believed until that of another account fails too.
+      // A probe that its own request may have failed is not believed until one of another account fails too.
       return by === null || (doubtedBy !== null && doubtedBy !== by)
         ? opened(era + 1, openings + 1, settings, nowMs)
         : { state: 'open', era: era + 1, untilMs: nowMs, openings, doubtedBy: by };
@@ -91,7 +91,7 @@ export function shutCircuit(
   return opened(era + 1, openings, settings, nowMs);
 }
 
-/** How long no call can begin; 0 when one may. While a probe is in flight the time is unknown, so the next look is a moment away. */
+/** How long no call can begin; 0 when one may. While a probe is in flight the time is unknown: look again in a moment. */
 export function waitMs(circuit: Circuit, nowMs: number): number {
   if (circuit.state === 'closed') return 0;
   return circuit.state === 'open' ? Math.max(0, circuit.untilMs - nowMs) : 1_000;
@@ -119,13 +119,13 @@ function noteOutcome(
     : { ...circuit, count, failures };
 }
 
-/** So many in a row, or half of the window. One account makes up no more than half of either. */
+/** The limit in a row, or half of the window. One account counts for at most half of either. */
 function isTooMany(failures: readonly Failure[], { failures: limit }: CircuitSettings): boolean {
   const inWindow = (limit * windowPerFailure) / 2;
   return weightOf(inARow(failures), limit) >= limit || weightOf(failures, inWindow) >= inWindow;
 }
 
-/** Those at the end without a success between them. */
+/** The latest failures, without a success between them. */
 function inARow(failures: readonly Failure[]): readonly Failure[] {
   const last = failures.length - 1;
   const newest = failures[last]?.number ?? 0;
@@ -133,7 +133,7 @@ function inARow(failures: readonly Failure[]): readonly Failure[] {
   return failures.slice(before + 1);
 }
 
-/** How many failures count towards `needed`. Those of one account count for half of it at most, and alone for nothing. */
+/** How many failures count towards `needed`. Those of one account count for at most half of it, and alone for nothing. */
 function weightOf(failures: readonly Failure[], needed: number): number {
   const accounts = new Map<string, number>();
   let certain = 0;
@@ -142,8 +142,8 @@ function weightOf(failures: readonly Failure[], needed: number): number {
     else accounts.set(by, (accounts.get(by) ?? 0) + 1);
   }
   if (certain === 0 && accounts.size < 2) return 0;
-  const most = Math.ceil(needed / 2);
-  return accounts.values().reduce((weight, count) => weight + Math.min(count, most), certain);
+  const max = Math.ceil(needed / 2);
+  return accounts.values().reduce((weight, count) => weight + Math.min(count, max), certain);
 }
 
 function opened(era: number, openings: number, { openMs }: CircuitSettings, nowMs: number): Circuit {

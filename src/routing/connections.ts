@@ -6,7 +6,7 @@ import { ConnectWatchdog } from '../providers/connect-watchdog.ts';
 import { imageAdapters } from '../providers/image-call.ts';
 import type { ImageAdapter } from '../providers/images.ts';
 
-/** Where a provider is reached and with what. The key never leaves the headers of a call to that provider. */
+/** Where and how a provider is reached. The key goes nowhere but into the headers of calls to that provider. */
 export type ProviderConnection = Readonly<{
   provider: Provider;
   baseUrl: string;
@@ -25,7 +25,7 @@ export type Surroundings = Readonly<{
   calls: Calls;
 }>;
 
-/** The providers that can be called: whose key is in the environment or not needed. */
+/** The providers that can be called: those whose key is in the environment or that need none. */
 export function connectProviders(
   catalog: Catalog,
   { secret, isProxied, calls }: Surroundings,

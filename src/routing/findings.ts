@@ -1,6 +1,6 @@
 /**
- * What the failure of a call says about its provider. A request can bring about many failures by itself, and what one
- * customer can bring about must not shut a provider for the others.
+ * What the failure of a call proves about its provider. A request can cause many failures by itself, and what one
+ * customer can cause must not shut a provider for the others.
  */
 import type { ProviderError } from '../providers/upstream.ts';
 
@@ -19,7 +19,7 @@ type Row = Readonly<{
   isIt: (failure: CallFailure) => boolean;
 }>;
 
-/** The first row that fits decides, and the last one fits always. */
+/** The first row that matches decides, and the last one always does. */
 export const findings: readonly Row[] = [
   {
     failure: 'no connection: refused, unknown host, no route, TLS, or not within `connect_ms`',
@@ -65,10 +65,10 @@ export function findingOf(failure: CallFailure): Finding {
   return findings.find(({ isIt }) => isIt(failure))?.finding ?? 'account';
 }
 
-/** The operator's credit is used up (402), or the model is retired or named wrongly (404, 410): others may serve it. */
+/** The operator's credit is used up (402), or the model is retired or misnamed (404, 410): other providers may serve it. */
 const operatorStatuses: ReadonlySet<number | null> = new Set([402, 404, 410]);
 
-/** Whether the provider found fault with the request itself, as the others would too. It is at work, then. */
+/** Whether the provider rejected the request itself, as the others would too. So it is up. */
 export function rejectsRequest({
   code,
   upstreamStatus,
@@ -76,12 +76,12 @@ export function rejectsRequest({
   return code === 'provider_bad_request' && !operatorStatuses.has(upstreamStatus);
 }
 
-/** How long the provider asks not to be called; 0 when it does not, or when it concerns this call only. */
+/** How long the provider asks not to be called; 0 when it does not, or only for this call. */
 export function pauseSecondsOf({ code, retryAfterSeconds }: CallFailure): number {
   return code === 'provider_rate_limit' || code === 'provider_unavailable' ? (retryAfterSeconds ?? 0) : 0;
 }
 
-/** What only the operator can put right: the key at the provider, the credit there, or the name of the model. */
+/** What only the operator can fix: the key at the provider, the credit there, or the name of the model. */
 export const setbackKinds = ['key', 'credit', 'model'] as const;
 export type SetbackKind = (typeof setbackKinds)[number];
 

@@ -1,7 +1,7 @@
 /**
- * What stands between the gateway and one model of one provider: the circuits, of everyone and of each account, the pause
- * that the provider asked for, and how many calls it takes at once. Its memory is this process's own and outlives a change
- * of the catalogue.
+ * What stands between the gateway and one model of one provider: the circuits, everyone's and each account's, the pause
+ * that the provider asked for, and how many calls it takes at once. Its state is local to this process and survives a
+ * change of the catalogue.
  */
 import type { Provider } from '../models/model.ts';
 import { MachineShortage } from '../providers/machine-shortage.ts';
@@ -26,28 +26,39 @@ import {
   type SetbackKind,
   setbackOf,
 } from './findings.ts';
-import type { GateObserver } from './gate-event.ts';
 import { noPause, type Pause, pausedFor } from './pause.ts';
 import type { Share, Slots } from './slots.ts';
 
-/** A provider that asks for more is asked again after this long, in case it was mistaken. */
+/** A provider that asks for more is tried again after this long, in case it was mistaken. */
 const maxPauseMs = 3_600_000;
-/** When a call may end is not known; this is when to look again. */
+/** When to look again for a free slot: nobody knows when a call will end. */
 const nextLookMs = 1_000;
 
-/** A failure that only the operator can put right, the last one since a call succeeded. */
+/** The last failure since a success that only the operator can fix. */
 export type Setback = Readonly<{ kind: SetbackKind; upstreamStatus: number | null; at: Date }>;
 
 /** Why a gate is not simply open. Times are of `performance.now()`. */
 export type GateStatus = Readonly<{
   state: Circuit['state'];
   consecutiveFailures: number;
-  /** When an open circuit lets a probe through, or a pause is over; null when neither is waited for. */
+  /** When an open circuit lets a probe through, or a pause is over; null when there is neither. */
   untilMs: number | null;
-  /** How many accounts it is shut for by what they alone have met with. */
+  /** How many accounts it is shut for because of their own failures. */
   accountsShut: number;
   setback: Setback | null;
 }>;
+
+/**
+ * What a gate reports, for the log: a provider is not called for a model for some time, or is back, for one account or,
+ * when that is null, for everyone. Or it could not be called because this machine is short of something.
+ */
+export type GateEvent = Readonly<{ provider: string; model: string }> &
+  (
+    | Readonly<{ kind: 'opened' | 'paused' | 'closed'; pauseMs: number; account: string | null }>
+    | Readonly<{ kind: 'short'; shortage: string }>
+  );
+
+export type GateObserver = (event: GateEvent) => void;
 
 export class Gate {
   readonly #model: string;
@@ -67,7 +78,7 @@ export class Gate {
     this.#observer = observer;
   }
 
-  /** The settings of the catalogue in force. */
+  /** Takes over the settings of a new catalogue. */
   configure(provider: Provider): void {
     this.#provider = provider;
   }
@@ -85,7 +96,7 @@ export class Gate {
     return new Permit(this, account, isWitness, slot, this.#circuit.era, era);
   }
 
-  /** An account that was not let through, though its call was paid for, gets a slot before those that have their share. */
+  /** An account that was not let through, though its call was paid for, gets a slot before those with their full share. */
   turnAway(account: string): void {
     const nowMs = performance.now();
     if (!this.#isShut(this.#records.find(account), nowMs)) this.#slots.turnAway(account, nowMs);
@@ -96,7 +107,7 @@ export class Gate {
     return record !== undefined && isShutFor(record, nowMs);
   }
 
-  /** How long until another look of this account is worthwhile. */
+  /** How long until this account should try again. */
   waitMs(account: string): number {
     const nowMs = performance.now();
     const record = this.#records.find(account);
@@ -149,7 +160,7 @@ export class Gate {
     this.#noteForAccount(call, 'nothing', nowMs);
   }
 
-  /** It was not the provider that could not be called, but this machine that could not call. */
+  /** This machine could not make the call; the provider is not to blame. */
   noteShortage(call: Permit, shortage: string): void {
     this.noteNothing(call);
     this.#observer({ provider: this.#provider.name, model: this.#model, kind: 'short', shortage });
@@ -189,10 +200,11 @@ export class Gate {
   #noteForEveryone(call: Permit, verdict: Verdict, by: string | null, nowMs: number): void {
     const before = this.#circuit;
     if (call.era !== before.era) return;
-    this.#count(verdict);
+    if (verdict === 'success') this.#consecutiveFailures = 0;
+    else if (verdict === 'failure') this.#consecutiveFailures += 1;
     this.#circuit = endCall(before, call.era, verdict, by, this.#provider.circuit, nowMs);
     call.era = this.#circuit.era;
-    this.#tellOfChange(before, this.#circuit, null, nowMs);
+    this.#reportChange(before, this.#circuit, null, nowMs);
   }
 
   #noteForAccount(call: Permit, verdict: Verdict, nowMs: number): void {
@@ -202,49 +214,44 @@ export class Gate {
     const before = record.circuit;
     record.circuit = endCall(before, call.accountEra, verdict, null, this.#provider.circuit, nowMs);
     if (call.accountEra === before.era) call.accountEra = record.circuit.era;
-    this.#tellOfChange(before, record.circuit, account, nowMs);
+    this.#reportChange(before, record.circuit, account, nowMs);
   }
 
-  /** For an account whose call has failed as the probe of everyone: it must not be the next one too. */
+  /** For an account whose call failed as everyone's probe: it must not make the next one too. */
   #shutFor(account: string, openings: number, nowMs: number): void {
     const record = this.#records.findOrAdd(account);
     const before = record.circuit;
     record.circuit = shutCircuit(before, openings, this.#provider.circuit, nowMs);
-    this.#tellOfChange(before, record.circuit, account, nowMs);
+    this.#reportChange(before, record.circuit, account, nowMs);
   }
 
   #notePause({ account, isWitness }: Permit, pauseMs: number, nowMs: number): void {
     if (isWitness) this.#pause = pausedFor(this.#pause, account, pauseMs, nowMs);
     const record = this.#records.findOrAdd(account);
     record.pausedUntilMs = Math.max(record.pausedUntilMs, nowMs + pauseMs);
-    this.#tell('paused', pauseMs, account);
+    this.#report('paused', pauseMs, account);
   }
 
-  #count(verdict: Verdict): void {
-    if (verdict === 'success') this.#consecutiveFailures = 0;
-    else if (verdict === 'failure') this.#consecutiveFailures += 1;
-  }
-
-  #tellOfChange(before: Circuit, after: Circuit, account: string | null, nowMs: number): void {
+  #reportChange(before: Circuit, after: Circuit, account: string | null, nowMs: number): void {
     if (before.state === after.state) return;
     const pauseMs = Math.round(waitMs(after, nowMs));
-    // A probe that found out nothing makes way for the next at once: nothing has changed.
+    // After an inconclusive probe the next one may follow at once: nothing has changed.
     if (after.state !== 'closed' && pauseMs === 0) return;
-    this.#tell(after.state === 'open' ? 'opened' : 'closed', pauseMs, account);
+    this.#report(after.state === 'open' ? 'opened' : 'closed', pauseMs, account);
   }
 
-  #tell(kind: 'opened' | 'paused' | 'closed', pauseMs: number, account: string | null): void {
+  #report(kind: 'opened' | 'paused' | 'closed', pauseMs: number, account: string | null): void {
     this.#observer({ provider: this.#provider.name, model: this.#model, kind, pauseMs, account });
   }
 }
 
-/** One call that was let through. Only its gate uses what it knows of the call. */
+/** One call that was let through. Only its gate uses its properties. */
 export class Permit {
   readonly account: string;
-  /** Whether what the account meets with counts for everyone, together with the word of others. */
+  /** Whether the account's failures, together with those of others, count for everyone. */
   readonly isWitness: boolean;
   readonly slot: Share;
-  /** In which eras of the circuits, everyone's and the account's own, the call began or goes on. */
+  /** The eras of the circuits, everyone's and the account's own, in which the call began or goes on. */
   era: number;
   accountEra: number;
   readonly #gate: Gate;
@@ -259,7 +266,7 @@ export class Permit {
     this.accountEra = accountEra;
   }
 
-  /** The provider has begun to answer. That is all a probe is to find out: a long answer must not keep others waiting. */
+  /** The provider has begun to answer. That is all a probe has to find out: a long answer must not keep others waiting. */
   answered(): void {
     this.#gate.noteAnswer(this);
   }

@@ -1,10 +1,9 @@
-/** The gates of all providers, in one slot because they outlive the catalogue that they were made for. */
+/** The gates of all providers, which outlive the catalogue that they were made for. */
 import type { Provider } from '../models/model.ts';
-import { Gate } from './gate.ts';
-import type { GateObserver } from './gate-event.ts';
+import { Gate, type GateObserver } from './gate.ts';
 import { Slots } from './slots.ts';
 
-/** One gate for each provider and model, the same one for as long as the process lives. */
+/** One gate per provider and model, the same one for as long as the process lives. */
 export class Gates {
   readonly #gates = new Map<string, Gate>();
   /** Of each provider, for all its models. */
@@ -15,7 +14,7 @@ export class Gates {
     this.#observer = observer;
   }
 
-  /** With another address or another key it is another provider, of which nothing is known yet. */
+  /** With another address or key it counts as another provider, of which nothing is known yet. */
   at(provider: Provider, model: string, apiKey: string | null = null): Gate {
     const name = JSON.stringify([provider.id, provider.baseUrl, `${Bun.hash(apiKey ?? '')}`, model]);
     const gate =

@@ -1,6 +1,6 @@
 /**
- * What one node tells the others of itself, with its heartbeat: circuits and the catalogue in force are its own, and the
- * operator wants to see those of all nodes at any of them. In the words of the database, where it is stored as JSON.
+ * What a node reports of itself with its heartbeat: circuits and the catalogue in use are local to a node, and the
+ * operator wants to see those of all nodes on any of them. Field names are those of the JSON in the database.
  */
 import { z } from 'zod';
 import type { FollowedCatalog } from './active-catalog.ts';
@@ -16,7 +16,7 @@ const reportSchema = z.object({
       state: z.enum(['closed', 'open', 'half_open']),
       consecutive_failures: z.number(),
       until: z.string().nullable(),
-      // Versions before did not tell these.
+      // Older versions did not report these.
       accounts_shut: z.number().default(0),
       setback: z
         .object({ kind: z.enum(setbackKinds), upstream_status: z.number().nullable(), at: z.string() })
@@ -30,13 +30,13 @@ const reportSchema = z.object({
 
 export type NodeReport = z.infer<typeof reportSchema>;
 
-/** The clock of the gates runs evenly and means nothing to others; the other one tells the time. */
+/** The gates use a monotonic clock, which means nothing to other nodes; the other one is the wall clock. */
 type Clocks = Readonly<{ gateNowMs: number; nowMs: number }>;
 
 const maxProblems = 3;
 const maxProblem = 500;
 
-/** Of the gates only those that something is known of: on a good day the report is a few words. */
+/** Lists only gates with something to report: on a good day the report is tiny. */
 export function reportOf(
   catalog: Pick<FollowedCatalog, 'current' | 'status'>,
   clocks: Clocks = { gateNowMs: performance.now(), nowMs: Date.now() },
@@ -56,7 +56,7 @@ export function reportOf(
   };
 }
 
-/** Null for what another version of the gateway may have written in a form of its own. */
+/** Null for a report that another version of the gateway wrote in another format. */
 export function readReport(stored: unknown): NodeReport | null {
   return reportSchema.safeParse(stored).data ?? null;
 }
@@ -72,7 +72,7 @@ function circuitOf(
     model,
     state,
     consecutive_failures: consecutiveFailures,
-    // Whole seconds: the two clocks differ a little from one look to the next, and that is no news.
+    // Whole seconds: the two clocks drift a little between reports, which must not look like a change.
     until:
       untilMs === null
         ? null

@@ -1,6 +1,6 @@
 /**
- * How many calls a provider has in flight, and whose. An account alone may have every slot. While others ask, whoever
- * has its share or more leaves those slots alone that were refused to the others a moment ago. No call is ended for it.
+ * How many calls a provider has in flight, and whose. One account alone may use every slot. While others ask, an account
+ * with its fair share or more gets none of the slots owed to those turned away a moment ago. No call is ended for this.
  */
 
 /** The slots of one account. */
@@ -11,9 +11,9 @@ export type Share = {
   turnedAwayAtMs: number;
 };
 
-/** Who has not asked again by then does not want the slot any more. Clients are asked to come back after a second. */
+/** An account that has not asked again by then has given up. Clients are asked to come back after a second. */
 const patienceMs = 5_000;
-/** Who is turned away beyond this is not remembered. */
+/** Accounts turned away beyond this number are not remembered. */
 const maxWaiting = 1_000;
 const fewShares = 1_000;
 
@@ -22,19 +22,18 @@ export class Slots {
   /** How many accounts have calls in flight. */
   #busy = 0;
   readonly #shares = new Map<string, Share>();
-  /** Those that were turned away lately. */
+  /** Those that were turned away recently. */
   readonly #waiting = new Set<Share>();
   #sweepAt = fewShares;
 
-  /** How many accounts are remembered, for whatever reason. */
   get accountsKnown(): number {
     return this.#shares.size;
   }
 
-  /** A slot for a call, to be left when it ends; null when there is none for this account. */
-  take(account: string, most: number, nowMs: number): Share | null {
+  /** A slot for a call, to be given back with `leave`; null when there is none for this account. */
+  take(account: string, max: number, nowMs: number): Share | null {
     const share = this.#shares.get(account) ?? this.#addShare(account);
-    if (!this.#hasSlot(share, most, nowMs)) return null;
+    if (!this.#hasSlot(share, max, nowMs)) return null;
     this.#taken += 1;
     share.calls += 1;
     if (share.calls === 1) this.#busy += 1;
@@ -48,10 +47,10 @@ export class Slots {
     if (share.calls === 0) this.#busy -= 1;
   }
 
-  /** Keeps a slot for an account that got none, and that could have paid for its call. */
+  /** Reserves a slot for an account that got none, though its call was paid for. */
   turnAway(account: string, nowMs: number): void {
     const share = this.#shares.get(account) ?? this.#addShare(account);
-    // Again at the end, so that the first is always the one that was turned away longest ago.
+    // Moved to the end, so that the first is always the one that was turned away longest ago.
     this.#waiting.delete(share);
     if (this.#waiting.size >= maxWaiting) return;
     this.#waiting.add(share);
@@ -59,22 +58,22 @@ export class Slots {
     share.turnedAwayAtMs = nowMs;
   }
 
-  hasSlotFor(account: string, most: number, nowMs: number): boolean {
-    return this.#hasSlot(this.#shares.get(account) ?? newShare(), most, nowMs);
+  hasSlotFor(account: string, max: number, nowMs: number): boolean {
+    return this.#hasSlot(this.#shares.get(account) ?? newShare(), max, nowMs);
   }
 
-  #hasSlot(share: Share, most: number, nowMs: number): boolean {
-    if (this.#taken >= most) return false;
-    return this.#waiting.size === 0 || this.#isFair(share, most, nowMs);
+  #hasSlot(share: Share, max: number, nowMs: number): boolean {
+    if (this.#taken >= max) return false;
+    return this.#waiting.size === 0 || this.#isFair(share, max, nowMs);
   }
 
-  #isFair(share: Share, most: number, nowMs: number): boolean {
-    this.#forgetWhoLeft(nowMs);
-    const fairCalls = fairShare(most, this.#asking(share));
+  #isFair(share: Share, max: number, nowMs: number): boolean {
+    this.#forgetGone(nowMs);
+    const fairCalls = fairShare(max, this.#asking(share));
     if (share.calls < fairCalls) return true;
     let owed = 0;
     for (const other of this.#waiting) if (other !== share) owed += owedTo(other, fairCalls);
-    return this.#taken + owed < most;
+    return this.#taken + owed < max;
   }
 
   /** How many accounts want slots, this one included. */
@@ -89,7 +88,7 @@ export class Slots {
     if (share.turnedAway === 0) this.#waiting.delete(share);
   }
 
-  #forgetWhoLeft(nowMs: number): void {
+  #forgetGone(nowMs: number): void {
     for (const share of this.#waiting) {
       if (nowMs - share.turnedAwayAtMs <= patienceMs) return;
       share.turnedAway = 0;
@@ -104,7 +103,7 @@ export class Slots {
     return share;
   }
 
-  /** Accounts are many, and those without calls are kept only to spare the next call the making. */
+  /** There are many accounts, and those without calls are kept only to save the next call an allocation. */
   #sweep(): void {
     for (const [account, share] of this.#shares)
       if (share.calls === 0 && !this.#waiting.has(share)) this.#shares.delete(account);
@@ -112,12 +111,12 @@ export class Slots {
   }
 }
 
-/** What each of so many accounts is entitled to. */
-export function fairShare(most: number, accounts: number): number {
-  return Math.max(1, Math.floor(most / accounts));
+/** How many slots each of these accounts is entitled to. */
+export function fairShare(max: number, accounts: number): number {
+  return Math.max(1, Math.floor(max / accounts));
 }
 
-/** How many slots are kept for an account that was turned away. */
+/** How many slots are reserved for an account that was turned away. */
 function owedTo({ calls, turnedAway }: Share, fairCalls: number): number {
   return Math.max(0, Math.min(turnedAway, fairCalls - calls));
 }

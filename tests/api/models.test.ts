@@ -210,7 +210,7 @@ describe('200', () => {
     );
     await eventually('the good change', async () => (await idsListed()).includes('disabled'));
     await Bun.write(file, `${catalog}\nnonsense: true\n`);
-    await eventually('the bad change', () => gateway.output().includes('catalogue refused'));
+    await eventually('the bad change', () => gateway.output().includes('catalogue rejected'));
     expect(await idsListed()).toContain('disabled');
     await Bun.write(file, catalog);
     await eventually('the old catalogue', async () => !(await idsListed()).includes('disabled'));

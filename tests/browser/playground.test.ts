@@ -96,7 +96,7 @@ test('an answer can be stopped, and what breaks off is told in plain words', asy
 
   await page.getByLabel('Model').selectOption('locked');
   await say(page, 'Hello');
-  await page.getByText('The provider refused the credentials of this gateway.').waitFor();
+  await page.getByText("The provider rejected this gateway's credentials.").waitFor();
   await page.getByText('Only the operator of this gateway can fix this.').waitFor();
 
   await page.getByRole('button', { name: 'Start over' }).click();

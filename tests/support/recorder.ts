@@ -61,7 +61,7 @@ function bodyFault(answer: Answer): string | null {
   if (body === undefined) return 'the body is not JSON';
   const route = routeOf(answer);
   if (!route) return status === 404 ? mismatch(unknownRoute, body) : 'there is no such endpoint';
-  if (status === 200) return mismatch(route.endpoint.answer.schema, body);
+  if (status === 200) return mismatch(route.endpoint.response.schema, body);
   const refusal = route.refusals.get(status);
   if (!refusal) return `the status is not documented: ${text.slice(0, 300)}`;
   return mismatch(refusal, body) ?? typeFault(errorIn(body, status));

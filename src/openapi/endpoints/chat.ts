@@ -46,7 +46,7 @@ const requests = {
     value: { model, messages: [{ role: 'user', content: 'Say hello in three words.' }] },
   },
   stream: {
-    summary: 'The answer as a stream, with usage at its end',
+    summary: 'A streamed response, with usage at the end',
     value: {
       model,
       messages: [
@@ -111,13 +111,13 @@ const requests = {
   },
 };
 
-const answers = {
+const responses = {
   plain: {
     summary: 'Text',
     value: completion('stop', { role: 'assistant', content: 'Hello, dear friend.' }),
   },
   tools: {
-    summary: 'A call of a function',
+    summary: 'A function call',
     value: completion('tool_calls', { role: 'assistant', content: null, tool_calls: [weatherCall] }),
   },
 };
@@ -159,13 +159,13 @@ export const createChatCompletion: Endpoint = {
   tag: 'Chat',
   summary: 'Create a chat completion',
   description:
-    'Works with OpenAI-compatible SDKs: give them the address of this gateway with `/v1` as base URL, and a key. What is ' +
-    'not listed here is refused by name, never ignored.\n\n' +
-    'Before the call, the highest possible cost of the request is held on the balance. Afterwards what was used is charged, and ' +
-    'the rest of the hold is free again.',
+    'Works with OpenAI-compatible SDKs: set the base URL to the address of this gateway with `/v1`, and give them a key. ' +
+    'Parameters that are not listed here are rejected by name, never ignored.\n\n' +
+    'Before the call, the highest possible cost of the request is held on the balance. Afterwards, what was used is ' +
+    'charged and the rest of the hold is released.',
   parameters: [idempotencyKey],
   body: { schema: chatRequestSchema, examples: requests },
-  answer: { description: 'The answer as a whole.', schema: chatCompletionSchema, examples: answers },
+  response: { description: 'The complete response.', schema: chatCompletionSchema, examples: responses },
   events: {
     description:
       'With `"stream": true`. Each event is a line `data: ` and JSON, then an empty line. The stream ends with ' +

@@ -14,7 +14,7 @@ export type Parameter = Readonly<{
   example?: unknown;
 }>;
 
-/** A body that has a schema with an ID, and what it may look like. */
+/** A body: a schema with an ID, and examples. */
 export type Content = Readonly<{ schema: z.core.$ZodType; examples: Examples }>;
 
 export type Endpoint = Readonly<{
@@ -26,10 +26,10 @@ export type Endpoint = Readonly<{
   description: string;
   parameters: readonly Parameter[];
   body: Content | null;
-  answer: Content & Readonly<{ description: string }>;
-  /** The data of each event, where the answer can be a stream. */
+  response: Content & Readonly<{ description: string }>;
+  /** The data of each event, where the response can be a stream. */
   events: (Content & Readonly<{ description: string }>) | null;
-  /** Whether it is held against the key's requests per minute and can be repeated under an Idempotency-Key. */
+  /** Whether it counts towards the key's requests per minute and takes an Idempotency-Key. */
   isInference: boolean;
   errors: readonly ErrorCode[];
 }>;
@@ -44,7 +44,7 @@ export const commonErrors = [
   'server_overloaded',
 ] as const satisfies readonly ErrorCode[];
 
-/** What can be wrong with a request that is to be carried out and paid for. */
+/** What can be wrong with an inference request. */
 export const inferenceErrors = [
   ...commonErrors,
   'invalid_json',
@@ -79,10 +79,10 @@ export const idempotencyKey: Parameter = {
   in: 'header',
   required: false,
   description:
-    'Your own name for this one operation, remembered for 24 hours per API key. The same request under the same name is ' +
-    'carried out and charged once: repeating it gives the first answer again, byte for byte, with ' +
-    '`idempotent-replayed: true`. What was not charged is not kept, and repeating it tries again. Another body under ' +
-    'the same name is refused with `invalid_parameter`.',
+    'Your own identifier for this one operation, remembered for 24 hours per API key. The same request with the same ' +
+    'key runs and is charged once: a retry gets the first response again, byte for byte, with ' +
+    '`idempotent-replayed: true`. What was not charged is not stored, and a retry runs it again. Another body with the ' +
+    'same key is rejected with `invalid_parameter`.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
   example: 'order-7421-summary',
 };

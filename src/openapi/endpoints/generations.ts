@@ -47,12 +47,7 @@ const failed = {
   cost: null,
   tokens_per_second: null,
   attempts: [
-    {
-      ...completed.attempts[0],
-      status: 'failed',
-      upstream_status: 503,
-      error: 'provider_unavailable',
-    },
+    { ...completed.attempts[0], status: 'failed', upstream_status: 503, error: 'provider_unavailable' },
   ],
   error: { type: 'provider_error', code: 'provider_unavailable', message: 'The provider is unavailable.' },
 };
@@ -64,8 +59,8 @@ export const listGenerations: Endpoint = {
   tag: 'Generations',
   summary: 'List Generations',
   description:
-    'The inference requests that this key made, newest first. While `has_more` is true, the next page is had with ' +
-    '`cursor` set to `next_cursor` and the same filters. A cursor is good for 24 hours.',
+    'The inference requests that this key made, newest first. While `has_more` is true, get the next page with ' +
+    '`cursor` set to `next_cursor` and the same filters. A cursor is valid for 24 hours.',
   parameters: [
     {
       name: 'limit',
@@ -78,7 +73,7 @@ export const listGenerations: Endpoint = {
       name: 'cursor',
       in: 'query',
       required: false,
-      description: 'The `next_cursor` of the page before, unchanged.',
+      description: 'The `next_cursor` of the previous page, unchanged.',
       schema: { type: 'string', minLength: 1 },
     },
     {
@@ -99,7 +94,7 @@ export const listGenerations: Endpoint = {
     },
   ],
   body: null,
-  answer: {
+  response: {
     description: 'A page of summaries.',
     schema: generationListSchema,
     examples: {
@@ -121,8 +116,8 @@ export const getGeneration: Endpoint = {
   tag: 'Generations',
   summary: 'Look up a Generation',
   description:
-    'What became of one inference request: status, usage, cost to 12 digits, and every attempt at a provider. It never ' +
-    'holds prompts, answers or anything else of the content. Only the key that made a request finds it. The lookup has a ' +
+    'The outcome of one inference request: status, usage, cost to 12 digits, and every provider attempt. It never ' +
+    'contains prompts, answers or any other content. Only the key that made a request finds it. The lookup has a ' +
     'request ID of its own in its headers.',
   parameters: [
     {
@@ -135,7 +130,7 @@ export const getGeneration: Endpoint = {
     },
   ],
   body: null,
-  answer: {
+  response: {
     description: 'The Generation. One that failed is found as well: its `error` has the reason.',
     schema: generationSchema,
     examples: {

@@ -11,7 +11,7 @@ const imageListSchema = z
       .min(1)
       .describe('One entry per image.'),
   })
-  .meta({ id: 'ImageList', description: 'The images. They are sent only when their charge is committed.' });
+  .meta({ id: 'ImageList', description: 'The images. They are sent only once their charge is committed.' });
 
 const model = 'sandbox-image';
 
@@ -22,7 +22,7 @@ export const createImages: Endpoint = {
   tag: 'Images',
   summary: 'Create images',
   description:
-    'Billed by image, at the unit price of the model or the rate of the size. The images lie with the provider; ' +
+    "Billed per image, at the model's unit price or the rate of the size. The images are stored by the provider; " +
     'fetch them soon, because their URLs may expire.',
   parameters: [idempotencyKey],
   body: {
@@ -35,7 +35,7 @@ export const createImages: Endpoint = {
       several: { summary: 'Two images', value: { model, prompt: 'A paper crane', size: '512x512', n: 2 } },
     },
   },
-  answer: {
+  response: {
     description: 'Where the images are.',
     schema: imageListSchema,
     examples: {

@@ -70,7 +70,7 @@ export const listModels: Endpoint = {
     'The models that are enabled and that this key may call. What is listed here can be called; nothing else can.',
   parameters: [],
   body: null,
-  answer: {
+  response: {
     description: 'The callable models, in the order of the catalogue.',
     schema: modelListSchema,
     examples: {

@@ -33,8 +33,8 @@ export const listUsage: Endpoint = {
   tag: 'Usage',
   summary: 'List usage',
   description:
-    'The latest billed requests of the account, whichever of its keys made them, newest first. The totals sum up the rows ' +
-    'of the answer only.',
+    'The latest billed requests of the account, whichever of its keys made them, newest first. The totals cover only the ' +
+    'rows of the response.',
   parameters: [
     {
       name: 'limit',
@@ -45,7 +45,7 @@ export const listUsage: Endpoint = {
     },
   ],
   body: null,
-  answer: {
+  response: {
     description: 'Usage records and their totals.',
     schema: usageListSchema,
     examples: {

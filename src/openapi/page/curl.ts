@@ -1,9 +1,9 @@
-/** A request as a line for the shell, ready to be pasted. */
+/** A request as a shell command, ready to be pasted. */
 import type { Parameter } from '../endpoints/endpoint.ts';
 
 type CurlRequest = Readonly<{
   method: string;
-  /** With the origin and places for path parameters. */
+  /** With the origin and placeholders for path parameters. */
   url: string;
   parameters: readonly Parameter[];
   body: unknown;
@@ -24,7 +24,7 @@ export function curl({ method, url, parameters, body }: CurlRequest): string {
   return lines.join(' \\\n  ');
 }
 
-/** Parameters without an example stay out, and a request has no body of its own choosing in its headers. */
+/** Only path and query parameters that have an example. */
 function withParameters(url: string, parameters: readonly Parameter[]): string {
   const shown = parameters.filter(({ example }) => example !== undefined);
   const path = shown

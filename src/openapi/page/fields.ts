@@ -1,11 +1,11 @@
-/** The fields of a schema as a list that opens where there is more to see. */
+/** The fields of a schema as a list with expandable details. */
 import type { JsonSchema } from '../json-schema.ts';
 import { inline, plain } from './markup.ts';
 
 export type Components = Readonly<Record<string, JsonSchema>>;
 
-/** Whose fields are shown: of a request those that it needs are marked, of an answer those that it may lack. */
-export type View = Readonly<{ components: Components; side: 'request' | 'answer' }>;
+/** Whose fields are shown: in a request the required ones are marked, in a response the optional ones. */
+export type View = Readonly<{ components: Components; side: 'request' | 'response' }>;
 
 type Variant = Readonly<{ title: string; schema: JsonSchema }>;
 
@@ -23,7 +23,7 @@ export function fieldList(schema: JsonSchema, view: View): string {
 export function fieldItem(name: string, field: JsonSchema, isRequired: boolean, view: View): string {
   const { components } = view;
   const whole = resolve(field, components);
-  // Of a field with only one value nothing is left to be said.
+  // A field with only one value needs no description.
   const description = whole.const === undefined ? String(field.description ?? whole.description ?? '') : '';
   const inner = variantsIn(field, components).map(({ title, schema }) => variantDetails(title, schema, view));
   return `<li>
@@ -42,7 +42,7 @@ function variantDetails(title: string, schema: JsonSchema, view: View): string {
   return `<details class="inner"><summary>${plain(title)}</summary>${fieldList(schema, view)}</details>`;
 }
 
-/** What a schema is, once references to components are followed. */
+/** Follows a reference to a component. */
 export function resolve(schema: JsonSchema, components: Components): JsonSchema {
   const { $ref } = schema;
   return typeof $ref === 'string' ? (components[nameIn($ref)] ?? schema) : schema;
@@ -56,7 +56,7 @@ function alternativesOf(schema: JsonSchema): readonly JsonSchema[] | null {
   return (schema.anyOf ?? schema.oneOf ?? null) as readonly JsonSchema[] | null;
 }
 
-/** The objects that a field can hold, however deep in lists and alternatives, each with what to call it. */
+/** The objects that a field can hold, however deep in lists and alternatives, each with a title. */
 function variantsIn(schema: JsonSchema, components: Components): Variant[] {
   const whole = resolve(schema, components);
   const alternatives = alternativesOf(whole);
@@ -79,15 +79,12 @@ function spaced(name: string): string {
   return name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
 }
 
-/** In words: `string or null`, `list of integers from 0`, `"a" or "b"`. */
+/** As text: `string or null`, `list of integers from 0`, `"a" or "b"`. */
 function typeOf(schema: JsonSchema, components: Components): string {
   const whole = resolve(schema, components);
   const alternatives = alternativesOf(whole);
-  if (alternatives !== null) {
-    const words = [...new Set(alternatives.map((one) => typeOf(one, components)))];
-    return joined(words);
-  }
-  if (whole.const !== undefined) return `<code>${plain(JSON.stringify(whole.const))}</code>`;
+  if (alternatives !== null) return joined([...new Set(alternatives.map((one) => typeOf(one, components)))]);
+  if (whole.const !== undefined) return literal(whole.const);
   if (Array.isArray(whole.enum)) return whole.enum.length > 8 ? 'string' : joined(whole.enum.map(literal));
   if (whole.type === 'array')
     return `list of ${plural(typeOf(whole.items as JsonSchema, components))}${listBounds(whole)}`;
@@ -115,18 +112,17 @@ function listBounds({ minItems, maxItems }: JsonSchema): string {
     : ` (${Number(minItems ?? 0)} to ${Number(maxItems)})`;
 }
 
-/** Zero as the least says nothing that a count does not say by itself. */
+/** A minimum of zero goes without saying for a count. */
 function numberRange(schema: JsonSchema): string {
-  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, default: usual } = schema;
-  const from = [
-    phrase(
-      'from',
-      minimum === 0 && maximum === undefined && exclusiveMaximum === undefined ? undefined : minimum,
-    ),
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, default: initial } = schema;
+  const isPlainCount = minimum === 0 && maximum === undefined && exclusiveMaximum === undefined;
+  return [
+    phrase('from', isPlainCount ? undefined : minimum),
     phrase('above', exclusiveMinimum),
-  ];
-  const to = [phrase('to', maximum), phrase('to below', exclusiveMaximum)];
-  return [...from, ...to, usual === undefined ? '' : `, ${String(usual)} by default`].join('');
+    phrase('to', maximum),
+    phrase('to below', exclusiveMaximum),
+    initial === undefined ? '' : `, ${String(initial)} by default`,
+  ].join('');
 }
 
 function phrase(word: string, bound: unknown): string {

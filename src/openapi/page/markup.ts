@@ -28,7 +28,7 @@ export function blocks(text: string): string {
 
 export type Section = Readonly<{ anchor: string; title: string; html: string }>;
 
-/** Splits a text at its headings. What stands before the first one has no title. */
+/** Splits a text at its headings. What comes before the first one has no title. */
 export function sections(text: string): Section[] {
   return text.split(/^## /m).map((part, place) => {
     if (place === 0) return { anchor: 'introduction', title: '', html: blocks(part.trim()) };
@@ -44,7 +44,7 @@ function anchorOf(title: string): string {
     .replace(/^-|-$/g, '');
 }
 
-/** JSON that is easy on the eye: names, texts and other values are told apart by colour. */
+/** JSON with syntax highlighting. */
 export function json(value: unknown): string {
   return plain(JSON.stringify(value, null, 2)).replace(
     /(&quot;(?:(?!&quot;|\\).|\\(?:&quot;|.))*&quot;)(:)?|\b(true|false|null)\b|-?\b\d+(?:\.\d+)?(?:e[+-]?\d+)?\b/g,

@@ -1,4 +1,4 @@
-/** One endpoint on the page: what it takes and gives on one side, examples on the other. */
+/** One endpoint on the page: parameters and fields on one side, examples on the other. */
 import type { Parameter } from '../endpoints/endpoint.ts';
 import type { JsonSchema } from '../json-schema.ts';
 import type { MediaType, OpenApiResponse } from '../responses.ts';
@@ -34,14 +34,14 @@ ${parameterList('Path', parameters, 'path', sent)}
 ${parameterList('Query', parameters, 'query', sent)}
 ${body === undefined ? '' : `<h3>Body</h3>${fieldsOf(body.schema, sent)}`}
 ${parameterList('Headers', parameters, 'header', sent)}
-${success === undefined ? '' : answerFields(success, { components, side: 'answer' })}
+${success === undefined ? '' : responseFields(success, { components, side: 'response' })}
 ${errorSummary(responses)}
 </div>
 <div class="examples">
 <h3>Request</h3>
 ${requestExamples(place, parameters, body)}
-<h3>Answer</h3>
-${success === undefined ? '' : answerExamples(success)}
+<h3>Response</h3>
+${success === undefined ? '' : responseExamples(success)}
 </div>
 </div>
 </section>`;
@@ -69,17 +69,17 @@ function fieldsOf(schema: JsonSchema, view: View): string {
   return fieldList(resolve(schema, view.components), view);
 }
 
-function answerFields({ content, description }: OpenApiResponse, view: View): string {
+function responseFields({ content, description }: OpenApiResponse, view: View): string {
   const whole = content['application/json'];
   const events = content['text/event-stream'];
   const [first = '', ...rest] = description.split('\n\n');
   const chunk = (events?.schema.anyOf as readonly JsonSchema[] | undefined)?.[0];
-  return `<h3>Answer</h3><p>${inline(first)}</p>
-<details class="block"><summary>Fields of the answer</summary>${whole === undefined ? '' : fieldsOf(whole.schema, view)}</details>
+  return `<h3>Response</h3><p>${inline(first)}</p>
+<details class="block"><summary>Fields of the response</summary>${whole === undefined ? '' : fieldsOf(whole.schema, view)}</details>
 ${chunk === undefined ? '' : `<h3>Stream</h3>${blocks(rest.join('\n\n'))}<details class="block"><summary>Fields of a chunk</summary>${fieldsOf(chunk, view)}</details>`}`;
 }
 
-/** The codes by status; what each of them means stands once, in the table. */
+/** The codes by status; what each of them means is in the table. */
 function errorSummary(responses: Operation['responses']): string {
   const rows = Object.entries(responses).flatMap(([status, { 'x-errors': errors }]) =>
     errors === undefined
@@ -106,21 +106,21 @@ function requestExamples(
   return examples.join('\n');
 }
 
-function answerExamples({ content }: OpenApiResponse): string {
-  const answers = Object.values(content['application/json']?.examples ?? {}).map(
+function responseExamples({ content }: OpenApiResponse): string {
+  const examples = Object.values(content['application/json']?.examples ?? {}).map(
     ({ summary, value }, index) => example(summary, code(json(value), '200 application/json'), index === 0),
   );
   const events = Object.values(content['text/event-stream']?.examples ?? {});
   const stream = events.map(({ summary, value }) => `# ${summary}\ndata: ${JSON.stringify(value)}`);
   if (events.length > 0)
-    answers.push(
+    examples.push(
       example(
         'Events of a stream',
         code(plain([...stream, '# The end\ndata: [DONE]'].join('\n\n')), '200 text/event-stream'),
         false,
       ),
     );
-  return answers.join('\n');
+  return examples.join('\n');
 }
 
 function example(title: string, html: string, isOpen: boolean): string {

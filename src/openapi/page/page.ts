@@ -26,7 +26,7 @@ export function renderPage(document: OpenApiDocument, origin: string): string {
         operationSection(operation, { method, path, origin }, components.schemas),
       )
       .join('\n'),
-    errors: errorTableRows(document['x-errors']),
+    errors: document['x-errors'].map(errorTableRow).join('\n'),
   };
   return shell.replace(/<!-- (\w+) -->/g, (_, name: string) => slots[name] ?? '');
 }
@@ -49,11 +49,7 @@ function introductionSection({ anchor, title, html }: Section): string {
   return `<section class="general" id="${anchor}">${heading}${html}</section>`;
 }
 
-function errorTableRows(rows: readonly ErrorRow[]): string {
-  return rows.map(errorTableRow).join('\n');
-}
-
-/** Where a code is met: as a status, in a stream, or both; one with neither is the outcome of a Generation. */
+/** Where a code occurs: as a status, in a stream, or both; one with neither is the outcome of a Generation. */
 function errorTableRow({ code, status, in_band: inBand, type, retryable, message }: ErrorRow): string {
   const where = [...(status === null ? [] : [`${status}`]), ...(inBand ? ['stream'] : [])];
   return `<tr id="error-${code}">

@@ -1,4 +1,4 @@
-/** What POST /v1/chat/completions answers, as a whole and in pieces. */
+/** The responses of POST /v1/chat/completions, non-streamed and streamed. */
 import { z } from 'zod';
 import { count, requestId } from './fields.ts';
 
@@ -43,7 +43,7 @@ export const chatCompletionSchema = z
   })
   .meta({
     id: 'ChatCompletion',
-    description: 'A non-streamed response. It is sent only when its charge is committed.',
+    description: 'A non-streamed response. It is sent only once its charge is committed.',
   });
 
 const toolCallPiece = z

@@ -1,4 +1,4 @@
-/** The standard error body, narrowed to the codes that can stand in one place. */
+/** The standard error body, narrowed to the codes that can occur in one place. */
 import { z } from 'zod';
 import { apiErrorCodes, type ErrorCode, errorTable } from '../../errors.ts';
 
@@ -10,7 +10,7 @@ export function errorBodySchema(codes: ErrorCodes) {
     error: z.strictObject({
       message: z.string().min(1).describe('For people; it may change.'),
       type: z.enum(types),
-      param: z.string().optional().describe('The parameter that is to blame, where there is one.'),
+      param: z.string().optional().describe('The parameter that caused the error, where there is one.'),
       code: z.enum(codes),
     }),
   });
@@ -24,10 +24,10 @@ export const errorSchema = errorBodySchema(
   codesWhere(({ status, inBand }) => status !== null || inBand),
 ).meta({
   id: 'Error',
-  description: 'The body of every refusal and failure. Codes may be added later.',
+  description: 'The body of every error. Codes may be added later.',
 });
 
 export const errorEventSchema = errorBodySchema(codesWhere(({ inBand }) => inBand)).meta({
   id: 'ErrorEvent',
-  description: 'The data of an event that ends a stream which has failed. `[DONE]` follows it.',
+  description: 'The data of the event that ends a failed stream. `[DONE]` follows it.',
 });

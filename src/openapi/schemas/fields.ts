@@ -1,4 +1,4 @@
-/** Small values that several answers have in common. */
+/** Small values that several responses have in common. */
 import { z } from 'zod';
 import { apiErrorCodes, type ErrorCode } from '../../errors.ts';
 

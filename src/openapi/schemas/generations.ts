@@ -1,4 +1,4 @@
-/** What GET /v1/generations and GET /v1/generations/{request_id} answer. */
+/** The responses of GET /v1/generations and GET /v1/generations/{request_id}. */
 import { z } from 'zod';
 import { generationStatuses } from '../../generations/generation-store.ts';
 import { workloads } from '../../models/model.ts';
@@ -17,12 +17,7 @@ const usage = z
   .meta({ id: 'GenerationUsage', description: 'What was used. Images may have no tokens.' });
 
 const cost = z
-  .strictObject({
-    input: exactUsd,
-    output: exactUsd,
-    total: exactUsd,
-    currency: z.literal('USD'),
-  })
+  .strictObject({ input: exactUsd, output: exactUsd, total: exactUsd, currency: z.literal('USD') })
   .meta({
     id: 'GenerationCost',
     description: 'What was charged, as decimal text with 12 digits. It never changes with later prices.',
@@ -48,7 +43,7 @@ const summaryFields = {
   status: generationStatus,
   workload: z.enum(workloads),
   model: z.string(),
-  provider: z.string().describe('The provider that answered, or was to.'),
+  provider: z.string().describe('The provider that served the request, or was meant to.'),
   latency_ms: count,
   usage: usage.nullable().describe('Null when it is unknown, which is not zero.'),
   cost: cost.nullable().describe('Null when nothing was charged.'),
@@ -90,5 +85,5 @@ export const generationSchema = z
   })
   .meta({
     id: 'Generation',
-    description: 'What became of one inference request. It never holds what was said or made.',
+    description: 'The outcome of one inference request. It never contains prompts or output.',
   });

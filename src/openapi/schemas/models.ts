@@ -1,4 +1,4 @@
-/** What GET /v1/models answers. */
+/** The response of GET /v1/models. */
 import { z } from 'zod';
 import { workloads } from '../../models/model.ts';
 import { count, usdNumber } from './fields.ts';
@@ -57,7 +57,7 @@ const pricing = z
       .array(inputTokenTier)
       .optional()
       .describe('The tier of the request’s input size applies to all tokens of the request.'),
-    time_bands: timeBands.optional().describe('Which band applies is judged when usage is billed.'),
+    time_bands: timeBands.optional().describe('The band at the time of billing applies.'),
   })
   .meta({ id: 'Pricing', description: 'What you pay, in USD.' });
 
