@@ -2,7 +2,13 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApiError } from '../src/errors.ts';
-import { type CallableModel, callableModels, configuredRoutes, type ModelAccess, resolveModel } from '../src/models/access.ts';
+import {
+  type CallableModel,
+  callableModels,
+  configuredRoutes,
+  type ModelAccess,
+  resolveModel,
+} from '../src/models/access.ts';
 import { parseCatalog, priceListOf } from '../src/models/catalog.ts';
 import type { Catalog, Model } from '../src/models/model.ts';
 import { presentModel } from '../src/models/present.ts';
@@ -658,7 +664,9 @@ models:
     expect([...catalog.models.keys()]).toEqual(['__proto__', 'sizes', 'models', 'true', '010']);
     const model = modelOf(catalog, '__proto__');
     expect(model.routes.map((route) => route.providerId)).toEqual(['__proto__', 'constructor']);
-    expect(JSON.stringify(presentModel(model as CallableModel, '1').pricing.tier_rates)).toBe('{"__proto__":2}');
+    expect(JSON.stringify(presentModel(model as CallableModel, '1').pricing.tier_rates)).toBe(
+      '{"__proto__":2}',
+    );
     expect(catalog.models.get('toString')).toBeUndefined();
     expect('sizes' in {}).toBe(false);
   });

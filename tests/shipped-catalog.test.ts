@@ -120,7 +120,9 @@ test.each([
   ],
   ['deepseek-v4-pro', '"input":0.435,"output":0.87,"unit_price":null'],
 ])('%s is priced as published', (id, printed) => {
-  expect(JSON.stringify(presentModel(modelOf(catalog, id) as CallableModel, catalog.priceVersion).pricing)).toContain(printed);
+  expect(
+    JSON.stringify(presentModel(modelOf(catalog, id) as CallableModel, catalog.priceVersion).pricing),
+  ).toContain(printed);
 });
 
 test('every price prints with the digits it is written with', () => {
@@ -144,7 +146,9 @@ test('every price prints with the digits it is written with', () => {
 });
 
 test('a model is published in the contract’s form and order', () => {
-  expect(JSON.stringify(presentModel(modelOf(catalog, 'gpt-4o-mini') as CallableModel, catalog.priceVersion))).toBe(
+  expect(
+    JSON.stringify(presentModel(modelOf(catalog, 'gpt-4o-mini') as CallableModel, catalog.priceVersion)),
+  ).toBe(
     '{"id":"gpt-4o-mini","object":"model","created":1721260800,"owned_by":"openai","name":"GPT-4o mini","workload":"chat",' +
       '"availability":"available","pricing":{"currency":"USD","input":0.15,"output":0.6,"unit_price":null,' +
       '"unit":"per_1m_tokens","billing_type":"token","price_version":"2026-11"},"capabilities":{"text_input":true,' +

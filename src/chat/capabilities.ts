@@ -34,6 +34,7 @@ export function ableToServe(candidates: readonly Candidate[], call: ChatCall): r
     const { unsupportedParameters, dialect } = provider;
     return unsupportedParameter(call, unsupportedParameters) ?? chat.unsupported(call, dialect);
   });
+  if (lacking.every((found) => found === null)) return candidates;
   const able = candidates.filter((_, index) => lacking[index] === null);
   const [first] = lacking;
   if (able.length === 0 && first) throw unsupported(first.param, first.message);

@@ -157,12 +157,7 @@ function toMessage(wire: WireMessage): ChatMessage {
           })) ?? [],
       };
     case 'tool':
-      return {
-        role: 'tool',
-        toolCallId: wire.tool_call_id,
-        content: wire.content,
-        name: wire.name ?? null,
-      };
+      return { role: 'tool', toolCallId: wire.tool_call_id, content: wire.content, name: wire.name ?? null };
   }
 }
 
@@ -173,11 +168,8 @@ function toPart(wire: WireContentPart): TextPart | ImagePart {
 }
 
 function toTool({ function: declared }: NonNullable<WireChatRequest['tools']>[number]): Tool {
-  return {
-    name: declared.name,
-    description: declared.description ?? null,
-    parameters: declared.parameters ?? null,
-  };
+  const { name, description = null, parameters = null } = declared;
+  return { name, description, parameters };
 }
 
 function toToolChoice(wire: NonNullable<WireChatRequest['tool_choice']>): ToolChoice {
@@ -186,12 +178,6 @@ function toToolChoice(wire: NonNullable<WireChatRequest['tool_choice']>): ToolCh
 
 function toResponseFormat(wire: NonNullable<WireChatRequest['response_format']>): ResponseFormat {
   if (wire.type !== 'json_schema') return { type: wire.type };
-  const { name, description, schema: jsonSchema, strict } = wire.json_schema;
-  return {
-    type: 'json_schema',
-    name,
-    description: description ?? null,
-    schema: jsonSchema ?? null,
-    strict: strict ?? null,
-  };
+  const { name, description = null, schema: jsonSchema = null, strict } = wire.json_schema;
+  return { type: 'json_schema', name, description, schema: jsonSchema, strict: strict ?? null };
 }

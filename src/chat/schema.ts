@@ -91,12 +91,12 @@ const message = z.discriminatedUnion(
     fields({ role: z.literal('system'), content: text }),
     fields({
       role: z.literal('user'),
-      content: z.union([text, listOf(contentPart, userContent, { least: 1 })], userContent),
+      content: z.union([text, listOf(contentPart, userContent, { min: 1 })], userContent),
     }),
     fields({
       role: z.literal('assistant'),
       content: z.string('a string or null').nullish(),
-      tool_calls: z.optional(listOf(toolCall, 'a non-empty array of tool calls', { least: 1 })),
+      tool_calls: z.optional(listOf(toolCall, 'a non-empty array of tool calls', { min: 1 })),
     }),
     fields({ role: z.literal('tool'), tool_call_id: nonEmptyText(), content: text, name: text.optional() }),
   ],
@@ -139,14 +139,14 @@ const stop = 'a non-empty string, an array of 1 to 4 of them, or null';
 export const chatRequestSchema = z.strictObject(
   {
     model: nonEmptyText('the ID of a model'),
-    messages: listOf(message, 'a non-empty array of messages', { least: 1 }),
+    messages: listOf(message, 'a non-empty array of messages', { min: 1 }),
     stream: flag.optional(),
     temperature: z.number(temperature).min(0, temperature).lt(2, temperature).nullish(),
     max_tokens: wholeNumber(1, 'a positive integer up to 2147483647, or null').nullish(),
     top_p: z.number(topP).gt(0, topP).max(1, topP).nullish(),
-    stop: z.union([nonEmptyText(stop), listOf(nonEmptyText(), stop, { least: 1, most: 4 })], stop).nullish(),
+    stop: z.union([nonEmptyText(stop), listOf(nonEmptyText(), stop, { min: 1, max: 4 })], stop).nullish(),
     presence_penalty: z.number(presencePenalty).min(-2, presencePenalty).max(2, presencePenalty).nullish(),
-    tools: z.optional(listOf(tool, 'a non-empty array of function tools', { least: 1 })),
+    tools: z.optional(listOf(tool, 'a non-empty array of function tools', { min: 1 })),
     tool_choice: toolChoice.optional(),
     parallel_tool_calls: flag.optional(),
     response_format: responseFormat.optional(),

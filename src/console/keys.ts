@@ -128,7 +128,7 @@ const name = z
 const models = listOf(
   z.string(modelWords).min(1, modelWords),
   `a list of 1 to ${maxModels} model IDs, or null for every model`,
-  { least: 1, most: maxModels },
+  { min: 1, max: maxModels },
 );
 const time = converted('a time such as "2027-01-31T12:00:00Z", or null', parseTime).nullable();
 

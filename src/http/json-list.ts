@@ -31,11 +31,11 @@ const ListToFirstFault = z.core.$constructor<z.core.$ZodArray>('ListToFirstFault
 export function listOf<Item extends z.core.$ZodType>(
   item: Item,
   expected: string,
-  { least = 0, most }: Readonly<{ least?: number; most?: number }> = {},
+  { min = 0, max }: Readonly<{ min?: number; max?: number }> = {},
 ): z.core.$ZodArray<Item> {
   const checks = [
-    ...(least > 0 ? [z.minLength(least, expected)] : []),
-    ...(most === undefined ? [] : [z.maxLength(most, expected)]),
+    ...(min > 0 ? [z.minLength(min, expected)] : []),
+    ...(max === undefined ? [] : [z.maxLength(max, expected)]),
   ];
   const list = new ListToFirstFault({ type: 'array', element: item, checks, error: () => expected });
   return list as unknown as z.core.$ZodArray<Item>;

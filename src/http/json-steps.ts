@@ -196,10 +196,10 @@ class StepReader {
   /** Reads to the end of the string, or as much of it as one step allows. */
   #readString(): void {
     const from = this.#at;
-    const most = from + this.#step;
+    const limit = from + this.#step;
     let close = this.#quoteFrom(from);
-    while (close <= most && isEscaped(this.#text, close, from)) close = this.#quoteFrom(close + 1);
-    const end = close <= most ? close : this.#cutAt(most, from);
+    while (close <= limit && isEscaped(this.#text, close, from)) close = this.#quoteFrom(close + 1);
+    const end = close <= limit ? close : this.#cutAt(limit, from);
     const isWhole = this.#begun === '' && end === close;
     const literal = isWhole ? this.#text.slice(from - 1, close + 1) : `"${this.#text.slice(from, end)}"`;
     const decoded = this.#begun + String(JSON.parse(literal));

@@ -16,17 +16,12 @@ export function isSameOrigin(request: Request, publicUrl: string | null): boolea
   return origin !== 'null' && origin === ownOriginOf(request, publicUrl);
 }
 
-/** For requests of either kind. */
+/**
+ * For requests that read as well. Browsers send no Origin when a page reads from its own, so its absence means nothing
+ * there, unless Sec-Fetch-Site reports another site.
+ */
 export function isFromHere(request: Request, publicUrl: string | null): boolean {
   const isReading = request.method === 'GET' || request.method === 'HEAD';
-  return isReading ? isReadFromHere(request, publicUrl) : isSameOrigin(request, publicUrl);
-}
-
-/**
- * Browsers send no Origin when a page reads from its own, so its absence means nothing, unless Sec-Fetch-Site reports
- * another site.
- */
-function isReadFromHere(request: Request, publicUrl: string | null): boolean {
-  if (request.headers.has('origin')) return isSameOrigin(request, publicUrl);
+  if (!isReading || request.headers.has('origin')) return isSameOrigin(request, publicUrl);
   return ['same-origin', 'none', null].includes(request.headers.get('sec-fetch-site'));
 }

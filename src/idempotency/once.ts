@@ -21,15 +21,7 @@ import {
 } from './claim-store.ts';
 import { otherBody } from './idempotency-key.ts';
 import { KeySlots } from './key-slots.ts';
-import {
-  headersOf,
-  isLong,
-  type OpenedResponse,
-  openStored,
-  replayShort,
-  type StreamResponse,
-  writeLong,
-} from './replay.ts';
+import { openStored, replay, type StreamResponse } from './replay.ts';
 import { hashRequest } from './request-hash.ts';
 import { StorageLimit } from './storage-limit.ts';
 import { ClientGone, WaitingRoom } from './waiting-room.ts';
@@ -163,7 +155,7 @@ export function openIdempotency(
       if (state.isAnswered) {
         await countReplay();
         const stored = await openStored(sql, key, request, state.requestId);
-        if (stored !== null) return replay(stored, client);
+        if (stored !== null) return replay(sql, stored, slots, streamResponse, client, log);
         continue;
       }
       if (await certain(request, id, takeOver(sql, request, state.requestId, id, nodeId)))
@@ -174,13 +166,6 @@ export function openIdempotency(
   function owned(request: IdempotentRequest, id: string, isFull: boolean): Claim {
     if (!isFull) limit.add(request.keyId, 1, 0);
     return new Claim(request, id, !isFull, keeper);
-  }
-
-  function replay(stored: OpenedResponse, signal: AbortSignal): Response {
-    const headers = headersOf(stored);
-    if (!isLong(stored)) return replayShort(stored, headers);
-    const leave = slots.take(stored.request.keyId);
-    return streamResponse(headers, signal, (client) => writeLong(sql, stored, client, log).finally(leave));
   }
 
   async function runClaimed(claimed: Claim, run: Run): Promise<Response> {

@@ -4,9 +4,10 @@ import { ApiError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { type IdempotentRequest, identityOf, readStoredBytes } from './claim-store.ts';
 import { EncryptedResponse, openingBytes } from './encryption.ts';
+import type { KeySlots } from './key-slots.ts';
 
 /** A stored response whose first piece has been read. */
-export type OpenedResponse = Readonly<{
+type OpenedResponse = Readonly<{
   request: IdempotentRequest;
   requestId: string;
   encrypted: EncryptedResponse;
@@ -40,26 +41,29 @@ export async function openStored(
 }
 
 /** The same response with the same request ID: it belongs to that request, and this one never ran. */
-export function headersOf({ encrypted: { head } }: OpenedResponse): Headers {
-  return new Headers({
+export function replay(
+  sql: SQL,
+  stored: OpenedResponse,
+  slots: KeySlots,
+  streamResponse: StreamResponse,
+  signal: AbortSignal,
+  log: Log,
+): Response {
+  const { head, beginning, pieceCount } = stored.encrypted;
+  const headers = new Headers({
     ...head.headers,
     'idempotent-replayed': 'true',
     'x-service-request-id': head.requestId,
     'x-request-id': head.requestId,
   });
+  // Only responses of status 200 are longer than one piece.
+  if (pieceCount <= 1) return new Response(beginning.toString(), { status: head.status, headers });
+  const leave = slots.take(stored.request.keyId);
+  return streamResponse(headers, signal, (client) => writeLong(sql, stored, client, log).finally(leave));
 }
 
-/** Only responses of status 200 are longer than one piece. */
-export function isLong({ encrypted }: OpenedResponse): boolean {
-  return encrypted.pieceCount > 1;
-}
-
-export function replayShort({ encrypted: { head, beginning } }: OpenedResponse, headers: Headers): Response {
-  return new Response(beginning.toString(), { status: head.status, headers });
-}
-
-/** Writes a long response. When it breaks off, this rejects without a reason, which is in the log. */
-export async function writeLong(sql: SQL, stored: OpenedResponse, client: Client, log: Log): Promise<void> {
+/** When the response breaks off, this rejects without a reason, which is in the log. */
+async function writeLong(sql: SQL, stored: OpenedResponse, client: Client, log: Log): Promise<void> {
   // A character may begin in one piece and end in the next.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   try {

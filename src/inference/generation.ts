@@ -114,15 +114,14 @@ export class OpenGeneration {
   }
 
   #settlement(ending: Ending): Settlement {
-    return settlementOf(
-      {
-        generation: this.facts,
-        provider: this.provider,
-        attempts: [...this.#attempts],
-        firstTokenAtMs: this.#firstTokenAtMs,
-      },
-      ending,
-    );
+    const { facts: generation, provider } = this;
+    const known = {
+      generation,
+      provider,
+      attempts: [...this.#attempts],
+      firstTokenAtMs: this.#firstTokenAtMs,
+    };
+    return settlementOf(known, ending);
   }
 }
 

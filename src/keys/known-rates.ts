@@ -12,7 +12,7 @@ export class KnownRates {
   readonly #arrivals = new Map<string, number>();
 
   note(keyId: string, { resetMs }: RateLimit): void {
-    // Moved to the end, so that the first is always the one that was counted longest ago.
+    // Moved to the end, to keep that order.
     this.#arrivals.delete(keyId);
     this.#arrivals.set(keyId, performance.now() + resetMs);
     if (this.#arrivals.size <= maxKeys) return;

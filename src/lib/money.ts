@@ -43,7 +43,7 @@ export function formatMoneyShort(money: Money): string {
   return formatMoney(money).replace(/\.?0+$/, '');
 }
 
-/** For a sentence, such as `$0.3075`: rounded as told, to four digits, or six for less than a cent. */
+/** For a sentence, such as `$0.3075`: rounded as asked, to four digits, or six for less than a cent. */
 export function formatDollars(money: Money, rounding: 'up' | 'down'): string {
   const digits = money < unitsPerDollar / 100n ? 6 : 4;
   const step = 10n ** BigInt(moneyScaleDigits - digits);

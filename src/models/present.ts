@@ -1,39 +1,19 @@
 /** A model as the contract's Model object, its fields in the contract's order. */
-import { type PublicPricing, presentPrice } from '../pricing/present.ts';
+import { presentPrice } from '../pricing/present.ts';
 import type { CallableModel } from './access.ts';
-import type { Workload } from './model.ts';
 
-export type PublicModel = {
-  id: string;
-  object: 'model';
-  created: number;
-  owned_by: string;
-  name: string;
-  workload: Workload;
-  availability: 'available';
-  pricing: PublicPricing;
-  capabilities: {
-    text_input: boolean;
-    image_input: boolean;
-    text_output: boolean;
-    streaming: boolean;
-    function_calling: boolean;
-    structured_output: boolean;
-  };
-  context_window: number | null;
-  max_output_tokens: number | null;
-};
+export type PublicModel = ReturnType<typeof presentModel>;
 
-export function presentModel(model: CallableModel, priceVersion: string): PublicModel {
+export function presentModel(model: CallableModel, priceVersion: string) {
   const { capabilities } = model;
   return {
     id: model.id,
-    object: 'model',
+    object: 'model' as const,
     created: model.createdSeconds,
     owned_by: model.ownedBy,
     name: model.name,
     workload: model.workload,
-    availability: 'available',
+    availability: 'available' as const,
     pricing: presentPrice(model.price, priceVersion),
     capabilities: {
       text_input: capabilities.textInput,

@@ -169,11 +169,7 @@ function resultParts(
 
 /** `parametersJsonSchema` takes JSON Schema as it is; `parameters` would be another dialect of it. */
 function wireTool({ name, description, parameters }: Tool): object {
-  return {
-    name,
-    description: description ?? undefined,
-    parametersJsonSchema: parameters ?? undefined,
-  };
+  return { name, description: description ?? undefined, parametersJsonSchema: parameters ?? undefined };
 }
 
 function wireToolChoice(choice: ToolChoice): object {

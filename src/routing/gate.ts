@@ -132,13 +132,7 @@ export class Gate {
     if (isWell && accountsShut === 0 && setback === null) return null;
     const openUntilMs = this.#circuit.state === 'open' ? this.#circuit.untilMs : 0;
     const untilMs = Math.max(openUntilMs, isPaused ? this.#pause.untilMs : 0);
-    return {
-      state,
-      consecutiveFailures,
-      untilMs: untilMs === 0 ? null : untilMs,
-      accountsShut,
-      setback,
-    };
+    return { state, consecutiveFailures, untilMs: untilMs === 0 ? null : untilMs, accountsShut, setback };
   }
 
   noteAnswer(call: Permit): void {

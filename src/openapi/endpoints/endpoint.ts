@@ -14,6 +14,16 @@ export type Parameter = Readonly<{
   example?: unknown;
 }>;
 
+export function queryParameter(
+  name: string,
+  description: string,
+  schema: JsonSchema,
+  example?: string,
+): Parameter {
+  const shown = example === undefined ? {} : { example };
+  return { name, in: 'query', required: false, description, schema, ...shown };
+}
+
 /** A body: a schema with an ID, and examples. */
 export type Content = Readonly<{ schema: z.core.$ZodType; examples: Examples }>;
 

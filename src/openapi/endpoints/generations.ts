@@ -1,7 +1,8 @@
 import { schemaOf } from '../json-schema.ts';
 import { generationListSchema, generationSchema, generationStatus } from '../schemas/generations.ts';
-import { commonErrors, type Endpoint } from './endpoint.ts';
+import { commonErrors, type Endpoint, queryParameter } from './endpoint.ts';
 
+const nonEmptyString = { type: 'string', minLength: 1 };
 const id = 'req_0199a3f2c4d57e8a9b0c1d2e3f405162';
 
 const summary = {
@@ -62,36 +63,15 @@ export const listGenerations: Endpoint = {
     'The inference requests that this key made, newest first. While `has_more` is true, get the next page with ' +
     '`cursor` set to `next_cursor` and the same filters. A cursor is valid for 24 hours.',
   parameters: [
-    {
-      name: 'limit',
-      in: 'query',
-      required: false,
-      description: 'How many to return.',
-      schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
-    },
-    {
-      name: 'cursor',
-      in: 'query',
-      required: false,
-      description: 'The `next_cursor` of the previous page, unchanged.',
-      schema: { type: 'string', minLength: 1 },
-    },
-    {
-      name: 'status',
-      in: 'query',
-      required: false,
-      description: 'Only those with this status.',
-      schema: schemaOf(generationStatus),
-      example: 'failed',
-    },
-    {
-      name: 'model',
-      in: 'query',
-      required: false,
-      description: 'Only those of this model, by its exact ID.',
-      schema: { type: 'string', minLength: 1 },
-      example: 'sandbox-chat',
-    },
+    queryParameter('limit', 'How many to return.', {
+      type: 'integer',
+      minimum: 1,
+      maximum: 100,
+      default: 20,
+    }),
+    queryParameter('cursor', 'The `next_cursor` of the previous page, unchanged.', nonEmptyString),
+    queryParameter('status', 'Only those with this status.', schemaOf(generationStatus), 'failed'),
+    queryParameter('model', 'Only those of this model, by its exact ID.', nonEmptyString, 'sandbox-chat'),
   ],
   body: null,
   response: {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { count, timestamp, usdNumber, uuid } from '../schemas/fields.ts';
-import { commonErrors, type Endpoint } from './endpoint.ts';
+import { commonErrors, type Endpoint, queryParameter } from './endpoint.ts';
 
 const amountFields = {
   requests: count,
@@ -36,13 +36,10 @@ export const listUsage: Endpoint = {
     'The latest billed requests of the account, whichever of its keys made them, newest first. The totals cover only the ' +
     'rows of the response.',
   parameters: [
-    {
-      name: 'limit',
-      in: 'query',
-      required: false,
-      description: 'How many to return. An integer below 1 counts as 1, one above 500 as 500.',
-      schema: { type: 'integer', default: 50 },
-    },
+    queryParameter('limit', 'How many to return. An integer below 1 counts as 1, one above 500 as 500.', {
+      type: 'integer',
+      default: 50,
+    }),
   ],
   body: null,
   response: {
