@@ -1,7 +1,7 @@
 /** Puts the gateway together: config → database → migrate → catalogue → ledger → routes → listen → drain. */
 import { hostname } from 'node:os';
 import type { Config } from './config.ts';
-import { type Database, explainRefusal, openDatabase, readinessOf } from './database/connection.ts';
+import { type Database, explainDatabaseError, openDatabase, readinessOf } from './database/connection.ts';
 import { migrate } from './database/migrate.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
 import { keepRetention } from './database/retention.ts';
@@ -50,7 +50,7 @@ export async function serve(config: Config, leaseTimings: LeaseTimings = default
     log.info('draining', { signal });
     await gateway.drain();
   } catch (error) {
-    throw explainRefusal(error);
+    throw explainDatabaseError(error);
   } finally {
     await closers.closeAll(log);
   }

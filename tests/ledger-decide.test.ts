@@ -26,9 +26,9 @@ describe('a hold', () => {
     ['is placed when all is well', account, meter, 100n, 'held'],
     ['needs the balance', account, meter, 101n, 'insufficient_balance'],
     ['cannot use what others hold', { ...account, held: 1n }, meter, 100n, 'insufficient_balance'],
-    ['is refused to a revoked key', account, { ...meter, isRevoked: true }, 1n, 'invalid_api_key'],
-    ['is refused to a suspended account', { ...account, isSuspended: true }, meter, 1n, 'invalid_api_key'],
-    ['is refused to an expired key', account, { ...meter, isExpired: true }, 1n, 'expired_api_key'],
+    ['is denied to a revoked key', account, { ...meter, isRevoked: true }, 1n, 'invalid_api_key'],
+    ['is denied to a suspended account', { ...account, isSuspended: true }, meter, 1n, 'invalid_api_key'],
+    ['is denied to an expired key', account, { ...meter, isExpired: true }, 1n, 'expired_api_key'],
     [
       'may reach the monthly limit',
       account,
@@ -76,7 +76,7 @@ describe('a hold', () => {
     const remaining: number[] = [];
     for (;;) {
       const { meter: next, result } = decideHold(account, state, { min: 0n, max: 0n }, nowMs);
-      if (result.outcome === 'refused') {
+      if (result.outcome === 'denied') {
         expect(result).toMatchObject({ code: 'rate_limit_exceeded', retryAfterMs: 10_000 });
         break;
       }
@@ -104,9 +104,9 @@ describe('a hold that may be smaller or larger', () => {
     ['is no less than the minimum', 60n, null, 30n, 1_000n, 30n],
     ['is no more than the maximum', 4_020n, null, 10n, 50n, 50n],
     ['is a quarter of what is left of the month, if that is less', 420n, 40n, 5n, 1_000n, 10n],
-    ['is refused when even the minimum does not fit', 40n, null, 21n, 1_000n, 'insufficient_balance'],
+    ['is denied when even the minimum does not fit', 40n, null, 21n, 1_000n, 'insufficient_balance'],
     [
-      'is refused when the month has no room for the minimum',
+      'is denied when the month has no room for the minimum',
       420n,
       4n,
       5n,

@@ -57,8 +57,8 @@ function presentLetter(letter: DeadLetter) {
     request_id: requestIdFromUuid(letter.generationId),
     account_id: letter.accountId,
     amount: letter.amount === null ? null : formatMoney(letter.amount),
-    refusal_code: letter.refusalCode,
-    refusal_about: letter.refusalAbout,
+    refusal_code: letter.error.code,
+    refusal_about: letter.error.about,
     created_at: letter.createdAt.toISOString(),
   };
 }
@@ -69,8 +69,8 @@ function formatLetters(letters: readonly DeadLetter[]): string {
     requestIdFromUuid(letter.generationId),
     letter.accountId,
     letter.amount === null ? '-' : formatMoneyShort(letter.amount),
-    letter.refusalCode,
-    letter.refusalAbout,
+    letter.error.code,
+    letter.error.about,
   ]);
   const heading = `${countOf(letters.length)} refused by the database and set aside. Nothing was charged for them, and nothing is held.`;
   const table = formatTable(['SET ASIDE', 'REQUEST', 'ACCOUNT', 'AMOUNT', 'CODE', 'ABOUT'], rows);

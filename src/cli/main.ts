@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../config.ts';
-import { type Database, explainRefusal, openDatabase } from '../database/connection.ts';
+import { type Database, explainDatabaseError, openDatabase } from '../database/connection.ts';
 import { migrate, requireMigrated } from '../database/migrate.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { accountCommands } from './account-commands.ts';
@@ -61,7 +61,7 @@ async function prepareSchema({ sql, isEmbedded }: Database): Promise<void> {
     if (isEmbedded) await migrate(sql);
     else await requireMigrated(sql);
   } catch (error) {
-    throw explainRefusal(error);
+    throw explainDatabaseError(error);
   }
 }
 

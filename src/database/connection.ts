@@ -85,7 +85,7 @@ export function readinessOf(sql: SQL): () => Promise<boolean> {
 }
 
 /** What PostgreSQL refused while Tollgate started, as a sentence for the operator. Other errors stay what they are. */
-export function explainRefusal(error: unknown): unknown {
+export function explainDatabaseError(error: unknown): unknown {
   if (!(error instanceof SQL.PostgresError)) return error;
   return new OperatorError(
     `The database refuses what Tollgate needs: ${error.message}. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.`,

@@ -4,13 +4,11 @@ import type { ApiKey } from '../keys/key-store.ts';
 import type { KnownRates } from '../keys/known-rates.ts';
 import { isAboutSpend } from '../ledger/database-error.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { HoldRefusal, HoldResult, Shortage } from '../ledger/operations.ts';
+import type { Denial, DenialCode, HoldResult, Shortage } from '../ledger/operations.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 import type { OpenGeneration } from './generation.ts';
 import type { Plan } from './workload.ts';
-
-type Denied = Extract<HoldResult, { outcome: 'refused' }>;
 
 export class Admission {
   readonly #ledger: Ledger;
@@ -71,7 +69,7 @@ export class Admission {
   denial(
     key: ApiKey,
     range: Plan['hold'],
-    denied: Denied,
+    denied: Denial,
     advice: (available: Money) => string | null,
   ): ApiError {
     const { code, shortage } = denied;
@@ -87,7 +85,7 @@ export class Admission {
       throw new ApiError('balance_lookup_failed', { cause });
     });
     this.#noteRate(key, result.rate);
-    if (result.outcome === 'refused') throw this.#limited(key, result);
+    if (result.outcome === 'denied') throw this.#limited(key, result);
   }
 
   #noteRate(key: ApiKey, rate: RateLimit | null): void {
@@ -95,7 +93,7 @@ export class Admission {
   }
 
   /** Remembers that the key must wait. */
-  #limited(key: ApiKey, { code, retryAfterMs, concurrencyLimit }: Denied): ApiError {
+  #limited(key: ApiKey, { code, retryAfterMs, concurrencyLimit }: Denial): ApiError {
     if (code !== 'rate_limit_exceeded' || retryAfterMs === null) return new ApiError(code);
     this.#waiting.set(key, { untilMs: performance.now() + retryAfterMs, concurrencyLimit });
     return rateLimited(retryAfterMs, concurrencyLimit);
@@ -105,7 +103,7 @@ export class Admission {
 /** What is needed, what is available, and what would fit. */
 function shortageMessage(
   range: Plan['hold'],
-  code: HoldRefusal,
+  code: DenialCode,
   { needed, available, spendable }: Shortage,
   advice: (available: Money) => string | null,
 ): string {

@@ -117,7 +117,7 @@ async function carryOut<Wanted, Planned extends Plan, Job, Answer>(
 
   const result = await services.admission.hold(generation, key, plan.hold);
   context.rate = result.rate;
-  if (result.outcome === 'refused')
+  if (result.outcome === 'denied')
     throw services.admission.denial(key, plan.hold, result, (available) => workload.advice(plan, available));
   if (client.aborted) {
     await generation.abandon();

@@ -12,9 +12,9 @@ import {
   decideLate,
   decideRefund,
   decideSettlement,
+  deny,
   type Ended,
   type MeterState,
-  refusal,
 } from './decide.ts';
 import { Effects } from './effects.ts';
 import type {
@@ -77,7 +77,7 @@ function apply(operation: Operation, rows: Rows, effects: Effects): OperationRes
   }
 }
 
-const unknownKey = refusal('invalid_api_key', null);
+const unknownKey = deny('invalid_api_key', null);
 
 function applyHold(hold: Hold, rows: Rows, effects: Effects): HoldResult {
   const { accountId, keyId, id } = hold.generation;
@@ -163,7 +163,7 @@ function applySetAside(operation: SetAside, rows: Rows, effects: Effects): Settl
   if (rows.openHolds.has(operation.generation.id))
     applySettlement(closedUnbilled(operation.settlement), rows, effects);
   effects.setAside(operation);
-  return 'refused';
+  return 'set_aside';
 }
 
 /** A row as JSON has it: big integers and amounts are text. */

@@ -1,17 +1,17 @@
 /** What PostgreSQL reports about a failed statement, by codes and names: messages are translated and quote values. */
 import { SQL } from 'bun';
-import type { SetAside } from './operations.ts';
+import type { DatabaseErrorSummary } from './operations.ts';
 
 const undefinedTable = '42P01';
 
-/** The statement itself is at fault, not the connection: data exceptions and violated constraints. */
-export function isRefusal(error: unknown): boolean {
-  const { code } = refusalOf(error);
+/** A data exception or a violated constraint: the statement will fail again, however often it is sent. */
+export function isIntegrityError(error: unknown): error is SQL.PostgresError {
+  const { code } = summarizeError(error);
   return code.startsWith('22') || code.startsWith('23');
 }
 
 /** Names only: the values that PostgreSQL may quote are a customer's. */
-export function refusalOf(error: unknown): SetAside['refusal'] {
+export function summarizeError(error: unknown): DatabaseErrorSummary {
   if (!(error instanceof SQL.PostgresError)) return { code: '', about: 'unknown' };
   const { errno, constraint, column, table, routine } = error;
   return { code: errno ?? '', about: constraint || column || table || routine || 'unknown' };

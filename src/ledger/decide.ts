@@ -4,7 +4,15 @@
  */
 import type { Money } from '../lib/money.ts';
 import { minuteMs, type RateLimit, rateAt } from '../lib/rate-limit.ts';
-import type { BilledCost, CountResult, Hold, HoldRefusal, HoldResult, Settlement } from './operations.ts';
+import type {
+  BilledCost,
+  CountResult,
+  Denial,
+  DenialCode,
+  Hold,
+  HoldResult,
+  Settlement,
+} from './operations.ts';
 
 export type AccountState = Readonly<{
   balance: Money;
@@ -28,31 +36,26 @@ export type MeterState = Readonly<{
 
 export type HoldDecision = Readonly<{ account: AccountState; meter: MeterState; result: HoldResult }>;
 
-/** A place may be free again in a moment; this is when to look. */
-const placeRetryMs = 100;
-/** A request that does not say how long its answer may get is granted this part of what is free. */
-const grantedPart = 4n;
+/** One of the key's requests may end at any moment. */
+const concurrencyRetryMs = 100;
+/** A request that does not limit its output may hold one part in so many of what is spendable. */
+const holdDivisor = 4n;
 
-type Refusal = Extract<HoldResult, { outcome: 'refused' }>;
-
-/** A refusal leaves everything as it was: it costs the key neither money nor a place in its minute. */
+/** A denial leaves everything as it was: it costs the key neither money nor part of its rate. */
 export function decideHold(
   account: AccountState,
   meter: MeterState,
   { min, max }: Pick<Hold, 'min' | 'max'>,
   nowMs: number,
 ): HoldDecision {
-  const refuse = (result: Refusal): HoldDecision => ({ account, meter, result });
+  const unchanged = (result: Denial): HoldDecision => ({ account, meter, result });
   const arrival = decideArrival(account, meter, nowMs);
-  if (arrival.outcome === 'refused') return refuse(arrival);
-  const { unchanged } = arrival;
-  if (meter.openCount >= meter.maxConcurrent)
-    return refuse(
-      refusal('rate_limit_exceeded', unchanged, {
-        retryAfterMs: placeRetryMs,
-        concurrencyLimit: meter.maxConcurrent,
-      }),
-    );
+  if (arrival.outcome === 'denied') return unchanged(arrival);
+  const { rate, nextArrivalMs } = arrival;
+  if (meter.openCount >= meter.maxConcurrent) {
+    const details = { retryAfterMs: concurrencyRetryMs, concurrencyLimit: meter.maxConcurrent };
+    return unchanged(deny('rate_limit_exceeded', rate, details));
+  }
 
   const free = account.balance - account.held;
   const leftOfMonth = meter.monthlyLimit === null ? null : meter.monthlyLimit - meter.monthSpent - meter.held;
@@ -61,10 +64,9 @@ export function decideHold(
     const isMonth = leftOfMonth !== null && leftOfMonth < min;
     const code = isMonth ? 'monthly_spend_limit_exceeded' : 'insufficient_balance';
     const available = isMonth ? larger(leftOfMonth, 0n) : free;
-    return refuse(refusal(code, unchanged, { shortage: { needed: min, available, spendable } }));
+    return unchanged(deny(code, rate, { shortage: { needed: min, available, spendable } }));
   }
-  const amount = smaller(larger(spendable / grantedPart, min), max);
-  const { nextArrivalMs } = arrival;
+  const amount = smaller(larger(spendable / holdDivisor, min), max);
   return {
     account: { ...account, held: account.held + amount },
     meter: {
@@ -77,14 +79,14 @@ export function decideHold(
   };
 }
 
-/** A request that costs nothing more, such as a replay, takes its place in the minute of its key all the same. */
+/** A request that costs nothing, such as a replay, still counts towards the rate of its key. */
 export function decideCount(
   account: AccountState,
   meter: MeterState,
   nowMs: number,
 ): Readonly<{ meter: MeterState; result: CountResult }> {
   const arrival = decideArrival(account, meter, nowMs);
-  if (arrival.outcome === 'refused') return { meter, result: arrival };
+  if (arrival.outcome === 'denied') return { meter, result: arrival };
   const { nextArrivalMs } = arrival;
   return {
     meter: { ...meter, theoreticalArrivalMs: nextArrivalMs },
@@ -92,35 +94,29 @@ export function decideCount(
   };
 }
 
-type Arrival = Readonly<{ outcome: 'arrived'; nextArrivalMs: number; unchanged: RateLimit }>;
+/** `rate` is what is left before this request counts. */
+type Arrival = Readonly<{ outcome: 'arrived'; nextArrivalMs: number; rate: RateLimit }>;
 
 /** Whether the key is in force and within its rate, whatever the request costs. */
-function decideArrival(account: AccountState, meter: MeterState, nowMs: number): Arrival | Refusal {
-  if (account.isSuspended || meter.isRevoked) return refusal('invalid_api_key', null);
-  if (meter.isExpired) return refusal('expired_api_key', null);
+function decideArrival(account: AccountState, meter: MeterState, nowMs: number): Arrival | Denial {
+  if (account.isSuspended || meter.isRevoked) return deny('invalid_api_key', null);
+  if (meter.isExpired) return deny('expired_api_key', null);
   const intervalMs = minuteMs / meter.requestsPerMinute;
-  const unchanged = rateAt(meter.requestsPerMinute, meter.theoreticalArrivalMs, nowMs);
+  const rate = rateAt(meter.requestsPerMinute, meter.theoreticalArrivalMs, nowMs);
   const nextArrivalMs = Math.max(meter.theoreticalArrivalMs, nowMs) + intervalMs;
   const tooEarlyMs = nextArrivalMs - nowMs - minuteMs;
-  // The database keeps microseconds; what is less than one apart is the same.
-  if (tooEarlyMs > 0.001) return refusal('rate_limit_exceeded', unchanged, { retryAfterMs: tooEarlyMs });
-  return { outcome: 'arrived', nextArrivalMs, unchanged };
+  // The database stores microseconds, so a smaller difference is none.
+  if (tooEarlyMs > 0.001) return deny('rate_limit_exceeded', rate, { retryAfterMs: tooEarlyMs });
+  return { outcome: 'arrived', nextArrivalMs, rate };
 }
 
-export function refusal(
-  code: HoldRefusal,
+export function deny(
+  code: DenialCode,
   rate: RateLimit | null,
-  details: Partial<Pick<Refusal, 'retryAfterMs' | 'shortage' | 'concurrencyLimit'>> = {},
-): Refusal {
-  return {
-    outcome: 'refused',
-    code,
-    rate,
-    retryAfterMs: null,
-    shortage: null,
-    concurrencyLimit: null,
-    ...details,
-  };
+  details: Partial<Pick<Denial, 'retryAfterMs' | 'shortage' | 'concurrencyLimit'>> = {},
+): Denial {
+  const none = { retryAfterMs: null, shortage: null, concurrencyLimit: null };
+  return { outcome: 'denied', code, rate, ...none, ...details };
 }
 
 function smaller(one: Money, other: Money): Money {

@@ -113,14 +113,14 @@ export class Effects {
     );
   }
 
-  setAside({ generation, settlement, refusal }: SetAside): void {
+  setAside({ generation, settlement, error }: SetAside): void {
     // The response that was to be stored is lost with its charge, and may be long.
     const stored = serializeSettlement({ ...settlement, stored: null });
     this.#rareWrites.push(
       (connection) => connection`
         insert into dead_letters (generation_id, account_id, key_id, settlement, refusal_code, refusal_about)
-        values (${generation.id}, ${generation.accountId}, ${generation.keyId}, ${stored}::text::jsonb, ${refusal.code},
-                ${refusal.about})
+        values (${generation.id}, ${generation.accountId}, ${generation.keyId}, ${stored}::text::jsonb, ${error.code},
+                ${error.about})
         on conflict (generation_id) do nothing`,
     );
   }

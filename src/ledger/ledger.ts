@@ -8,7 +8,7 @@ import { Deadlines } from '../lib/deadlines.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { commitBatch, type OperationResult } from './commit.ts';
-import { isRefusal, refusalOf } from './database-error.ts';
+import { isIntegrityError, summarizeError } from './database-error.ts';
 import type {
   Count,
   CountResult,
@@ -47,15 +47,6 @@ const maxPauseMs = 1_000;
 const defaultSilenceMs = 10_000;
 const deadlines = new Deadlines();
 
-/** An operation that the database refused, among others that it did not. */
-class Refused {
-  readonly error: unknown;
-
-  constructor(error: unknown) {
-    this.error = error;
-  }
-}
-
 /**
  * `openWriter` opens a client of the database for the ledger alone. One that has said nothing for `silenceMs` is given up
  * for another.
@@ -66,7 +57,7 @@ export function openLedger(
   log: Log,
   silenceMs: number = defaultSilenceMs,
 ): Ledger {
-  const lane = new GroupCommit<Operation, OperationResult | Refused>(commitOrIsolate);
+  const lane = new GroupCommit<Operation, OperationResult | Error>(commitOrIsolate);
   /** What this process has held and not settled yet, and what it is settling. */
   const held = new Set<string>();
   const unsettled = new Set<Promise<unknown>>();
@@ -98,23 +89,23 @@ export function openLedger(
     connection = null;
   }
 
-  /** One operation that the database refuses must not fail the others it happens to travel with. */
-  async function commitOrIsolate(batch: readonly Operation[]): Promise<(OperationResult | Refused)[]> {
+  /** One operation that the database rejects must not fail the rest of its batch. Its result is the error. */
+  async function commitOrIsolate(batch: readonly Operation[]): Promise<(OperationResult | Error)[]> {
     try {
       return await commit(batch);
     } catch (error) {
-      if (!isRefusal(error)) throw error;
-      log.error('the database refused a batch', { count: batch.length, error });
-      if (batch.length === 1) return [new Refused(error)];
+      if (!isIntegrityError(error)) throw error;
+      log.error('the database rejected a batch', { count: batch.length, error });
+      if (batch.length === 1) return [error];
     }
-    const results: (OperationResult | Refused)[] = [];
+    const results: (OperationResult | Error)[] = [];
     for (const operation of batch) results.push(...(await commitOrIsolate([operation])));
     return results;
   }
 
   async function submit<Result extends OperationResult>(operation: Operation): Promise<Result> {
     const result = await lane.submit(operation);
-    if (result instanceof Refused) throw result.error;
+    if (result instanceof Error) throw result;
     return result as Result;
   }
 
@@ -126,7 +117,7 @@ export function openLedger(
         if (result.outcome === 'held') held.add(operation.generation.id);
         return result;
       } catch (error) {
-        if (isRefusal(error)) throw error;
+        if (isIntegrityError(error)) throw error;
         const pauseMs = backOffMs(attempt, minPauseMs, maxPauseMs);
         const isInTime = performance.now() + pauseMs <= deadline;
         if (isInTime) await Bun.sleep(pauseMs);
@@ -170,7 +161,7 @@ export function openLedger(
         spool.forget(settlement);
         return result;
       } catch (error) {
-        if (isRefusal(error) && (await setAside(settlement, error))) return 'refused';
+        if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
         keepInSpool(settlement);
         if (isClosed) throw error;
         log.error('not settled yet, trying again', { generationId: settlement.generation.id, error });
@@ -187,7 +178,7 @@ export function openLedger(
     try {
       return await submit<SettlementResult>(settlement);
     } catch (error) {
-      if (isRefusal(error) && (await setAside(settlement, error))) return 'refused';
+      if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
       throw error;
     }
   }
@@ -199,17 +190,12 @@ export function openLedger(
   async function setAside(settlement: Settlement, error: unknown): Promise<boolean> {
     const { generation } = settlement;
     try {
-      await submit<SettlementResult>({
-        kind: 'set_aside',
-        generation,
-        settlement,
-        refusal: refusalOf(error),
-      });
+      await submit({ kind: 'set_aside', generation, settlement, error: summarizeError(error) });
     } catch {
       return false;
     }
     spool.forget(settlement);
-    log.error('settlement refused and set aside', { generationId: generation.id, error });
+    log.error('settlement rejected and set aside', { generationId: generation.id, error });
     return true;
   }
 

@@ -100,18 +100,20 @@ export type Settlement = Readonly<{
   timeToFirstTokenMs: number | null;
 }>;
 
-/** Closes a Generation whose settlement the database refuses for good, and keeps that settlement to be looked at. */
+/** Closes a Generation whose settlement the database will never accept, and stores that settlement as a dead letter. */
 export type SetAside = Readonly<{
   kind: 'set_aside';
   generation: GenerationFacts;
   settlement: Settlement;
-  /** PostgreSQL's code, and the constraint, column or table that it complained of. */
-  refusal: Readonly<{ code: string; about: string }>;
+  error: DatabaseErrorSummary;
 }>;
+
+/** PostgreSQL's code, and the constraint, column or table that the error is about. */
+export type DatabaseErrorSummary = Readonly<{ code: string; about: string }>;
 
 export type Operation = Hold | Count | Settlement | SetAside;
 
-export type HoldRefusal =
+export type DenialCode =
   | 'invalid_api_key'
   | 'expired_api_key'
   | 'rate_limit_exceeded'
@@ -121,24 +123,22 @@ export type HoldRefusal =
 /** What a hold would have needed, what there was of what it lacked, and what both balance and month leave to spend. */
 export type Shortage = Readonly<{ needed: Money; available: Money; spendable: Money }>;
 
-export type HoldResult =
-  | Readonly<{ outcome: 'held'; amount: Money; rate: RateLimit }>
-  | Readonly<{
-      outcome: 'refused';
-      code: HoldRefusal;
-      rate: RateLimit | null;
-      retryAfterMs: number | null;
-      shortage: Shortage | null;
-      /** How many requests the key may have under way, when it is that and not its rate that was reached. */
-      concurrencyLimit: number | null;
-    }>;
+export type Denial = Readonly<{
+  outcome: 'denied';
+  code: DenialCode;
+  rate: RateLimit | null;
+  retryAfterMs: number | null;
+  shortage: Shortage | null;
+  /** The limit on concurrent requests, when that was reached and not the rate. */
+  concurrencyLimit: number | null;
+}>;
 
-export type CountResult =
-  | Readonly<{ outcome: 'counted'; rate: RateLimit }>
-  | Extract<HoldResult, { outcome: 'refused' }>;
+export type HoldResult = Readonly<{ outcome: 'held'; amount: Money; rate: RateLimit }> | Denial;
+
+export type CountResult = Readonly<{ outcome: 'counted'; rate: RateLimit }> | Denial;
 
 /**
  * `short`: the balance did not cover the cost. `interrupted`: another node had given this Generation up before, and it
- * stays so. `refused`: the database will never take it, and it was set aside.
+ * stays so. `set_aside`: the database will never accept it.
  */
-export type SettlementResult = 'settled' | 'short' | 'interrupted' | 'refused';
+export type SettlementResult = 'settled' | 'short' | 'interrupted' | 'set_aside';

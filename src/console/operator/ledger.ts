@@ -56,7 +56,7 @@ async function findDeadLettersAs(sql: SQL, operatorId: string, most: number): Pr
       request_id: requestIdFromUuid(letter.generationId),
       account: { id: letter.accountId, name: names.get(letter.accountId) ?? '' },
       amount: letter.amount === null ? null : formatMoney(letter.amount),
-      refusal: { code: letter.refusalCode, about: letter.refusalAbout },
+      refusal: letter.error,
       at: letter.createdAt,
     }));
     return { data, total };
