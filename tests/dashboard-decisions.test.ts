@@ -22,7 +22,7 @@ import {
   sizeProblem,
 } from '../dashboard/pages/decisions/validate.ts';
 import { decisionErrorTable } from '../src/decisions/errors.ts';
-import { maxBodyBytes as serverMaxBodyBytes } from '../src/decisions/handler.ts';
+import { maxDecisionBytes } from '../src/decisions/handler.ts';
 import { DecisionFault, parseDecision } from '../src/decisions/parse.ts';
 import { findDuplicateKey } from '../src/http/json-keys.ts';
 
@@ -161,7 +161,7 @@ describe('the form', () => {
 });
 
 test('what is too large is said before it is sent', () => {
-  expect(maxBodyBytes).toBe(serverMaxBodyBytes);
+  expect(maxBodyBytes).toBe(maxDecisionBytes);
   expect(sizeProblem('ä'.repeat(maxBodyBytes / 2))).toBeNull();
   expect(sizeProblem('ä'.repeat(maxBodyBytes / 2 + 1))).toContain('256 KB');
 });

@@ -11,7 +11,7 @@ import {
   explainSetback,
   failedShare,
 } from '../dashboard/pages/operator/providers/provider-card.tsx';
-import { isUuid } from '../src/console/access.ts';
+import { isUuid } from '../src/lib/ids.ts';
 import type { Circuit } from '../src/console/operator-contract.ts';
 import { parseMoney } from '../src/lib/money.ts';
 

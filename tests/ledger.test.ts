@@ -487,7 +487,7 @@ test('a Generation that was open for longer than an integer has milliseconds is 
     newestPosition,
     1,
   );
-  expect([found?.latencyMs, listed?.latencyMs]).toEqual([2_147_483_647, 2_147_483_647]);
+  expect([found?.latency_ms, listed?.latency_ms]).toEqual([2_147_483_647, 2_147_483_647]);
   expect(await ledger.settle(settlement(held, 5n, { latencyMs: monthMs }))).toBe('settled');
   expect(await money(owner)).toEqual({ balance: '95', held: '0' });
 });

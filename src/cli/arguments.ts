@@ -1,6 +1,7 @@
 /** Reads the words behind a command. Whatever does not fit is a usage error that names the word. */
 import { parseArgs } from 'node:util';
 import { parseTime } from '../lib/calendar.ts';
+import { isUuid } from '../lib/ids.ts';
 import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
 
 export class UsageError extends Error {}
@@ -94,7 +95,7 @@ export function readLine(text: string, what: string, most: number): string {
 }
 
 export function readUuid(text: string, what: string): string {
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase();
+  if (isUuid(text)) return text.toLowerCase();
   throw new UsageError(
     `${what} must be an ID such as 01890a5d-ac96-774b-bcce-b302099a8057, but is "${text}".`,
   );

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
 import { parseBody } from '../http/problem.ts';
+import { isUuid } from '../lib/ids.ts';
 import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
-import { isUuid } from './access.ts';
 
 /** Nothing that the dashboard sends is larger, except for a chat in the playground. */
 const maxBytes = 64 * 1024;

@@ -17,9 +17,9 @@ import type { Decider, DecisionRequest } from './decider.ts';
 import { DecisionError, decisionErrorTable } from './errors.ts';
 import { DecisionFault, parseDecision } from './parse.ts';
 import { presentDecision, presentDecisionError } from './present.ts';
-import { createDecisionTurns, type InTurnOf } from './turns.ts';
+import { createDecisionSlots, type InSlotOf } from './slots.ts';
 
-export const maxBodyBytes = 262_144;
+export const maxDecisionBytes = 262_144;
 
 type Services = Readonly<{
   bodies: BodyBudget;
@@ -33,9 +33,9 @@ type Services = Readonly<{
 type Context = Pick<RequestContext, 'requestId'>;
 
 export function runDecision(services: Services): (request: Request, context: Context) => Promise<Response> {
-  const inTurnOf = createDecisionTurns();
+  const inSlotOf = createDecisionSlots();
   return async (request, { requestId }) => {
-    const response = await decide(request, requestId, services, inTurnOf).catch((thrown: unknown) =>
+    const response = await decide(request, requestId, services, inSlotOf).catch((thrown: unknown) =>
       errorResponse(thrown, request, requestId, services.log),
     );
     response.headers.set('cache-control', 'no-store');
@@ -48,7 +48,7 @@ async function decide(
   request: Request,
   requestId: string,
   services: Services,
-  inTurnOf: InTurnOf,
+  inSlotOf: InSlotOf,
 ): Promise<Response> {
   if (!isSameOrigin(request, services.publicUrl)) throw new DecisionError('invalid_origin');
   const { userId } = await requireSession(request, services.sessions);
@@ -58,7 +58,7 @@ async function decide(
   if (decision.model !== decider.model)
     throw invalid(`model must be ${JSON.stringify(decider.model)}, the decision model of this gateway.`);
   const { signal } = request;
-  const decided = await inTurnOf(userId, signal, (waitedMs) =>
+  const decided = await inSlotOf(userId, signal, (waitedMs) =>
     decider.decide(decision, requestId, signal, { userId, waitedMs }),
   );
   return Response.json(presentDecision(decided, requestId));
@@ -77,7 +77,7 @@ async function readRequest(request: Request, payer: Payer): Promise<DecisionRequ
   const type = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/json') throw invalid('The Content-Type must be application/json.');
   try {
-    const bytes = await readBodyBytes(request, { maxBytes: maxBodyBytes, payer, pace: defaultPace });
+    const bytes = await readBodyBytes(request, { maxBytes: maxDecisionBytes, payer, pace: defaultPace });
     readQuery(request.url, []);
     const body = parseJsonBody(bytes) as Readonly<Record<string, unknown>>;
     return parseDecision(body, new TextDecoder().decode(bytes));

@@ -4,7 +4,7 @@ import type { SQL } from 'bun';
 import fc from 'fast-check';
 import { createAccount } from '../../src/accounts/account-store.ts';
 import type { GenerationDetail, GenerationRow, Page } from '../../src/console/contract.ts';
-import { findPage } from '../../src/console/generation-queries.ts';
+import { findPage } from '../../src/console/generations.ts';
 import { encodeCursor } from '../../src/generations/cursor.ts';
 import { newestPosition } from '../../src/generations/generation-store.ts';
 import { createKey } from '../../src/keys/key-store.ts';

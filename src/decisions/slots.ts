@@ -7,13 +7,13 @@ import { DecisionError } from './errors.ts';
 import { deadlineMs } from './retries.ts';
 
 /** `run` gets the time that the decision has waited. */
-export type InTurnOf = <Result>(
+export type InSlotOf = <Result>(
   userId: string,
   client: AbortSignal,
   run: (waitedMs: number) => Promise<Result>,
 ) => Promise<Result>;
 
-export function createDecisionTurns(maxRunning = 4, maxWaiting = 100, maxMs = deadlineMs): InTurnOf {
+export function createDecisionSlots(maxRunning = 4, maxWaiting = 100, maxMs = deadlineMs): InSlotOf {
   const queue = new BoundedQueue({ maxRunningPerOrigin: maxRunning, maxWaitingPerOrigin: maxWaiting });
   return async (userId, client, run) => {
     const startedAtMs = performance.now();
