@@ -447,7 +447,7 @@ describe('pages of an account with many keys', () => {
               (keyId === null || row.key_id === keyId),
           );
           const page = await findPage(database.sql, caller, { status, model, keyId }, before, limit);
-          expect(page.map(({ id, key: { id: of }, status: is }) => [id, of, is])).toEqual(
+          expect(page.map(({ id, key_id: of, status: is }) => [id, of, is])).toEqual(
             matching.slice(0, limit).map((row) => [row.id, row.key_id, row.status]),
           );
         },
