@@ -1,4 +1,4 @@
-/** Settlements that the database will never accept as they are: stored for inspection, and for a retry once the cause is fixed. */
+/** Settlements that the database rejected, stored for inspection and for a retry once the cause is fixed. */
 import type { SQL } from 'bun';
 import type { Money } from '../lib/money.ts';
 import type { Ledger } from './ledger.ts';
@@ -10,7 +10,7 @@ export type DeadLetter = Readonly<{
   accountId: string;
   createdAt: Date;
   error: DatabaseErrorSummary;
-  /** What was to be charged; null when nothing was, or when it can no longer be read. */
+  /** The charge; null when there was none, or when the settlement can no longer be read. */
   amount: Money | null;
 }>;
 
@@ -41,16 +41,16 @@ export async function retryDeadLetters(
   return outcome;
 }
 
-/** Whether the dead letter is done with. */
+/** Whether the dead letter has been dealt with. */
 async function retry(sql: SQL, ledger: Pick<Ledger, 'settleOnce'>, settlement: Settlement): Promise<boolean> {
   try {
-    // Nobody got a response that was withheld, so nobody pays for it.
+    // A withheld response was never delivered, so nobody pays for it.
     const isWithheld = settlement.onInsufficientBalance === 'withhold';
     const result = await ledger.settleOnce(
       isWithheld ? { ...withheld(settlement), attempts: [] } : settlement,
     );
     if (result === 'set_aside') return false;
-    // A Generation that stays as it ended, because it was settled before or its request was taken over, is done with too.
+    // That includes a Generation that was settled before, or whose request was taken over.
     await sql`delete from dead_letters where generation_id = ${settlement.generation.id}`;
     return true;
   } catch {

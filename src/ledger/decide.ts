@@ -27,14 +27,14 @@ export type MeterState = Readonly<{
   monthlyLimit: Money | null;
   requestsPerMinute: number;
   maxConcurrent: number;
-  /** Its Generations that are open, on all nodes. */
+  /** Open Generations of the key, on all nodes. */
   openCount: number;
   theoreticalArrivalMs: number;
   isRevoked: boolean;
   isExpired: boolean;
 }>;
 
-export type HoldDecision = Readonly<{ account: AccountState; meter: MeterState; result: HoldResult }>;
+type HoldDecision = Readonly<{ account: AccountState; meter: MeterState; result: HoldResult }>;
 
 /** One of the key's requests may end at any moment. */
 const concurrencyRetryMs = 100;
@@ -130,13 +130,13 @@ function larger(one: Money, other: Money): Money {
 export type SettlementDecision = Readonly<{
   account: AccountState;
   meter: MeterState;
-  /** What is debited; null when nothing is billed at all. */
+  /** Null when nothing is billed. */
   charge: BilledCost | null;
-  /** What the operator has to bear. */
+  /** What the operator bears. */
   shortfall: Money;
 }>;
 
-/** The hold always goes. What is charged comes from it and from what no other hold has reserved, never below zero. */
+/** The hold is always released. The charge takes at most what no other hold reserves, so no balance becomes negative. */
 export function decideSettlement(
   account: AccountState,
   meter: MeterState,
@@ -156,7 +156,7 @@ export function decideSettlement(
     meter: {
       ...meter,
       held: meter.held - hold,
-      // A count that has gone astray is for the audit to find: it must not keep money from being settled.
+      // A wrong count is for the audit to find: it must not keep money from being settled.
       openCount: Math.max(0, meter.openCount - 1),
       monthSpent: meter.monthSpent + total,
     },
@@ -165,7 +165,7 @@ export function decideSettlement(
   };
 }
 
-/** The input is paid first, so that both parts of what was billed sum to it. */
+/** The input is paid first, so that both parts add up to the charge. */
 function affordable(
   cost: BilledCost,
   available: Money,
@@ -177,24 +177,24 @@ function affordable(
   return { input, output: available - input, total: available };
 }
 
-/** A Generation that was to be settled, but is open no more. */
+/** A Generation that is to be settled, but is no longer open. */
 export type Ended = Readonly<{
   errorCode: string | null;
-  /** It was set aside because the database would not take its settlement. */
+  /** It was set aside because the database rejected its settlement. */
   isDeadLetter: boolean;
-  /** Whether its request, if it has a name, is still this Generation's to answer. */
+  /** Whether this Generation still has the claim of its idempotency key, if there is one. */
   isClaimed: boolean;
-  /** What was charged and has not been given back; null when nothing was. */
+  /** What was charged and not refunded; null when nothing was. */
   charged: Money | null;
-  /** Whether that counted towards the month that is now. */
+  /** Whether the charge counted towards the current month. */
   isThisMonth: boolean;
 }>;
 
 /**
- * `reopen`: it was given up too early and is settled as what it really was. `refund`: its charge is given back, because
- * nobody got what was paid for. Otherwise it stays as it ended.
+ * `reopen`: another node closed it too early, so it is settled after all. `refund`: its charge is refunded, because the
+ * response was never delivered. Otherwise it stays as it ended.
  */
-export type LateDecision = 'reopen' | 'refund' | 'settled' | 'short' | 'interrupted';
+type LateDecision = 'reopen' | 'refund' | 'settled' | 'short' | 'interrupted';
 
 export function decideLate(
   ended: Ended,
@@ -202,14 +202,14 @@ export function decideLate(
 ): LateDecision {
   if (ended.charged !== null && onAlreadyCharged === 'refund') return 'refund';
   if (ended.errorCode === 'gateway_interrupted' || ended.isDeadLetter) {
-    // Another node that gives it up knows no more than the first one did.
+    // Another node that closes it as an orphan knows no more than the first one did.
     const knowsBetter = errorCode !== 'gateway_interrupted' && ended.isClaimed;
     return knowsBetter ? 'reopen' : 'interrupted';
   }
   return ended.errorCode === 'insufficient_balance' ? 'short' : 'settled';
 }
 
-/** The entry of a refund is one more; the month gets back what had counted towards it. */
+/** A refund is an entry of its own. The month gets back what had counted towards it. */
 export function decideRefund(
   account: AccountState,
   meter: MeterState,
