@@ -48,7 +48,7 @@ export async function requireOperator(transaction: TransactionSQL, userId: strin
   if (found.length === 0) throw new ApiError('permission_denied');
 }
 
-/** A caller who may see a list that is empty gets one row, in which the column that all others have is null. */
+/** A caller who may see an empty list gets one row, in which a column that is never null otherwise is null. */
 export type Found<Row, Column extends keyof Row> = Row | Readonly<Record<Column, null>>;
 
 /** What a member may see. Without any row the caller is not a member. */
