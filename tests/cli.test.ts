@@ -363,7 +363,7 @@ test.each([
   [
     ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--allow', 'a,,b'],
     2,
-    '--allow must be model IDs',
+    '--allow must be a comma-separated list of model IDs',
   ],
   [
     ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--max-concurrent', '100001'],
