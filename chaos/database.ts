@@ -87,7 +87,7 @@ export class ChaosDatabase {
   async #run(): Promise<void> {
     const { folder, logFile, programs, user } = this.#cluster;
     const words = ['exec "$0" -D "$1" >>"$2" 2>&1', join(programs, 'postgres'), folder, logFile];
-    await user.runBeside(['sh', '-c', ...words]);
+    await user.runAsync(['sh', '-c', ...words]);
     this.#server = null;
   }
 

@@ -1,6 +1,4 @@
-/**
- * The only reader of the environment. Whatever is missing or wrong is said here, at boot, naming the variable.
- */
+/** The only reader of the environment. Anything missing or wrong is reported at startup, with the name of the variable. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type IpNetwork, parseNetwork } from './lib/ip-address.ts';
@@ -13,7 +11,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The PostgreSQL settings without which a committed charge can be lost. */
 export const durabilitySettings = ['fsync', 'full_page_writes', 'synchronous_commit'] as const;
-export type DurabilitySetting = (typeof durabilitySettings)[number];
+type DurabilitySetting = (typeof durabilitySettings)[number];
 
 const proxyVariables = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'];
 
@@ -22,14 +20,14 @@ export type Config = Readonly<{
   host: string;
   /** Null means the embedded PostgreSQL inside the data folder. */
   databaseUrl: string | null;
-  /** Durability settings that may be off in the database, each named by the operator. */
+  /** Durability settings that the operator allows to be off. */
   allowedUnsafeSettings: ReadonlySet<DurabilitySetting>;
   dataFolder: string;
   catalogFile: string;
   publicUrl: string | null;
-  /** Signs and encrypts; null means that the gateway makes its own. */
+  /** Signs and encrypts; null means that the gateway generates one. */
   authSecret: string | null;
-  /** Whether anyone may make a user and an account of their own. */
+  /** Whether anyone may sign up. */
   isSignUpOpen: boolean;
   /** Null when the gateway cannot send mail. */
   mail: MailSettings | null;
@@ -37,24 +35,24 @@ export type Config = Readonly<{
   trustedProxies: readonly IpNetwork[];
   /** How long Generations are kept; null means forever. */
   generationRetentionDays: number | null;
-  /** How many bytes of request bodies are taken in at a time; a quarter of it from one account. */
+  /** How many bytes of request bodies may be in memory at a time; a quarter of it per account. */
   bodyBudgetBytes: number;
-  /** Who answers the questions of POST /api/decisions/run. Null stands for what is not set. */
+  /** The source of decisions. Null stands for what is not set. */
   decisions: Readonly<{
     baseUrl: string | null;
     model: string | null;
     providerName: string;
-    /** A chat model of the catalogue that is asked instead of a provider. */
+    /** A chat model of the catalogue, used instead of a decision provider. */
     chatModel: string | null;
   }>;
   logLevel: LogLevel;
-  /** Whether the environment names a proxy, which calls to providers then leave through. */
+  /** Whether calls to providers go through a proxy that the environment names. */
   isProxied: boolean;
   /** Reads a secret such as a provider key: from NAME, else from the file that NAME_FILE names. */
   secret: (name: string) => string | null;
 }>;
 
-/** `url` may hold a password. The links in mails lead to `origin`, never to what a request calls the gateway. */
+/** `url` may contain a password. Links in mails lead to `origin`, never to the Host of a request. */
 export type MailSettings = Readonly<{ url: string; from: string; origin: string }>;
 
 export function readConfig(environment: Environment = process.env): Config {
@@ -83,14 +81,14 @@ function readInteger(
   environment: Environment,
   name: string,
   fallback: number,
-  least: number,
-  most: number,
+  min: number,
+  max: number,
 ): number {
   const text = environment[name];
   if (!text) return fallback;
   const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new OperatorError(`${name} must be a whole number from ${least} to ${most}, but is "${text}".`);
+  if (value >= min && value <= max) return value;
+  throw new OperatorError(`${name} must be a whole number from ${min} to ${max}, but is "${text}".`);
 }
 
 function readChoice<Choice extends string>(
@@ -111,25 +109,28 @@ function readList<Choice extends string>(
   name: string,
   choices: readonly Choice[],
 ): Choice[] {
-  const items = (environment[name] ?? '').split(',').map((item) => item.trim());
-  return items
-    .filter((item) => item !== '')
-    .map((item) => readChoice({ [name]: item }, name, item as Choice, choices));
+  return itemsIn(environment, name).map((item) =>
+    readChoice({ [name]: item }, name, item as Choice, choices),
+  );
 }
 
-/** The URL may hold a password, so no message repeats it. */
+function itemsIn(environment: Environment, name: string): string[] {
+  const items = (environment[name] ?? '').split(',').map((item) => item.trim());
+  return items.filter((item) => item !== '');
+}
+
+/** The URL may contain a password, so no message repeats it. */
 function readDatabaseUrl(environment: Environment): string | null {
   const text = readSecret(environment, 'DATABASE_URL');
   if (text === null) return null;
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url?.protocol === 'postgres:' || url?.protocol === 'postgresql:') return text;
+  if (['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? '')) return text;
   throw new OperatorError('DATABASE_URL must have the form postgres://user:password@host:5432/database.');
 }
 
 function readPublicUrl(environment: Environment): string | null {
   const text = environment.PUBLIC_URL;
   if (!text) return null;
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = URL.parse(text);
   const isOrigin =
     url !== null && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '';
   if (isOrigin && (url.protocol === 'https:' || url.protocol === 'http:')) return url.origin;
@@ -138,7 +139,7 @@ function readPublicUrl(environment: Environment): string | null {
   );
 }
 
-/** A short one could be guessed, and with it every cursor and session. */
+/** A short secret could be guessed, and with it every cursor and session. */
 function readAuthSecret(environment: Environment): string | null {
   const text = readSecret(environment, 'AUTH_SECRET');
   if (text === null || text.length >= minSecret) return text;
@@ -147,12 +148,11 @@ function readAuthSecret(environment: Environment): string | null {
   );
 }
 
-/** Like the database's, this URL may hold a password. */
+/** This URL may contain a password too. */
 function readMail(environment: Environment): MailSettings | null {
   const url = readSecret(environment, 'SMTP_URL');
   if (url === null) return null;
-  const protocol = URL.canParse(url) ? new URL(url).protocol : null;
-  if (protocol !== 'smtp:' && protocol !== 'smtps:')
+  if (!['smtp:', 'smtps:'].includes(URL.parse(url)?.protocol ?? ''))
     throw new OperatorError('SMTP_URL must have the form smtp://user:password@host:587 or smtps://….');
   const from = environment.MAIL_FROM;
   if (!from || !/^(?:[^<>\p{Cc}]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/u.test(from))
@@ -166,25 +166,22 @@ function readMail(environment: Environment): MailSettings | null {
 }
 
 function readNetworks(environment: Environment, name: string): IpNetwork[] {
-  const items = (environment[name] ?? '').split(',').map((item) => item.trim());
-  return items
-    .filter((item) => item !== '')
-    .map((item) => {
-      const network = parseNetwork(item);
-      if (network !== null) return network;
-      throw new OperatorError(
-        `${name} must be addresses or networks such as 10.0.0.0/8, separated by commas, but has "${item}".`,
-      );
-    });
+  return itemsIn(environment, name).map((item) => {
+    const network = parseNetwork(item);
+    if (network !== null) return network;
+    throw new OperatorError(
+      `${name} must be addresses or networks such as 10.0.0.0/8, separated by commas, but has "${item}".`,
+    );
+  });
 }
 
-/** Where a browser on this machine finds the gateway. */
+/** The gateway's address for a browser on this machine. */
 export function localOriginOf({ host, port }: Pick<Config, 'host' | 'port'>): string {
   const reachable = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
-/** A hundred years is as good as forever, and still a date. */
+/** At most a hundred years, so that the date stays in range. */
 function readRetention(environment: Environment): number | null {
   const name = 'GENERATION_RETENTION_DAYS';
   return environment[name] ? readInteger(environment, name, 0, 1, 36_500) : null;
@@ -192,14 +189,14 @@ function readRetention(environment: Environment): number | null {
 
 const decisionVariables = ['DECISIONS_BASE_URL', 'DECISIONS_API_KEY', 'DECISIONS_MODEL'];
 
-/** Whether a provider's settings are complete is found out where its key is read, which may change. */
+/** Whether the settings of a provider are complete is checked where its key is read, because that may change. */
 function readDecisions(environment: Environment): Config['decisions'] {
   const chatModel = environment.DECISIONS_CHAT_MODEL || null;
   const isSet = (name: string) => environment[name] || environment[`${name}_FILE`];
   const other = chatModel === null ? undefined : decisionVariables.find(isSet);
   if (other !== undefined)
     throw new OperatorError(
-      `DECISIONS_CHAT_MODEL and ${other} are both set: decisions come from a chat model or from a provider of them.`,
+      `DECISIONS_CHAT_MODEL and ${other} are both set: decisions come from a chat model or from a decision provider, not both.`,
     );
   return {
     baseUrl: readDecisionsUrl(environment),
@@ -209,11 +206,11 @@ function readDecisions(environment: Environment): Config['decisions'] {
   };
 }
 
-/** It may hold a password that does not belong there, so the message does not repeat it. */
+/** Someone may have put a password there, so the message does not repeat it. */
 function readDecisionsUrl(environment: Environment): string | null {
   const text = environment.DECISIONS_BASE_URL;
   if (!text) return null;
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = URL.parse(text);
   const isBare = url !== null && url.username === '' && url.password === '' && !/[?#]/.test(text);
   if (isBare && (url.protocol === 'https:' || url.protocol === 'http:')) return url.href.replace(/\/+$/, '');
   throw new OperatorError(

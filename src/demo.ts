@@ -1,7 +1,7 @@
 /**
- * The account, the key and the user that the first start on the embedded database makes, so that the first call works
- * when pasted and the first person can sign in. The key is remembered in the data folder, readable by its owner only, so
- * that every start can show it. The password is kept nowhere: it is shown once.
+ * The account, key and user that the first start on the embedded database creates, so that the printed call works and
+ * someone can sign in. The key is stored in the data folder, readable by its owner only, so that every start can print it.
+ * The password is not stored: it is shown once.
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -18,13 +18,13 @@ import { insertMembership, insertUser } from './users/user-store.ts';
 const rememberedSchema = z.object({ account: z.string(), key: z.string() });
 type Remembered = Readonly<z.infer<typeof rememberedSchema>>;
 
-/** `password` is there only when the user was made just now. */
+/** `password` is null unless the user was just created. */
 export type DemoSignIn = Readonly<{ email: string; password: string | null }>;
 
 export type Demo = Readonly<{
   /** Null when it was revoked. */
   key: string | null;
-  /** Null when others look after the demo account. */
+  /** Null when the demo account has other members. */
   signIn: DemoSignIn | null;
 }>;
 
@@ -32,7 +32,7 @@ const demoEmail = 'demo@tollgate.local';
 const openingCredit = parseMoney('100') ?? 0n;
 const demoLock = 7_012_018_003;
 
-/** Null when there is none to show: someone else filled this database. */
+/** Null when the database has accounts, but no demo. */
 export async function prepareDemo(sql: SQL, dataFolder: string): Promise<Demo | null> {
   const file = join(dataFolder, 'demo.json');
   return await sql.begin(async (transaction) => {
@@ -48,8 +48,8 @@ export async function prepareDemo(sql: SQL, dataFolder: string): Promise<Demo | 
     if (hasAccounts && remembered === null) return null;
     const created = await createDemo(transaction);
     const signIn = await prepareSignIn(transaction, created.account);
-    // Written before the commit: a crash between the two leaves a key that does not exist, which is made anew, and
-    // never a demo that nobody remembers.
+    // Written before the commit: a crash in between leaves a key that does not exist, and the next start creates another
+    // one. The other way round the demo would exist without its key.
     writeDemo(file, created);
     return { key: created.key, signIn };
   });
@@ -81,7 +81,7 @@ async function createDemo(transaction: TransactionSQL): Promise<Remembered> {
   return { account: id, key: created?.key ?? '' };
 }
 
-/** A demo account that nobody belongs to gets its user, who is also the operator. */
+/** A demo account without members gets a user, who is also an operator. */
 async function prepareSignIn(transaction: TransactionSQL, accountId: string): Promise<DemoSignIn | null> {
   const members = await transaction<{ email: string }[]>`
     select email from memberships join users on users.id = user_id where account_id = ${accountId}`;

@@ -1,7 +1,7 @@
-/** Puts the gateway together: config → database → migrate → catalogue → ledger → routes → listen → drain. */
+/** Assembles the gateway: config → database → migrate → catalogue → ledger → routes → listen → drain. */
 import { hostname } from 'node:os';
 import type { Config } from './config.ts';
-import { type Database, explainRefusal, openDatabase, readinessOf } from './database/connection.ts';
+import { type Database, explainDatabaseError, openDatabase, readinessOf } from './database/connection.ts';
 import { migrate } from './database/migrate.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
 import { keepRetention } from './database/retention.ts';
@@ -39,7 +39,7 @@ import { openSessions } from './sessions/sessions.ts';
 import { keepSignInTidy } from './sessions/upkeep.ts';
 import { keepUsageAddedUp } from './usage/usage-days.ts';
 
-/** Runs until SIGTERM or SIGINT, then finishes what is under way. */
+/** Runs until SIGTERM or SIGINT, then drains. */
 export async function serve(config: Config, leaseTimings: LeaseTimings = defaultTimings): Promise<void> {
   const log = createLog(config.logLevel);
   const signals = listenForSignals();
@@ -50,7 +50,7 @@ export async function serve(config: Config, leaseTimings: LeaseTimings = default
     log.info('draining', { signal });
     await gateway.drain();
   } catch (error) {
-    throw explainRefusal(error);
+    throw explainDatabaseError(error);
   } finally {
     await closers.closeAll(log);
   }
@@ -136,7 +136,7 @@ async function start(
   if (database.isEmbedded) showWelcome(origin(), await prepareDemo(database.sql, config.dataFolder));
 
   return {
-    /** Everything within one deadline; what is still being read for its usage then is settled without it. */
+    /** Streams that are still being read for their usage after the deadline are settled without it. */
     drain: async () => {
       isDraining = true;
       await server.drain(ledger.isBusy);
@@ -147,7 +147,6 @@ async function start(
   };
 }
 
-/** The ledger of this node, with its lease on what it opens. */
 async function startLedger(
   config: Config,
   leaseTimings: LeaseTimings,
@@ -173,14 +172,12 @@ async function startLedger(
   return { ledger, node, clock: lease.clock };
 }
 
-/** Usage that an earlier process could not store any more is settled before anything new begins. */
+/** Settles what an earlier process left in the spool, before anything new starts. */
 async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise<void> {
   const { settlements, malformedCount } = spool.leftBehind();
   if (malformedCount > 0)
-    log.error('lines of the spool could not be read and were put into malformed.txt', {
-      count: malformedCount,
-    });
-  // A whole response goes out only once it is settled: of one that was not, nobody has got anything.
+    log.error('malformed lines in the spool were moved to malformed.txt', { count: malformedCount });
+  // A non-streamed response is sent only once it is settled, so nobody has received one that was not.
   const results = await Promise.all(
     settlements.map((settlement) =>
       ledger.settle(
@@ -190,7 +187,7 @@ async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise
       ),
     ),
   );
-  // What is still under way stays in its file for the next start; settling it twice does no harm.
+  // What is not settled yet stays in its file for the next start; settling it twice does no harm.
   if (results.includes('late')) return;
   spool.clearLeftBehind();
   if (settlements.length > 0)

@@ -86,7 +86,7 @@ const funds = fc.record({
 type Request = typeof request extends fc.Arbitrary<infer Value> ? Value : never;
 type Funds = typeof funds extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** A request as it is admitted; null when it is refused. */
+/** A request as it is admitted; null when it is denied. */
 function admit(
   { text, maxTokens, contextWindow, maxOutputTokens, price: asked }: Request,
   { balance, monthlyLimit }: Funds,
@@ -184,7 +184,7 @@ describe('a hold', () => {
     );
   });
 
-  test('is refused with advice that would have worked', () => {
+  test('is denied with advice that would have worked', () => {
     fc.assert(
       fc.property(request, funds, (asked, owned) => {
         const { terms, decision } = admit(asked, owned);

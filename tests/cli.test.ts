@@ -145,14 +145,14 @@ test('key update changes what is given and nothing else', async () => {
   }
   expect(await prepare<unknown[]>('key', 'list', '--account', account)).toEqual([expected]);
   const { stdout } = await tollgate(['key', 'update', id, '--rpm', '8'], environment);
-  expect(stdout).toStartWith(`Key ${id} is changed.\n`);
+  expect(stdout).toStartWith(`Key ${id} was changed.\n`);
   expect(stdout).toMatch(new RegExp(`^${id} +CI +\\S+ +8 +100000 `, 'm'));
 
   await prepare('key', 'revoke', id);
   expect(await tollgate(['key', 'update', id, '--rpm', '9'], environment)).toEqual({
     exitCode: 1,
     stdout: '',
-    stderr: `tollgate: Key ${id} is revoked and stays as it is. Make another one: tollgate key create\n`,
+    stderr: `tollgate: Key ${id} is revoked and cannot be changed. Create another one: tollgate key create\n`,
   });
   expect((await prepare<{ rpm: number }[]>('key', 'list', '--account', account))[0]?.rpm).toBe(8);
 });
@@ -270,13 +270,13 @@ test('what the database refused to settle is listed by the audit and can be trie
   expect(await run('ledger', 'audit')).toMatchObject({ holds: true, dead_letters: [letter] });
   const audit = await tollgate(['ledger', 'audit'], settings);
   expect(audit.exitCode).toBe(0);
-  expect(audit.stdout).toContain('The ledger is sound.\n\n1 settlement was refused by the database');
+  expect(audit.stdout).toContain('The ledger is sound.\n\n1 settlement was rejected by the database');
   expect(audit.stdout).toMatch(new RegExp(`${requestId} +${account} +0\\.25 +22003 `));
-  expect(audit.stdout).toEndWith('Try them again with: tollgate ledger retry\n');
+  expect(audit.stdout).toEndWith('Retry them with: tollgate ledger retry\n');
 
   expect(await tollgate(['ledger', 'retry'], settings)).toEqual({
     exitCode: 1,
-    stdout: '0 settled, 1 refused again. tollgate ledger audit says what they were refused for.\n',
+    stdout: '0 settled, 1 rejected again. tollgate ledger audit shows why.\n',
     stderr: '',
   });
   await own.sql`update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')`;
@@ -342,7 +342,7 @@ test.each([
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '0'], 2, 'USD must be more than zero'],
   [['account', 'credit', 'acme', '1'], 2, 'ACCOUNT must be an ID'],
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '1'], 1, 'There is no account 01890a5d'],
-  [['account', 'list', 'all'], 2, '"all" is one word too many'],
+  [['account', 'list', 'all'], 2, 'Unexpected argument "all"'],
   [['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057'], 1, 'There is no account 01890a5d'],
   [
     ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--rpm', '0'],
@@ -363,7 +363,7 @@ test.each([
   [
     ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--allow', 'a,,b'],
     2,
-    '--allow must be model IDs',
+    '--allow must be a comma-separated list of model IDs',
   ],
   [
     ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--max-concurrent', '100001'],
@@ -371,7 +371,7 @@ test.each([
     '--max-concurrent must be a whole number from 1 to 100000',
   ],
   [['key', 'update'], 2, 'ID is missing'],
-  [['key', 'update', '01890a5d-ac96-774b-bcce-b302099a8057'], 2, 'Say what to change: --rpm'],
+  [['key', 'update', '01890a5d-ac96-774b-bcce-b302099a8057'], 2, 'Nothing to change: give --rpm'],
   [
     ['key', 'update', '01890a5d-ac96-774b-bcce-b302099a8057', '--max-concurrent', '0'],
     2,
@@ -447,7 +447,7 @@ test('an address can sign up once', async () => {
   expect((await tollgate(words, environment)).exitCode).toBe(0);
   expect(await tollgate(words, environment)).toMatchObject({
     exitCode: 1,
-    stderr: 'tollgate: A user with the address bob@example.com exists already.\n',
+    stderr: 'tollgate: A user with the address bob@example.com already exists.\n',
   });
 });
 

@@ -136,7 +136,10 @@ describe('opening', () => {
     writeFileSync(join(folder, 'dist'), '');
     const { log, events } = recordingLog();
     expect(await openDashboard(log, folder, async () => some)).toEqual(some);
-    expect(events).toEqual(['dashboard built', 'dashboard not kept: it is built again at the next start']);
+    expect(events).toEqual([
+      'dashboard built',
+      'dashboard not stored: it will be built again at the next start',
+    ]);
   });
 
   test('a build that fails is an error, and leaves nothing behind', async () => {

@@ -11,8 +11,8 @@ import {
   explainSetback,
   failedShare,
 } from '../dashboard/pages/operator/providers/provider-card.tsx';
-import { isUuid } from '../src/console/access.ts';
 import type { Circuit } from '../src/console/operator-contract.ts';
+import { isUuid } from '../src/lib/ids.ts';
 import { parseMoney } from '../src/lib/money.ts';
 
 test('what a provider reported beyond all bounds is told beside what was charged', () => {

@@ -1,7 +1,7 @@
 /** Which table a statement failed on, as PostgreSQL and its driver really report it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { SQL } from 'bun';
-import { isAboutSpend, isRefusal, refusalOf, tableOf } from '../src/ledger/database-error.ts';
+import { isAboutSpend, isIntegrityError, summarizeError, tableOf } from '../src/ledger/database-error.ts';
 import { openLedger } from '../src/ledger/ledger.ts';
 import { openSpool } from '../src/ledger/spool.ts';
 import { newId } from '../src/lib/ids.ts';
@@ -46,7 +46,7 @@ describe('a table that is gone', () => {
       const errors = [await errorOf(count), await errorOf(count)];
       expect(errors.map(tableOf)).toEqual([table, table]);
       expect(errors.map(isAboutSpend)).toEqual([isSpend, isSpend]);
-      expect(errors.map(isRefusal)).toEqual([false, false]);
+      expect(errors.map(isIntegrityError)).toEqual([false, false]);
     } finally {
       await database.sql.unsafe(`alter table if exists ${table}_away rename to ${table}`);
       await ledger.close();
@@ -54,18 +54,18 @@ describe('a table that is gone', () => {
   });
 });
 
-test('a violated constraint is a refusal that names its table', async () => {
+test('a violated constraint is an integrity error that names its table', async () => {
   const error = await errorOf(
     () => database.sql`insert into accounts (id, name, balance, held) values (${newId()}, 'Test', 1, 2)`,
   );
   expect(tableOf(error)).toBe('accounts');
-  expect(isRefusal(error)).toBe(true);
-  expect(refusalOf(error)).toEqual({ code: '23514', about: 'accounts_hold_covered' });
+  expect(isIntegrityError(error)).toBe(true);
+  expect(summarizeError(error)).toEqual({ code: '23514', about: 'accounts_hold_covered' });
 });
 
 test('a message that mentions a table says nothing', async () => {
   const error = await errorOf(() => database.sql`select ${'api_key_meters'}::text::integer`);
-  expect(refusalOf(error).code).toBe('22P02');
+  expect(summarizeError(error).code).toBe('22P02');
   expect(tableOf(error)).toBeNull();
   expect(isAboutSpend(error)).toBe(false);
   expect(isAboutSpend(new Error('relation "api_key_meters" does not exist'))).toBe(false);

@@ -1,4 +1,4 @@
-/** The ledger against a real PostgreSQL: idempotence, isolation of refusals, dead nodes, and any sequence of all of it. */
+/** The ledger against a real PostgreSQL: idempotence, isolation of rejections, dead nodes, and any sequence of all of it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -373,8 +373,8 @@ test('lines of the spool that are no settlements are put aside and keep nothing 
   expect(readFileSync(join(spooled, 'malformed.txt'), 'utf8').trim().split('\n')).toEqual(lines);
 });
 
-describe('a settlement that the database refuses for good', () => {
-  /** More attempts than the column counts stand for whatever else may be refused. */
+describe('a settlement that the database rejects for good', () => {
+  /** More attempts than the column counts stand for whatever else may be rejected. */
   const impossible = (held: Hold, changes: Partial<Settlement> = {}) =>
     settlement(held, 5n, {
       attempts: [{ ...attempt, index: 40_000 }],
@@ -386,7 +386,7 @@ describe('a settlement that the database refuses for good', () => {
     const owner = await customer(1_000n);
     const held = hold(owner, 10n);
     await ledger.hold(held);
-    expect(await ledger.settle(impossible(held))).toBe('refused');
+    expect(await ledger.settle(impossible(held))).toBe('set_aside');
     expect(await money(owner)).toEqual({ balance: '1000', held: '0' });
     expect(await generationOf(held)).toMatchObject({
       status: 'failed',
@@ -397,7 +397,7 @@ describe('a settlement that the database refuses for good', () => {
     expect(letter).toMatchObject({
       generationId: held.generation.id,
       accountId: owner.accountId,
-      refusalCode: '22003',
+      error: { code: '22003' },
       amount: 5n,
     });
 
@@ -417,7 +417,7 @@ describe('a settlement that the database refuses for good', () => {
     const held = hold(owner, 10n);
     await ledger.hold(held);
     await ledger.settle(settlement(held, null, { errorCode: 'gateway_interrupted' }));
-    expect(await ledger.settle(impossible(held))).toBe('refused');
+    expect(await ledger.settle(impossible(held))).toBe('set_aside');
     expect(await generationOf(held)).toMatchObject({ error_code: 'gateway_interrupted' });
     await database.sql`
       update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')
@@ -435,7 +435,7 @@ describe('a settlement that the database refuses for good', () => {
       errorCode: 'gateway_interrupted',
       attempts: [{ ...attempt, index: 40_000 }],
     });
-    expect(await ledger.settleOnce(orphan)).toBe('refused');
+    expect(await ledger.settleOnce(orphan)).toBe('set_aside');
     expect(await money(owner)).toEqual({ balance: '1000', held: '0' });
     await expectSound();
     expect(await retryDeadLetters(database.sql, ledger)).toEqual({ settled: 1, refused: 0 });
@@ -450,7 +450,7 @@ describe('a settlement that the database refuses for good', () => {
       values (${owner.keyId}, decode(${'ab'.repeat(32)}, 'hex'), decode(${'ab'.repeat(32)}, 'hex'), ${held.generation.id},
               ${nodeId}, now() + interval '1 day')`;
     await ledger.hold(held);
-    expect(await ledger.settle(impossible(held))).toBe('refused');
+    expect(await ledger.settle(impossible(held))).toBe('set_aside');
     // Its client was told of a failure, and the claim was given back.
     await database.sql`delete from idempotent_requests where key_id = ${owner.keyId}`;
     await database.sql`
@@ -465,7 +465,7 @@ describe('a settlement that the database refuses for good', () => {
     const owner = await customer(1_000n);
     const held = hold(owner, 10n);
     await ledger.hold(held);
-    expect(await ledger.settle(impossible(held, { onInsufficientBalance: 'withhold' }))).toBe('refused');
+    expect(await ledger.settle(impossible(held, { onInsufficientBalance: 'withhold' }))).toBe('set_aside');
     expect(await retryDeadLetters(database.sql, ledger)).toEqual({ settled: 1, refused: 0 });
     expect(await money(owner)).toEqual({ balance: '1000', held: '0' });
     expect(await findDeadLetters(database.sql)).toEqual([]);
@@ -487,12 +487,12 @@ test('a Generation that was open for longer than an integer has milliseconds is 
     newestPosition,
     1,
   );
-  expect([found?.latencyMs, listed?.latencyMs]).toEqual([2_147_483_647, 2_147_483_647]);
+  expect([found?.latency_ms, listed?.latency_ms]).toEqual([2_147_483_647, 2_147_483_647]);
   expect(await ledger.settle(settlement(held, 5n, { latencyMs: monthMs }))).toBe('settled');
   expect(await money(owner)).toEqual({ balance: '95', held: '0' });
 });
 
-test('one settlement that the database refuses does not fail the others it travels with', async () => {
+test('one settlement that the database rejects does not fail the others it travels with', async () => {
   const owner = await customer(1_000n);
   const [good, bad] = [hold(owner, 10n), hold(owner, 10n)];
   await Promise.all([ledger.hold(good), ledger.hold(bad)]);
@@ -503,7 +503,7 @@ test('one settlement that the database refuses does not fail the others it trave
   );
   const impossible = settlement(bad, 5n, { attempts: [{ ...attempt, index: 40_000 }] });
   const results = await Promise.all([careful.settle(settlement(good, 5n)), careful.settle(impossible)]);
-  expect(results).toEqual(['settled', 'refused']);
+  expect(results).toEqual(['settled', 'set_aside']);
   await settledAll(careful);
   await careful.close();
   expect(await money(owner)).toEqual({ balance: '995', held: '0' });

@@ -139,7 +139,7 @@ describe('the thread that renews the lease', () => {
     // Nothing sends it this, and nothing in it expects it.
     lease.threads[0]?.postMessage(null);
     await eventually('it is started again', () =>
-      lease.output().includes('the heartbeat thread ended and is started again'),
+      lease.output().includes('the heartbeat thread ended, restarting it'),
     );
     expect(lease.output()).toContain('the heartbeat thread failed');
     await eventually('another thread runs', () => lease.threads.length === 2);
@@ -170,7 +170,7 @@ describe('the thread that renews the lease', () => {
   test('is not started again once the lease is given back', async () => {
     const lease = await openLease();
     lease.threads[0]?.postMessage(null);
-    await eventually('it is started again', () => lease.output().includes('started again'));
+    await eventually('it is started again', () => lease.output().includes('restarting it'));
     await lease.stop();
     expect(lease.threads).toHaveLength(1);
   });

@@ -244,7 +244,7 @@ test('the heartbeat carries the report, when it has changed, and beats without o
     throw new Error('defect');
   };
   while ((await stored()).report !== null) await nextBeat();
-  expect(warnings.join('')).toContain('report not made');
+  expect(warnings.join('')).toContain('report failed');
   await lease.stop();
   await ledger.close();
 }, 30_000);

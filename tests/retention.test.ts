@@ -342,8 +342,8 @@ test('the gateway does it when it starts; lookups answer 404, usage and the audi
   const gateway = await startGateway(environment);
   const get = (path: string) =>
     fetch(`${gateway.origin}${path}`, { headers: { authorization: `Bearer ${owner.key}` } });
-  await eventually('old months are removed', () => gateway.output().includes('past their retention'));
-  expect(gateway.output()).toContain('removed months that are past their retention');
+  await eventually('old months are removed', () => gateway.output().includes('expired partitions removed'));
+  expect(gateway.output()).toContain('expired partitions removed');
   const lookUp = async (id: string) => (await get(`/v1/generations/${requestIdFromUuid(id)}`)).status;
   expect([await lookUp(old), await lookUp(young)]).toEqual([404, 200]);
   const { data: generations } = (await (await get('/v1/generations')).json()) as { data: { id: string }[] };
@@ -368,7 +368,7 @@ test('a gateway that is still waiting stops all the same, and the next start fin
   expect(gateway.output()).not.toContain('not removed');
   await reader.leave();
   const next = await startGateway(environment);
-  await eventually('old months are removed', () => next.output().includes('past their retention'));
+  await eventually('old months are removed', () => next.output().includes('expired partitions removed'));
   expect(await next.stop()).toBe(0);
   expect(await isThere(old)).toBe(false);
 });

@@ -182,7 +182,7 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     await database.sql`drop table accounts`;
     await database.sql`create role guest login`;
     expect(await refusal({ DATABASE_URL: database.url.replace('tollgate@', 'guest@') })).toBe(
-      'The database refuses what Tollgate needs: permission denied for schema public. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.',
+      'The database rejects what Tollgate needs: permission denied for schema public. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.',
     );
     await database.sql`drop role guest`;
     await database.close();

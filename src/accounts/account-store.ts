@@ -18,7 +18,6 @@ export async function createAccount(sql: SQL, name: string, openingCredit: Money
   return await sql.begin((transaction) => insertAccount(transaction, name, openingCredit));
 }
 
-/** The same as part of a transaction that does more. */
 export async function insertAccount(
   transaction: TransactionSQL,
   name: string,

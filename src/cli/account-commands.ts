@@ -7,7 +7,7 @@ import { type DatabaseCommand, formatTable } from './command.ts';
 
 const create: DatabaseCommand = {
   name: 'account create',
-  summary: 'Make a prepaid account, with an opening credit if given.',
+  summary: 'Create a prepaid account, optionally with an opening credit.',
   options: [
     { name: 'name', value: 'NAME', required: true },
     { name: 'credit', value: 'USD' },
@@ -80,12 +80,12 @@ const suspension = (name: string, summary: string, isSuspended: boolean): Databa
     if (!(await setSuspended(sql, id, isSuspended))) throw noSuchAccount(id);
     return {
       json: { id, suspended: isSuspended },
-      text: `Account ${id} is ${isSuspended ? 'suspended: its keys are refused' : 'active'}.`,
+      text: `Account ${id} is ${isSuspended ? 'suspended: its keys are rejected' : 'active'}.`,
     };
   },
 });
 
-const suspend = suspension('suspend', 'Refuse every key of an account until it is resumed.', true);
+const suspend = suspension('suspend', 'Reject every key of an account until it is resumed.', true);
 const resume = suspension('resume', 'Accept the keys of a suspended account again.', false);
 
 export function noSuchAccount(id: string): OperatorError {

@@ -1,6 +1,7 @@
-/** Reads the words behind a command. Whatever does not fit is a usage error that names the word. */
+/** Parses the arguments of a command. A usage error names the argument at fault. */
 import { parseArgs } from 'node:util';
 import { parseTime } from '../lib/calendar.ts';
+import { isUuid } from '../lib/ids.ts';
 import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
 
 export class UsageError extends Error {}
@@ -18,7 +19,7 @@ export function readArguments(
   options: readonly OptionSpec[],
   positionalNames: readonly string[],
 ): Arguments {
-  refuseNegative(words);
+  rejectNegative(words);
   const { values, positionals } = parseStrictly(words, options);
   for (const { name, required } of options) {
     if (required && values[name] === undefined) throw new UsageError(`--${name} is required.`);
@@ -27,7 +28,7 @@ export function readArguments(
   if (positionals.length < required.length)
     throw new UsageError(`${required[positionals.length]} is missing.`);
   const surplus = positionals[positionalNames.length];
-  if (surplus !== undefined) throw new UsageError(`"${surplus}" is one word too many.`);
+  if (surplus !== undefined) throw new UsageError(`Unexpected argument "${surplus}".`);
   return {
     positionals,
     text: (name) => (typeof values[name] === 'string' ? values[name] : null),
@@ -35,8 +36,8 @@ export function readArguments(
   };
 }
 
-/** Said here, because to the parser of options `-5` looks like one. */
-function refuseNegative(words: readonly string[]): void {
+/** Checked first, because `-5` would be parsed as an option. */
+function rejectNegative(words: readonly string[]): void {
   const place = words.findIndex((word) => /^-\d+(\.\d+)?$/.test(word));
   if (place < 0) return;
   const before = words[place - 1] ?? '';
@@ -69,10 +70,10 @@ export function readDollars(text: string, what: string): Money {
   );
 }
 
-export function readCount(text: string, what: string, most: number): number {
+export function readCount(text: string, what: string, max: number): number {
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (count < 1 || count > most)
-    throw new UsageError(`${what} must be a whole number from 1 to ${most}, but is "${text}".`);
+  if (count < 1 || count > max)
+    throw new UsageError(`${what} must be a whole number from 1 to ${max}, but is "${text}".`);
   return count;
 }
 
@@ -84,17 +85,15 @@ export function readTime(text: string, what: string): Date {
   );
 }
 
-/** A line of text for people. */
-export function readLine(text: string, what: string, most: number): string {
+export function readLine(text: string, what: string, max: number): string {
   const line = text.trim();
-  if (line.length < 1 || line.length > most)
-    throw new UsageError(`${what} must have 1 to ${most} characters.`);
+  if (line.length < 1 || line.length > max) throw new UsageError(`${what} must have 1 to ${max} characters.`);
   if (/\p{Cc}/u.test(line)) throw new UsageError(`${what} must not hold control characters.`);
   return line;
 }
 
 export function readUuid(text: string, what: string): string {
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase();
+  if (isUuid(text)) return text.toLowerCase();
   throw new UsageError(
     `${what} must be an ID such as 01890a5d-ac96-774b-bcce-b302099a8057, but is "${text}".`,
   );

@@ -4,7 +4,7 @@ import type { LocalCommand } from './command.ts';
 
 const check: LocalCommand = {
   name: 'catalog check',
-  summary: 'Check a catalogue file whole and say everything that is wrong with it.',
+  summary: 'Check a catalogue file and list every problem.',
   positionals: ['[FILE]'],
   runLocally: async (config, words) => {
     const [given] = words.positionals;
@@ -16,7 +16,7 @@ const check: LocalCommand = {
     const { priceVersion, models, providers } = result.catalog;
     return {
       json: { ok: true, price_version: priceVersion, models: models.size, providers: providers.size },
-      text: `The catalogue is good: ${models.size} models, ${providers.size} providers, prices of ${priceVersion}.`,
+      text: `The catalogue is valid: ${models.size} models, ${providers.size} providers, price version ${priceVersion}.`,
     };
   },
 };

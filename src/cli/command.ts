@@ -2,7 +2,7 @@ import type { SQL } from 'bun';
 import type { Config } from '../config.ts';
 import type { Arguments, OptionSpec } from './arguments.ts';
 
-/** What a command prints: `json` with --json, else `text`. A command that failed in its task sets another exit code. */
+/** What a command prints: `json` with --json, else `text`. The exit code is 0 unless it is set. */
 export type Outcome = Readonly<{ json: unknown; text: string; exitCode?: number }>;
 
 type CommandWords = Readonly<{
@@ -14,7 +14,6 @@ type CommandWords = Readonly<{
 
 export type DatabaseCommand = CommandWords &
   Readonly<{
-    /** `openDedicated` is for commands that need a connection of their own. */
     run: (sql: SQL, words: Arguments, config: Config, openDedicated: () => SQL) => Promise<Outcome>;
   }>;
 export type LocalCommand = CommandWords &
@@ -33,4 +32,21 @@ export function formatTable(headings: readonly string[], rows: readonly (readonl
         .trimEnd(),
     )
     .join('\n');
+}
+
+export function describeCommands(commands: readonly Command[]): string {
+  const lines = commands.map((command) => `  tollgate ${usage(command)}\n      ${command.summary}`);
+  return `Usage:\n${lines.join('\n')}\n\nEvery command takes --json for output to programs and --help.`;
+}
+
+export function describeCommand(command: Command): string {
+  return `Usage: tollgate ${usage(command)} [--json]\n\n${command.summary}`;
+}
+
+function usage({ name, positionals = [], options = [] }: Command): string {
+  const words = options.map((option) => {
+    const word = option.value === null ? `--${option.name}` : `--${option.name} ${option.value}`;
+    return option.required ? word : `[${word}]`;
+  });
+  return [name, ...positionals, ...words].join(' ');
 }

@@ -28,7 +28,7 @@ import { type DatabaseCommand, formatTable } from './command.ts';
 
 const create: DatabaseCommand = {
   name: 'key create',
-  summary: 'Make an API key. It is shown once and cannot be read again.',
+  summary: 'Create an API key. It is shown only once.',
   options: [
     { name: 'account', value: 'ID', required: true },
     { name: 'name', value: 'N' },
@@ -55,14 +55,14 @@ const create: DatabaseCommand = {
     if (created === null) throw noSuchAccount(accountId);
     return {
       json: created,
-      text: `Key ${created.id} is made. Keep it safe, it is not shown again:\n${created.key}`,
+      text: `Key ${created.id} was created. Keep it safe, it is not shown again:\n${created.key}`,
     };
   },
 };
 
 const update: DatabaseCommand = {
   name: 'key update',
-  summary: 'Change the limits of an API key. What is not given stays as it is.',
+  summary: 'Change the limits of an API key. Options that are left out change nothing.',
   positionals: ['ID'],
   options: [
     { name: 'rpm', value: 'N' },
@@ -76,15 +76,15 @@ const update: DatabaseCommand = {
     const change = readChange(words);
     if (Object.values(change).every((value) => value === undefined))
       throw new UsageError(
-        'Say what to change: --rpm, --max-concurrent, --monthly-limit, --allow or --expires.',
+        'Nothing to change: give --rpm, --max-concurrent, --monthly-limit, --allow or --expires.',
       );
     const key = await updateKey(sql, { id }, change);
     if (key === null) throw noSuchKey(id);
     if (key === 'revoked')
       throw new OperatorError(
-        `Key ${id} is revoked and stays as it is. Make another one: tollgate key create`,
+        `Key ${id} is revoked and cannot be changed. Create another one: tollgate key create`,
       );
-    return { json: presentKey(key), text: `Key ${id} is changed.\n${formatKeys([key])}` };
+    return { json: presentKey(key), text: `Key ${id} was changed.\n${formatKeys([key])}` };
   },
 };
 
@@ -111,7 +111,7 @@ function given<Value>(text: string | null, unlimited: string, read: (text: strin
 
 const revoke: DatabaseCommand = {
   name: 'key revoke',
-  summary: 'Refuse an API key from now on.',
+  summary: 'Revoke an API key at once.',
   positionals: ['ID'],
   run: async (sql, words) => {
     const id = readUuid(words.positionals[0] ?? '', 'ID');
@@ -119,7 +119,7 @@ const revoke: DatabaseCommand = {
     if (!wasInForce && !(await keyExists(sql, id))) throw noSuchKey(id);
     return {
       json: { id, revoked: true },
-      text: wasInForce ? `Key ${id} is revoked.` : `Key ${id} was revoked before.`,
+      text: wasInForce ? `Key ${id} is revoked.` : `Key ${id} was already revoked.`,
     };
   },
 };
@@ -168,7 +168,7 @@ function readMaxConcurrent(text: string): number {
 function readModels(text: string): string[] {
   const models = text.split(',').map((model) => model.trim());
   if (models.some((model) => model === ''))
-    throw new UsageError('--allow must be model IDs with commas between them.');
+    throw new UsageError('--allow must be a comma-separated list of model IDs.');
   return models;
 }
 

@@ -9,7 +9,7 @@ import { type DatabaseCommand, formatTable } from './command.ts';
 
 const audit: DatabaseCommand = {
   name: 'ledger audit',
-  summary: 'Check every invariant of the ledger; exit 0 only if all hold. Lists what was set aside, too.',
+  summary: 'Check every invariant of the ledger and list dead letters. Exit 0 only if all invariants hold.',
   run: async (sql) => {
     const findings = await auditLedger(sql);
     const letters = await findDeadLetters(sql);
@@ -28,9 +28,9 @@ const audit: DatabaseCommand = {
 
 const retry: DatabaseCommand = {
   name: 'ledger retry',
-  summary: 'Settle again what the database refused; exit 0 only if nothing was refused again.',
+  summary: 'Retry the settlements that the database rejected. Exit 0 only if none is rejected again.',
   run: async (sql, _words, config, openDedicated) => {
-    // What is printed is the outcome alone; why something is refused stands in the audit.
+    // The audit shows why something was rejected, so nothing is logged here.
     const log = createLog('error', () => undefined);
     const ledger = openLedger(openDedicated, openSpool(config.dataFolder, process.pid, newId()), log);
     try {
@@ -57,8 +57,8 @@ function presentLetter(letter: DeadLetter) {
     request_id: requestIdFromUuid(letter.generationId),
     account_id: letter.accountId,
     amount: letter.amount === null ? null : formatMoney(letter.amount),
-    refusal_code: letter.refusalCode,
-    refusal_about: letter.refusalAbout,
+    refusal_code: letter.error.code,
+    refusal_about: letter.error.about,
     created_at: letter.createdAt.toISOString(),
   };
 }
@@ -69,18 +69,18 @@ function formatLetters(letters: readonly DeadLetter[]): string {
     requestIdFromUuid(letter.generationId),
     letter.accountId,
     letter.amount === null ? '-' : formatMoneyShort(letter.amount),
-    letter.refusalCode,
-    letter.refusalAbout,
+    letter.error.code,
+    letter.error.about,
   ]);
-  const heading = `${countOf(letters.length)} refused by the database and set aside. Nothing was charged for them, and nothing is held.`;
+  const heading = `${countOf(letters.length)} rejected by the database and set aside. Nothing was charged for them, and nothing is held.`;
   const table = formatTable(['SET ASIDE', 'REQUEST', 'ACCOUNT', 'AMOUNT', 'CODE', 'ABOUT'], rows);
-  return `${heading}\n${table}\nTry them again with: tollgate ledger retry`;
+  return `${heading}\n${table}\nRetry them with: tollgate ledger retry`;
 }
 
 function describeRetry({ settled, refused }: Readonly<{ settled: number; refused: number }>): string {
   if (settled + refused === 0) return 'No settlement is set aside.';
-  const outcome = `${settled} settled, ${refused} refused again.`;
-  return refused === 0 ? outcome : `${outcome} tollgate ledger audit says what they were refused for.`;
+  const outcome = `${settled} settled, ${refused} rejected again.`;
+  return refused === 0 ? outcome : `${outcome} tollgate ledger audit shows why.`;
 }
 
 function countOf(count: number): string {

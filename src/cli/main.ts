@@ -1,22 +1,38 @@
-/** The `tollgate` command: finds the command, runs it, prints what it says. */
+/** The `tollgate` command line: finds the command, runs it and prints its outcome. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../config.ts';
-import { type Database, explainRefusal, openDatabase } from '../database/connection.ts';
+import { type Database, explainDatabaseError, openDatabase } from '../database/connection.ts';
 import { migrate, requireMigrated } from '../database/migrate.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { accountCommands } from './account-commands.ts';
 import { type Arguments, type OptionSpec, readArguments, UsageError } from './arguments.ts';
 import { catalogCommands } from './catalog-commands.ts';
-import type { Command, DatabaseCommand, Outcome } from './command.ts';
-import { describeCommand, describeCommands } from './help.ts';
+import {
+  type Command,
+  type DatabaseCommand,
+  describeCommand,
+  describeCommands,
+  type LocalCommand,
+  type Outcome,
+} from './command.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
-import { serveCommands } from './serve-commands.ts';
 import { userCommands } from './user-commands.ts';
 
+const serve: LocalCommand = {
+  name: 'serve',
+  summary: 'Run the gateway until it is told to stop.',
+  runLocally: async (config) => {
+    // The other commands start faster without loading the gateway.
+    const gateway = await import('../main.ts');
+    await gateway.serve(config);
+    return null;
+  },
+};
+
 const commands: readonly Command[] = [
-  ...serveCommands,
+  serve,
   ...accountCommands,
   ...keyCommands,
   ...userCommands,
@@ -30,7 +46,7 @@ const commonOptions: readonly OptionSpec[] = [
 
 async function main(words: readonly string[]): Promise<number> {
   const command = commands.find(({ name }) => name.split(' ').every((word, place) => words[place] === word));
-  if (!command) return refuseOrHelp(words);
+  if (!command) return helpOrFail(words);
   const rest = words.slice(command.name.split(' ').length);
   if (rest.includes('--help') || rest.includes('-h')) return print(describeCommand(command));
   const given = readArguments(
@@ -55,17 +71,17 @@ async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promis
   }
 }
 
-/** A database that others use too is migrated by the gateway alone, when its operator puts a new version in place. */
+/** A shared database is migrated only by the gateway, when the operator deploys a new version. */
 async function prepareSchema({ sql, isEmbedded }: Database): Promise<void> {
   try {
     if (isEmbedded) await migrate(sql);
     else await requireMigrated(sql);
   } catch (error) {
-    throw explainRefusal(error);
+    throw explainDatabaseError(error);
   }
 }
 
-function refuseOrHelp(words: readonly string[]): number {
+function helpOrFail(words: readonly string[]): number {
   const [first] = words;
   if (first === undefined || first === '--help' || first === '-h' || first === 'help')
     return print(describeCommands(commands));

@@ -1,7 +1,8 @@
 import { hostname } from 'node:os';
+import type { SQL } from 'bun';
 import { accountExists } from '../accounts/account-store.ts';
 import { localOriginOf } from '../config.ts';
-
+import { leaseSeconds } from '../ledger/node-lease.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { createResetToken, resetUrl } from '../sessions/reset-link.ts';
 import { maxPassword, minPassword } from '../users/password.ts';
@@ -9,11 +10,10 @@ import { createUser, findUserByEmail, isEmailAddress, listUsers, type Role } fro
 import { noSuchAccount } from './account-commands.ts';
 import { readUuid, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
-import { findLocalPort } from './local-port.ts';
 
 const create: DatabaseCommand = {
   name: 'user create',
-  summary: 'Make a sign-in for the dashboard: for an account, for the operator (--admin), or both.',
+  summary: 'Create a dashboard user: for an account, for the operator (--admin), or both.',
   options: [
     { name: 'email', value: 'E', required: true },
     { name: 'password', value: 'P', required: true },
@@ -35,7 +35,7 @@ const create: DatabaseCommand = {
     if (accountId !== null && !(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
     const user = await createUser(sql, { email, password, isOperator, accountId, role });
     if (user === null)
-      throw new OperatorError(`A user with the address ${email.toLowerCase()} exists already.`);
+      throw new OperatorError(`A user with the address ${email.toLowerCase()} already exists.`);
     return {
       json: { ...user, admin: isOperator, account: accountId },
       text: `User ${user.email} can sign in.`,
@@ -79,7 +79,7 @@ const resetLink: DatabaseCommand = {
     if (user === null)
       throw new OperatorError(`There is no user ${email}. List them with: tollgate user list`);
     const { token, expiresAt } = await createResetToken(sql, user.id);
-    // The gateway may have been started with another port than this command.
+    // The gateway may have been started with another PORT.
     const port = (await findLocalPort(sql, hostname())) ?? config.port;
     const url = resetUrl(config.publicUrl ?? localOriginOf({ ...config, port }), token);
     return {
@@ -88,6 +88,18 @@ const resetLink: DatabaseCommand = {
     };
   },
 };
+
+/** The port of the gateway on this machine, from the name of its node; null when there is none, or more than one. */
+async function findLocalPort(sql: SQL, host: string): Promise<number | null> {
+  const rows = await sql<{ name: string }[]>`
+    select name from nodes
+    where stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseSeconds}::int)`;
+  const ports = rows
+    .filter(({ name }) => name.startsWith(`${host}:`))
+    .map(({ name }) => Number(name.slice(host.length + 1)));
+  const [port = 0] = ports;
+  return ports.length === 1 && port > 0 ? port : null;
+}
 
 function readRole(text: string): Role {
   if (text === 'owner' || text === 'member') return text;

@@ -1,6 +1,7 @@
 /** Who is calling, which account the call is about, and what the caller's role permits. The queries enforce it. */
 import type { SQL, TransactionSQL } from 'bun';
 import { ApiError, type ErrorCode } from '../errors.ts';
+import { isUuid } from '../lib/ids.ts';
 import type { Role } from './contract.ts';
 
 /** Part of every query about an account: nothing is found or allowed without this user's membership. */
@@ -8,13 +9,6 @@ export type Caller = Readonly<{ userId: string; accountId: string }>;
 
 /** The named parts of a path. They are arbitrary text until they have the form of an ID. */
 export type PathParameters = Readonly<Record<string, string>>;
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-/** Whether the database accepts a text as an ID; it fails on anything else. */
-export function isUuid(text: string): boolean {
-  return uuidPattern.test(text);
-}
 
 /** An ID in the path. A text that cannot be one gets the same response as an ID that does not exist. */
 export function idIn(params: PathParameters, name: string, missing: ErrorCode): string {
@@ -54,7 +48,7 @@ export async function requireOperator(transaction: TransactionSQL, userId: strin
   if (found.length === 0) throw new ApiError('permission_denied');
 }
 
-/** A caller who may see a list that is empty gets one row, in which the column that all others have is null. */
+/** A caller who may see an empty list gets one row, in which a column that is never null otherwise is null. */
 export type Found<Row, Column extends keyof Row> = Row | Readonly<Record<Column, null>>;
 
 /** What a member may see. Without any row the caller is not a member. */

@@ -1,6 +1,6 @@
 /**
- * What the console API says, in the words of the wire: the one thing that the dashboard and the server share. Amounts are
- * decimal texts with up to 12 digits, times ISO 8601 in UTC, days `YYYY-MM-DD` in UTC.
+ * The types of the console API, which the dashboard and the server share. Amounts are decimal strings with up to 12 digits,
+ * times are ISO 8601 in UTC, days are `YYYY-MM-DD` in UTC.
  */
 import type { presentGeneration, presentSummary } from '../generations/present.ts';
 import type { PublicModel } from '../models/present.ts';
@@ -12,7 +12,7 @@ export type Role = 'owner' | 'member';
 /** GET /api/console/me */
 export type Me = {
   user: { id: string; email: string; name: string; is_operator: boolean };
-  /** Those that the user belongs to, the oldest first. */
+  /** The user's accounts, the oldest first. */
   accounts: { id: string; name: string; role: Role; is_suspended: boolean }[];
   decisions: {
     is_configured: boolean;
@@ -26,7 +26,7 @@ export type Me = {
 /** GET /api/console/sign-in-options, the only one that needs no session. */
 export type SignInOptions = { sign_up: 'open' | 'closed'; password_reset: 'email' | 'operator' };
 
-/** What a list answers with. `next_cursor` is null on the last page. */
+/** `next_cursor` is null on the last page. */
 export type Page<Item> = { data: Item[]; has_more: boolean; next_cursor: string | null };
 
 /** GET …/accounts/{account}/overview */
@@ -34,11 +34,11 @@ export type Overview = {
   balance: string;
   held: string;
   is_suspended: boolean;
-  /** The 30 days up to today, each of them present, the oldest first. What was not billed is no request here. */
+  /** The last 30 days, including today and days without usage, the oldest first. Only billed requests count. */
   days: { day: string; cost: string; requests: number }[];
   /**
-   * Of the newest 10,000 requests that ended within 24 hours. The share is from 0 to 1, of those that completed or failed,
-   * and null without any; latencies are of those that completed.
+   * Of the newest 10,000 requests that ended within 24 hours. `success_share` is from 0 to 1, of those that completed or
+   * failed, and null without any; latencies cover those that completed.
    */
   recent: {
     requests: number;
@@ -55,9 +55,9 @@ export type Overview = {
 
 export type Attention =
   | { kind: 'account_suspended' }
-  /** `balance` is without what is held; `days_left` at the average of the last 7 days, null when nothing was spent. */
+  /** `balance` excludes holds; `days_left` assumes the average of the last 7 days, null when nothing was spent. */
   | { kind: 'balance_empty' | 'balance_low'; balance: string; days_left: number | null }
-  /** `spent` is with what is held, as the limit counts it. */
+  /** `spent` includes holds, as the limit does. */
   | { kind: 'key_near_limit' | 'key_at_limit'; key_id: string; name: string; spent: string; limit: string }
   | { kind: 'key_expiring' | 'key_expired'; key_id: string; name: string; expires_at: string }
   | { kind: 'model_unavailable'; model: string; provider: string; until: string | null };
@@ -70,10 +70,10 @@ export type Key = {
   name: string;
   /** Such as svc_sk_…a1b2. */
   hint: string;
-  /** `replaced` is in force until revoked_at, which lies ahead. */
+  /** `replaced` is in force until revoked_at, which is in the future. */
   state: 'active' | 'replaced' | 'revoked' | 'expired';
   requests_per_minute: number;
-  /** How many of its requests may be under way at once. */
+  /** How many of its requests may be in progress at once. */
   max_concurrent: number;
   monthly_limit: string | null;
   /** Null allows every model. */
@@ -87,9 +87,8 @@ export type Key = {
 };
 
 /**
- * POST …/keys. Owners only. An account has at most 1,000 keys in force: what would make it more is refused with
- * `too_many_keys`, a change and a replacement too. Fields left out take the default: 600 a minute, 200 at once,
- * and no limit of any other kind.
+ * POST …/keys. Owners only. An account has at most 1,000 keys in force: creating, changing or replacing a key fails with
+ * `too_many_keys` beyond that. The defaults are 600 requests per minute, 200 at once, and no other limits.
  */
 export type KeyDraft = {
   name: string;
@@ -100,35 +99,35 @@ export type KeyDraft = {
   expires_at?: string | null;
 };
 
-/** PATCH …/keys/{id}: what is left out stays as it is. Owners only. → Key. A revoked key cannot be changed. */
+/** PATCH …/keys/{id} → Key. Owners only. Omitted fields do not change. A revoked key cannot be changed. */
 export type KeyChange = Partial<KeyDraft>;
 
 /**
  * POST …/keys/{id}/replace. Owners only. The new key has the same settings; the old one ends at `revoke_at`, at most 30
- * days ahead; null is now. Only an active key can be replaced.
+ * days ahead; null means now. Only an active key can be replaced.
  */
 export type KeyReplacement = { revoke_at: string | null };
 
 /** POST …/keys/{id}/revoke with an empty object → Key. Owners only. Revoking again changes nothing. */
 
-/** The answer to POST …/keys and …/replace: the only time that the secret is told. */
+/** The response to POST …/keys and …/replace, the only one that contains the secret. */
 export type NewKey = { key: Key; secret: string };
 
-/** GET …/accounts/{account}/models → { data: Model[] }: what /v1/models says, for a key without an allowlist. */
+/** GET …/accounts/{account}/models → { data: Model[] }: as /v1/models, for a key without an allowlist. */
 export type Model = PublicModel;
 
-/** GET …/generations?limit&cursor&status&model&key → Page<GenerationRow>, the newest first, open ones among them. */
+/** GET …/generations?limit&cursor&status&model&key → Page<GenerationRow>, the newest first, including open ones. */
 export type GenerationRow = ReturnType<typeof presentSummary> & { key: { id: string; name: string } };
 
 /** GET …/generations/{request_id} */
 export type GenerationDetail = ReturnType<typeof presentGeneration> & {
   key: { id: string; name: string; hint: string };
-  /** What happened to the money: null while the request is open. */
+  /** Null while the request is open. */
   ledger: {
     charged: string;
-    /** All of the charge, when its response could not be delivered; null when the charge stands. */
+    /** The whole charge, when the response could not be delivered; null when the charge stands. */
     refunded: string | null;
-    /** The gateway ended the call itself, and charged less than was probably used. */
+    /** The gateway ended the call itself, and charged a conservative estimate. */
     is_estimated: boolean;
     written_off: string | null;
     write_off_reason: string | null;
@@ -136,14 +135,14 @@ export type GenerationDetail = ReturnType<typeof presentGeneration> & {
 };
 
 /**
- * GET …/usage?from&to (days, both included, at most 366 of them; the last 30 when left out). Days with more than 50,000
- * rows are refused with `invalid_parameter`: usage.csv has no such limit.
+ * GET …/usage?from&to (days, both included, at most 366; the default is the last 30). More than 50,000 rows are an
+ * `invalid_parameter`: usage.csv has no such limit.
  */
 export type Usage = {
   from: string;
   to: string;
   totals: UsageFigures;
-  /** One row for each day, model and key with usage, sorted in that order. */
+  /** One row per day, model and key with usage, in that order. */
   rows: (UsageFigures & { day: string; model: string; key_id: string; key_name: string })[];
 };
 export type UsageFigures = {
@@ -159,11 +158,11 @@ export type UsageFigures = {
 export type Statement = Page<LedgerEntry> & { balance: string; held: string };
 export type LedgerEntry = {
   number: number;
-  /** A refund gives back the charge of the same Generation. */
+  /** A refund returns the charge of the same Generation. */
   kind: 'credit' | 'charge' | 'refund' | 'correction';
   /** Negative for a charge. */
   amount: string;
-  /** Of a charge: the provider reported no usage, because the gateway ended the call itself. */
+  /** A charge for a call that the gateway ended before the provider reported usage. */
   is_estimated: boolean;
   balance_after: string;
   memo: string | null;
@@ -178,14 +177,14 @@ export type Member = { id: string; email: string; name: string; role: Role; crea
 export type MemberChange = { role: Role };
 
 /**
- * POST …/playground/chat: { key_id, request }, where `request` is a body of POST /v1/chat/completions. Answers exactly
- * as that endpoint does, and is charged to the key like any other request.
+ * POST …/playground/chat, where `request` is a body of POST /v1/chat/completions. It responds exactly like that endpoint, and
+ * is charged to the key like any other request.
  */
 export type PlaygroundRequest = { key_id: string; request: Record<string, unknown> };
 
 /**
- * What `JSON.stringify` turns into a value of this contract: times may still be dates, as the database returns them, since
- * JSON writes them as ISO 8601 in UTC.
+ * A value of this contract before `JSON.stringify`: times may still be dates, as the database returns them, because JSON
+ * writes them as ISO 8601 in UTC.
  */
 export type Unsent<Value> = Value extends readonly (infer Item)[]
   ? Unsent<Item>[]

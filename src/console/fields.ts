@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
 import { parseBody } from '../http/problem.ts';
+import { isUuid } from '../lib/ids.ts';
 import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
-import { isUuid } from './access.ts';
 
 /** Nothing that the dashboard sends is larger, except for a chat in the playground. */
 const maxBytes = 64 * 1024;
@@ -31,21 +31,20 @@ export function converted<Value>(expected: string, convert: (text: string) => Va
   });
 }
 
-export function amountFrom(least: Money, alternative = '') {
-  const range = `${least === 0n ? 'not negative' : 'more than 0'} and at most ${formatMoneyShort(largestAmount)}`;
+export function amountFrom(min: Money, alternative = '') {
+  const range = `${min === 0n ? 'not negative' : 'more than 0'} and at most ${formatMoneyShort(largestAmount)}`;
   return converted(`USD as a decimal text with at most 12 decimals, ${range}${alternative}`, (text) => {
     const money = parseMoney(text);
-    return money !== null && money >= least && money <= largestAmount ? money : null;
+    return money !== null && money >= min && money <= largestAmount ? money : null;
   });
 }
 
-/** A line of text for people. */
-export function line(most: number) {
-  const expected = `a line of 1 to ${most} characters`;
+export function line(max: number) {
+  const expected = `a line of 1 to ${max} characters`;
   return z
     .string(expected)
     .transform((text) => text.trim())
-    .refine((text) => text.length >= 1 && text.length <= most && !/\p{Cc}/u.test(text), expected);
+    .refine((text) => text.length >= 1 && text.length <= max && !/\p{Cc}/u.test(text), expected);
 }
 
 export function uuid(expected: string) {
@@ -57,5 +56,5 @@ export function uuid(expected: string) {
 
 export const role = z.enum(['owner', 'member'], '"owner" or "member"');
 
-/** For requests that take no settings. */
+/** For requests without parameters. */
 export const nothing = bodyOf({});

@@ -2,27 +2,27 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { decodeCursor, encodeCursor } from '../generations/cursor.ts';
-import { newestPosition } from '../generations/generation-store.ts';
+import {
+  type GenerationFilter,
+  type GenerationRecord,
+  type GenerationSummary,
+  newestPosition,
+  pageQuery,
+} from '../generations/generation-store.ts';
 import { listParameters, parseListQuery } from '../generations/parse-list.ts';
 import { presentGeneration, presentSummary } from '../generations/present.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { invalidQuery, readQuery } from '../http/query.ts';
-import { uuidFromRequestId } from '../lib/ids.ts';
+import { isUuid, uuidFromRequestId } from '../lib/ids.ts';
 import { formatMoney } from '../lib/money.ts';
-import { isUuid } from './access.ts';
+import { type Caller, type Found, rowsForMember } from './access.ts';
 import type { GenerationDetail, GenerationRow, Page } from './contract.ts';
-import {
-  type DetailedGeneration,
-  findDetail,
-  findPage,
-  type ListedGeneration,
-} from './generation-queries.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
 const failure = 'generation_lookup_failed';
 const defaultLimit = 50;
-/** A text that is not a request ID is looked up as this one, so that only members learn that it is none. */
+/** Stands for a text that is not a request ID, so that only members learn that there is no such request. */
 const nobodysId = '00000000-0000-0000-0000-000000000000';
 
 /** `cursorKey` signs the cursors. */
@@ -67,24 +67,116 @@ function parseKey(text: string | null): string | null {
   return text;
 }
 
-function presentRow(generation: ListedGeneration): GenerationRow {
-  return { ...presentSummary(generation), key: generation.key };
+type ListedGeneration = GenerationSummary & Readonly<{ key_id: string; key_name: string }>;
+
+function presentRow(listed: ListedGeneration): GenerationRow {
+  return { ...presentSummary(listed), key: { id: listed.key_id, name: listed.key_name } };
 }
 
+/** Amounts are decimal strings with 12 digits. */
+export type DetailedGeneration = GenerationRecord &
+  Readonly<{
+    key_id: string;
+    key_name: string;
+    key_hint: string;
+    /** Null when nothing was charged. */
+    charged: string | null;
+    /** Null when there was no charge, or it stands. */
+    refunded: string | null;
+    is_estimated: boolean;
+    written_off: string | null;
+    write_off_reason: string | null;
+  }>;
+
 export function presentDetail(generation: DetailedGeneration): GenerationDetail {
-  const { key, status, charged, refunded, isEstimated, writtenOff, writeOffReason } = generation;
+  const { charged, refunded, is_estimated, written_off, write_off_reason } = generation;
+  const ledger = {
+    charged: charged ?? formatMoney(0n),
+    refunded,
+    is_estimated,
+    written_off,
+    write_off_reason,
+  };
   return {
     ...presentGeneration(generation),
-    key,
-    ledger:
-      status === 'in_progress'
-        ? null
-        : {
-            charged: charged ?? formatMoney(0n),
-            refunded,
-            is_estimated: isEstimated,
-            written_off: writtenOff,
-            write_off_reason: writeOffReason,
-          },
+    key: { id: generation.key_id, name: generation.key_name, hint: generation.key_hint },
+    ledger: generation.status === 'in_progress' ? null : ledger,
   };
+}
+
+/** Of one key, or of all keys of the account. */
+type AccountFilter = GenerationFilter & Readonly<{ keyId: string | null }>;
+
+/** The newest `rowCount` before a position, in one snapshot of the open and the finished ones. */
+export async function findPage(
+  sql: SQL,
+  caller: Caller,
+  filter: AccountFilter,
+  before: string,
+  rowCount: number,
+): Promise<ListedGeneration[]> {
+  const { keyId } = filter;
+  const rows = await (keyId === null
+    ? findOfAccount(sql, caller, filter, before, rowCount)
+    : findOfKey(sql, caller, keyId, filter, before, rowCount));
+  return rowsForMember(rows, 'id');
+}
+
+async function findOfAccount(
+  sql: SQL,
+  { userId, accountId }: Caller,
+  filter: AccountFilter,
+  before: string,
+  rowCount: number,
+): Promise<Found<ListedGeneration, 'id'>[]> {
+  return await sql<Found<ListedGeneration, 'id'>[]>`
+    select page.*, (select name from api_keys where id = page.key_id) as key_name
+    from memberships
+    left join lateral (${pageQuery(sql, { accountId }, filter, before, rowCount)}) as page on true
+    where user_id = ${userId} and memberships.account_id = ${accountId}
+    order by page.id desc`;
+}
+
+/** A key that the account does not have is an error: an empty list would look as if it had never been used. */
+async function findOfKey(
+  sql: SQL,
+  { userId, accountId }: Caller,
+  keyId: string,
+  filter: AccountFilter,
+  before: string,
+  rowCount: number,
+): Promise<Found<ListedGeneration, 'id'>[]> {
+  const rows = await sql<(Found<ListedGeneration, 'id'> & { key_id: string | null })[]>`
+    select page.*, api_keys.id as key_id, api_keys.name as key_name
+    from memberships
+    left join api_keys on api_keys.account_id = memberships.account_id and api_keys.id = ${keyId}
+    left join lateral (${pageQuery(sql, { keyId }, filter, before, rowCount)}) as page on page.key_id = api_keys.id
+    where user_id = ${userId} and memberships.account_id = ${accountId}
+    order by page.id desc`;
+  if (rows[0]?.key_id === null) throw new ApiError('key_not_found', { param: 'key' });
+  return rows;
+}
+
+/**
+ * Null when the account has no such Generation. Implausible usage is between the provider and the operator: to the
+ * customer nothing was written off.
+ */
+async function findDetail(
+  sql: SQL,
+  { userId, accountId }: Caller,
+  id: string,
+): Promise<DetailedGeneration | null> {
+  const rows = await sql<Found<DetailedGeneration, 'id'>[]>`
+    select generation.*, api_keys.name as key_name, api_keys.hint as key_hint,
+           -charge.amount as charged, refund.amount as refunded, coalesce(charge.is_estimated, false) as is_estimated,
+           write_offs.amount as written_off, write_offs.reason as write_off_reason
+    from memberships
+    left join generation_details as generation
+      on generation.id = ${id} and generation.account_id = memberships.account_id
+    left join api_keys on api_keys.id = generation.key_id
+    left join ledger_entries as charge on charge.generation_id = generation.id and charge.kind = 'charge'
+    left join ledger_entries as refund on refund.generation_id = generation.id and refund.kind = 'refund'
+    left join write_offs on write_offs.generation_id = generation.id and write_offs.reason <> 'implausible_usage'
+    where user_id = ${userId} and memberships.account_id = ${accountId}`;
+  return rowsForMember(rows, 'id')[0] ?? null;
 }

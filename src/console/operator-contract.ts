@@ -1,4 +1,4 @@
-/** What the operator's part of the console API says. Only operators get an answer; everyone else a 403. */
+/** The operator's part of the console API. Everyone else gets a 403. */
 import type { GenerationDetail, Page, Role } from './contract.ts';
 
 /** GET /api/console/operator/accounts?search&limit&cursor → Page<OperatorAccount>, the newest first. */
@@ -16,7 +16,7 @@ export type OperatorAccount = {
 };
 export type OperatorAccounts = Page<OperatorAccount>;
 
-/** POST …/operator/accounts → OperatorAccount. The same `reference` (a UUID) again makes no other account. */
+/** POST …/operator/accounts → OperatorAccount. The same `reference` (a UUID) again creates no other account. */
 export type AccountDraft = { name: string; credit?: string; reference: string };
 /** POST …/operator/accounts/{id}/credit → OperatorAccount. The same `reference` (a UUID) again credits nothing more. */
 export type AccountCredit = { amount: string; memo: string | null; reference: string };
@@ -27,7 +27,7 @@ export type OperatorUser = {
   id: string;
   email: string;
   name: string;
-  /** Whether someone has shown that the address is theirs. Who signed up by themselves has not, until they use a link. */
+  /** Whether the user has proved that the address is theirs. Signing up does not prove it, using a link does. */
   email_verified: boolean;
   is_operator: boolean;
   accounts: { id: string; name: string; role: Role }[];
@@ -37,20 +37,20 @@ export type OperatorUser = {
 };
 export type OperatorUsers = Page<OperatorUser>;
 
-/** The answer to POST …/operator/users: the user chooses a password at that address, once and within the hour. */
+/** The response to POST …/operator/users. The user chooses a password at that URL, once and within an hour. */
 export type NewUser = { user: OperatorUser } & ResetLink;
-/** POST …/operator/users → NewUser. Somebody who is no operator needs an account. */
+/** POST …/operator/users → NewUser. A user who is not an operator needs an account. */
 export type UserDraft = {
   email: string;
   is_operator?: boolean;
   account_id?: string | null;
   role?: Role;
 };
-/** What gives rights to a user whose address is not verified is refused unless it is confirmed. */
+/** Giving rights to a user whose address is not verified requires a confirmation. */
 type Confirmation = { confirm_unverified?: boolean };
-/** PATCH …/operator/users/{id} → OperatorUser. Nobody can change this of themselves. */
+/** PATCH …/operator/users/{id} → OperatorUser. Operators cannot change this for themselves. */
 export type UserChange = { is_operator: boolean } & Confirmation;
-/** POST …/operator/users/{id}/memberships → OperatorUser. Who belongs to the account already gets the role. */
+/** POST …/operator/users/{id}/memberships → OperatorUser. A user who is already a member gets this role. */
 export type UserMembership = { account_id: string; role: Role } & Confirmation;
 /** POST …/operator/users/{id}/reset-link → ResetLink */
 export type ResetLink = { reset_url: string; expires_at: string };
@@ -63,14 +63,14 @@ export type Providers = {
     id: string;
     name: string;
     adapter: string;
-    /** Whether its key is there. */
+    /** Whether its key is set. */
     is_configured: boolean;
-    /** Of each model that this provider serves, from each node that knows anything against it. Empty is a good sign. */
+    /** One per model and node that has seen a failure. Empty when all is well. */
     circuits: Circuit[];
     /** Of the newest 100,000 attempts of all providers, which may be less than a day; see `attempts_since`. */
     last_24_hours: { attempts: number; failed: number };
   }[];
-  /** Since when attempts are counted: 24 hours ago, or when the first of the newest 100,000 began. */
+  /** 24 hours ago, or when the oldest of the newest 100,000 attempts started. */
   attempts_since: string;
   /** The newest 50 attempts that failed within 24 hours. */
   failures: {
@@ -92,11 +92,11 @@ export type Circuit = {
   consecutive_failures: number;
   /** When an open circuit lets a probe through, or a paused provider is called again. */
   until: string | null;
-  /** How many accounts it is shut for by what they alone have met with, while others are served. */
+  /** For how many accounts it is open because of failures that only they have seen. */
   accounts_shut: number;
   /**
-   * What only the operator can put right, since the last call that succeeded: the provider refuses the key, there is no
-   * credit left there, or it does not know the model.
+   * What only the operator can fix, since the last successful call: the provider rejects the key, the credit there is used
+   * up, or the provider does not know the model.
    */
   setback: { kind: 'key' | 'credit' | 'model'; upstream_status: number | null; at: string } | null;
 };
@@ -106,9 +106,9 @@ export type CatalogStatus = {
   file: string;
   price_version: string;
   loaded_at: string;
-  /** SHA-256 of the price list: the same digest is the same prices. */
+  /** SHA-256 of the price list. */
   digest: string;
-  /** Why the file as it is now was not loaded; null when it was. */
+  /** Why the current file was not loaded; null when it was. */
   error: { message: string; at: string } | null;
   providers: number;
   models: {
@@ -123,7 +123,7 @@ export type CatalogStatus = {
   }[];
 };
 
-/** GET …/operator/nodes: those that live, then those that stopped or were lost within 24 hours. */
+/** GET …/operator/nodes: live nodes, then those that stopped or were lost within 24 hours. */
 export type Nodes = { data: Node[]; lease_seconds: number };
 export type Node = {
   id: string;
@@ -135,11 +135,11 @@ export type Node = {
   held: string;
   price_version: string | null;
   catalog_error: string | null;
-  /** The one that answers this request. */
+  /** The node that serves this request. */
   is_this: boolean;
 };
 
-/** POST …/operator/ledger-audit: asks the whole ledger, so it is not done by itself. */
+/** POST …/operator/ledger-audit. It reads the whole ledger, so it runs only on request. */
 export type Audit = {
   at: string;
   holds: boolean;
@@ -148,27 +148,27 @@ export type Audit = {
     balance: string;
     held: string;
     written_off: string;
-    /** What providers reported beyond what requests can have used, at its price. It was not charged. */
+    /** The price of implausible usage that providers reported. It was not charged. */
     not_believed: string;
   };
 };
 
-/** GET …/operator/dead-letters: settlements that the database refused for good, the oldest 100 first. */
+/** GET …/operator/dead-letters: the oldest 100 settlements that the database rejected. */
 export type DeadLetters = { data: DeadLetter[]; total: number };
 export type DeadLetter = {
   request_id: string;
   account: { id: string; name: string };
-  /** What was to be charged; null when nothing was, or when it can no longer be read. */
+  /** The charge; null when there was none, or when the settlement can no longer be read. */
   amount: string | null;
-  /** PostgreSQL's code, and the constraint, column or table that it complained of. */
+  /** PostgreSQL's code, and the constraint, column or table that the error is about. */
   refusal: { code: string; about: string };
   at: string;
 };
 
-/** GET …/operator/generations/{request_id}: any request of any account, to answer for it. */
+/** GET …/operator/generations/{request_id}: any request of any account. */
 export type OperatorGeneration = GenerationDetail & {
   account: { id: string; name: string };
-  /** What the provider reported, when that was beyond what the request can have used; null when it was believed. */
+  /** What the provider reported, when it was implausible; null otherwise. */
   reported_usage: { input_tokens: number; output_tokens: number } | null;
 };
 

@@ -14,7 +14,8 @@ import { type InferenceServices, serveRequest } from '../inference/answer.ts';
 import { checkKey } from '../keys/authenticate.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
 import type { ApiKey } from '../keys/key-store.ts';
-import { type Caller, isUuid, requireMembership, rowsForMember } from './access.ts';
+import { isUuid } from '../lib/ids.ts';
+import { type Caller, requireMembership, rowsForMember } from './access.ts';
 import { bodyOf } from './fields.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 

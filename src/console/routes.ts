@@ -1,4 +1,4 @@
-/** Puts together the routes of the dashboard's own API, and says who may call them. */
+/** The routes of the dashboard's own API, and who may call them. */
 import type { SQL } from 'bun';
 import type { Decider } from '../decisions/decider.ts';
 import type { Handler } from '../http/context.ts';
@@ -40,7 +40,7 @@ export type ConsoleServices = Readonly<{
   catalogStatus: FollowedCatalog['status'];
   /** Null when no decision provider is configured. */
   decisions: () => Decider | null;
-  /** This process among the others, in the table `nodes`. */
+  /** The ID of this process in the table `nodes`. */
   nodeId: string;
   deriveKey: DerivedKeys;
 }> &

@@ -1,4 +1,4 @@
-/** What an account used by day, model and key: for a page, and as a file. */
+/** The usage of an account by day, model and key: for a page, and as a file. */
 import type { SQL } from 'bun';
 import { noteStream } from '../http/client-stream.ts';
 import { lookUp } from '../http/lookup.ts';
@@ -7,10 +7,11 @@ import { parseTime } from '../lib/calendar.ts';
 import type { Log } from '../lib/log.ts';
 import { formatMoney } from '../lib/money.ts';
 import { addDays, countDays, dayOf } from '../usage/days.ts';
+import type { UsagePosition } from '../usage/usage-days.ts';
 import type { Usage, UsageFigures } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 import { csvHeader, csvRow } from './usage-csv.ts';
-import { beginningOf, type DayUsage, type Figures, findUsage, type Position } from './usage-queries.ts';
+import { beginningOf, type DayUsage, type Figures, findUsage } from './usage-queries.ts';
 
 const failure = 'usage_lookup_failed';
 /** More rows than this belong in a spreadsheet, not on a page. */
@@ -65,9 +66,9 @@ async function* csvPieces(
   { from, to }: DayRange,
 ): AsyncGenerator<string, undefined> {
   let text = csvHeader;
-  let after: Position | undefined = beginningOf(from);
+  let after: UsagePosition | undefined = beginningOf(from);
   while (after !== undefined) {
-    const place: Position = after;
+    const place: UsagePosition = after;
     const rows: DayUsage[] = await inSlot(() => findUsage(sql, caller, place, to, rowsPerPiece));
     text += rows.map(csvRow).join('');
     if (text !== '') yield text;

@@ -1,6 +1,4 @@
-/** What a client accepts, by the headers `Accept` and `Accept-Encoding`. */
-
-/** How much each thing is wanted, from 0 (not at all) to 1. What is not a number counts as not wanted. */
+/** The quality of each item in an Accept or Accept-Encoding header, from 0 to 1. One that is not a number counts as 0. */
 function weightsOf(header: string): Map<string, number> {
   const weights = new Map<string, number>();
   for (const part of header.split(',')) {
@@ -17,7 +15,7 @@ export function acceptsGzip(header: string | null): boolean {
   return (weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0) > 0;
 }
 
-/** Browsers ask for a page by name. Programs that take anything are given JSON. */
+/** Browsers name text/html. Programs that accept anything get JSON. */
 export function prefersPage(header: string | null): boolean {
   const weights = weightsOf(header ?? '');
   const page = weights.get('text/html') ?? 0;

@@ -1,4 +1,4 @@
-/** The dashboard's files in memory: what was built from these very sources before, or else built now. */
+/** The dashboard's files in memory: from an earlier build of the same sources, or built now. */
 import { join } from 'node:path';
 import { type Files, keepFiles, readFiles, stampOf } from '../../dashboard/build/dist.ts';
 import type { Log } from '../lib/log.ts';
@@ -7,21 +7,21 @@ const sources = join(import.meta.dir, '../../dashboard');
 
 export async function openDashboard(log: Log, folder: string = sources, build = buildNow): Promise<Files> {
   const stamp = await stampOf(folder);
-  const kept = await readFiles(folder, stamp);
-  if (kept !== null) return kept;
+  const built = await readFiles(folder, stamp);
+  if (built !== null) return built;
   const startedAt = performance.now();
   const files = await build();
   log.info('dashboard built', { latencyMs: Math.round(performance.now() - startedAt) });
   try {
     await keepFiles(folder, stamp, files);
   } catch (error) {
-    log.warn('dashboard not kept: it is built again at the next start', { error });
+    log.warn('dashboard not stored: it will be built again at the next start', { error });
   }
   return files;
 }
 
 async function buildNow(): Promise<Files> {
-  // The bundler is loaded only by those who need it.
+  // The bundler is loaded only when it is needed.
   const { buildDashboard } = await import('../../dashboard/build.ts');
   return await buildDashboard();
 }

@@ -1,4 +1,4 @@
-/** Every address at which the dashboard has a page. The app itself decides who sees what there. */
+/** Every path at which the dashboard has a page. The app itself decides who sees what. */
 export const appPaths = [
   '/',
   '/sign-in',
@@ -28,7 +28,7 @@ export const appPaths = [
 /** Paths for programs, which get errors as JSON. */
 const machinePaths = ['/v1', '/api', '/assets'];
 
-/** A Host header that names no host makes an address that is none; its path is still one. */
+/** Not with URL: an invalid Host header would make the whole URL invalid. */
 export function pathOf(url: string): string {
   return /^(?:https?:\/\/[^/?#]*)?([^?#]*)/.exec(url)?.[1] ?? '/';
 }

@@ -1,4 +1,4 @@
-/** The dashboard as the gateway serves it: one page for every address of the app, and the files that it loads. */
+/** Serves the dashboard: one page for every path of the app, and the files that it loads. */
 import { ApiError } from '../errors.ts';
 import type { Handler } from '../http/context.ts';
 import { appPolicy, pageHeaders } from '../http/security-headers.ts';
@@ -8,7 +8,7 @@ import { openDashboard } from './open.ts';
 import { isForPeople, pathOf } from './paths.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
-type Asset = Readonly<{ type: string; bytes: Bytes; packed: Bytes | null; tag: string }>;
+type Asset = Readonly<{ type: string; bytes: Bytes; gzipped: Bytes | null; tag: string }>;
 
 const types = new Map([
   ['html', 'text/html; charset=utf-8'],
@@ -20,14 +20,14 @@ const types = new Map([
 type DashboardPages = Readonly<{
   showApp: Handler;
   showAsset: Handler;
-  /** For addresses that nothing else is at. */
+  /** For paths without a route. */
   showMissing: Handler;
 }>;
 
-/** Opening begins at once, and requests that arrive before it is done wait for it. */
+/** Starts loading or building at once. Requests wait for it. */
 export function dashboardPages(origin: () => string, log: Log): DashboardPages {
   const opening = openDashboard(log).then(assetsOf);
-  // A dashboard that cannot be built is no reason not to serve the API: only requests for it fail.
+  // The API must work even when the dashboard cannot be built: only requests for it fail.
   opening.catch((error: unknown) => log.error('dashboard not built', { error }));
 
   const headersOf = (asset: Asset) => ({ ...pageHeaders(appPolicy, origin()), 'content-type': asset.type });
@@ -65,9 +65,9 @@ function assetsOf(files: ReadonlyMap<string, Bytes>): ReadonlyMap<string, Asset>
   for (const [name, bytes] of files) {
     const type = types.get(name.split('.').at(-1) ?? '');
     if (type === undefined) continue;
-    // Weak, because the same tag stands for the packed and the plain form.
+    // Weak, because the compressed and the plain form have the same tag.
     const tag = `W/"${Bun.hash(bytes).toString(36)}"`;
-    assets.set(name, { type, bytes, packed: files.get(`${name}.gz`) ?? null, tag });
+    assets.set(name, { type, bytes, gzipped: files.get(`${name}.gz`) ?? null, tag });
   }
   return assets;
 }
@@ -79,17 +79,17 @@ function isKnown(request: Request, tag: string): boolean {
 
 function send(
   request: Request,
-  { bytes, packed }: Asset,
+  { bytes, gzipped }: Asset,
   headers: Readonly<Record<string, string>>,
   status: number,
 ): Response {
-  const isPacked = packed !== null && acceptsGzip(request.headers.get('accept-encoding'));
-  return new Response(isPacked ? packed : bytes, {
+  const isGzipped = gzipped !== null && acceptsGzip(request.headers.get('accept-encoding'));
+  return new Response(isGzipped ? gzipped : bytes, {
     status,
     headers: {
       ...headers,
-      ...(packed === null ? {} : { vary: 'accept-encoding' }),
-      ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+      ...(gzipped === null ? {} : { vary: 'accept-encoding' }),
+      ...(isGzipped ? { 'content-encoding': 'gzip' } : {}),
     },
   });
 }

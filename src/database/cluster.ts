@@ -1,4 +1,4 @@
-/** The folder of the embedded PostgreSQL: where it lies, and how it is made once. */
+/** The data folder of the embedded PostgreSQL, and how it is created. */
 import { createHash } from 'node:crypto';
 import {
   appendFileSync,
@@ -19,7 +19,7 @@ import { newId } from '../lib/ids.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { type ServerUser, serverUser } from './server-user.ts';
 
-/** How to reach the server: a Unix socket inside the data folder, which only its owner can enter. */
+/** A Unix socket inside the data folder, which only its owner can enter. */
 export type SocketConnection = Readonly<{ path: string; username: string; database: string }>;
 
 export type Cluster = Readonly<{
@@ -30,7 +30,6 @@ export type Cluster = Readonly<{
   connection: SocketConnection;
 }>;
 
-/** Where the cluster is, made first if need be. */
 export function openCluster(dataFolder: string): Cluster {
   const programs = locatePrograms();
   const user = serverUser();
@@ -73,7 +72,7 @@ function locatePrograms(): string {
 
 const isCluster = (folder: string) => existsSync(join(folder, 'PG_VERSION'));
 
-/** Makes the cluster beside its final place and renames it, so that a crash or a second process never sees half of one. */
+/** Creates the cluster under another name and renames it, so that nobody ever sees an incomplete one. */
 function createCluster(folder: string, programs: string, user: ServerUser): void {
   const unfinished = `${folder}.${newId()}`;
   mkdirSync(unfinished, { mode: 0o700 });
@@ -89,7 +88,7 @@ function createCluster(folder: string, programs: string, user: ServerUser): void
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
     if (!['EEXIST', 'ENOTEMPTY'].includes(codeOf(error) ?? '')) throw error;
-    // Another process finished first and its cluster serves both, unless it is something else that is in the way.
+    // Another process may have finished first, and its cluster serves both.
     if (!isCluster(folder))
       throw new OperatorError(
         `TOLLGATE_DATA names ${dirname(folder)}, where ${folder} is not a PostgreSQL cluster: move it away or name another folder.`,
@@ -106,8 +105,8 @@ const initdbOptions = [
 ];
 
 /**
- * The socket's folder is relative to the cluster's, so that the data folder can be moved as a whole. After a crash, one
- * call for the whole file system is quicker than one for each file.
+ * The socket's folder is relative to the cluster's, so that the data folder can be moved. After a crash, syncfs is quicker
+ * than one fsync per file.
  */
 const serverSettings = `
 listen_addresses = ''
@@ -121,7 +120,7 @@ ${process.platform === 'linux' ? 'recovery_init_sync_method = syncfs\n' : ''}`;
 
 const leftoverAgeMs = 3_600_000;
 
-/** What a process left that was killed while it made the cluster. A young one may still be in the making. */
+/** Left by a process that was killed while it created the cluster. A recent one may still be in progress. */
 function removeLeftovers(dataFolder: string): void {
   const unfinished = readdirSync(dataFolder).filter((name) => /^postgres\.[0-9a-f-]{36}$/.test(name));
   for (const name of unfinished) {
@@ -134,7 +133,7 @@ function removeLeftovers(dataFolder: string): void {
 const socketName = '.s.PGSQL.5432';
 const maxSocketPathBytes = 100;
 
-/** A socket's path may have 107 bytes at most: a deeper folder is reached through a link in the temporary folder. */
+/** A socket's path has at most 107 bytes, so a longer one goes through a link in the temporary folder. */
 function shortened(folder: string): string {
   if (Buffer.byteLength(join(folder, socketName)) <= maxSocketPathBytes) return folder;
   const link = join(tmpdir(), `tollgate-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`);
@@ -152,7 +151,7 @@ function shortened(folder: string): string {
   return link;
 }
 
-/** The code of an error of the file system, such as EACCES. */
+/** The code of a file system error, such as EACCES. */
 function codeOf(error: unknown): string | null {
   return error instanceof Error && 'syscall' in error && 'code' in error ? String(error.code) : null;
 }

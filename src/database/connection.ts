@@ -8,19 +8,19 @@ import { requireMigrated } from './migrate.ts';
 export type Database = Readonly<{
   sql: SQL;
   isEmbedded: boolean;
-  /** A client of its own, with one connection: for work that must not wait for other work. */
+  /** Opens a client with one connection, for work that must not wait for other work. */
   openDedicated: () => SQL;
-  /** The same as plain data, for another thread. It may hold the password. */
+  /** The options of such a client as plain data, for another thread. They may contain the password. */
   dedicated: SQL.Options;
   close: () => Promise<void>;
 }>;
 
 const poolSize = 10;
 const connectTimeoutSeconds = 10;
-const oldestServerVersion = 150_000;
+const minServerVersion = 150_000;
 const answerDeadlineMs = 2_000;
 
-/** Opens the database the operator named, or the embedded one, and makes sure that it is fit for money. */
+/** Opens the database that the operator configured, or the embedded one, and checks that it is safe for money. */
 export async function openDatabase(config: Config, log?: Log): Promise<Database> {
   const database =
     config.databaseUrl === null ? await openEmbedded(config.dataFolder, log) : openNamed(config.databaseUrl);
@@ -34,38 +34,33 @@ export async function openDatabase(config: Config, log?: Log): Promise<Database>
 }
 
 function openNamed(url: string): Database {
-  const options = { url, ...poolOptions, connectionTimeout: connectTimeoutSeconds };
-  const sql = new SQL({ ...options, max: poolSize });
-  const dedicated = { ...options, max: 1 };
-  return {
-    sql,
-    isEmbedded: false,
-    openDedicated: () => new SQL(dedicated),
-    dedicated,
-    close: () => sql.close({ timeout: 5 }),
-  };
+  return openPool({ url, connectionTimeout: connectTimeoutSeconds }, false, async () => {});
 }
 
 async function openEmbedded(dataFolder: string, log?: Log): Promise<Database> {
   const server = await acquireEmbeddedServer(dataFolder, log);
-  const options = { ...server.connection, ...poolOptions };
+  return openPool(server.connection, true, server.release);
+}
+
+function openPool(address: SQL.Options, isEmbedded: boolean, release: () => Promise<void>): Database {
+  const options = { ...address, ...poolOptions };
   const sql = new SQL({ ...options, max: poolSize });
   const dedicated = { ...options, max: 1 };
   return {
     sql,
-    isEmbedded: true,
+    isEmbedded,
     openDedicated: () => new SQL(dedicated),
     dedicated,
     close: async () => {
       await sql.close({ timeout: 5 });
-      await server.release();
+      await release();
     },
   };
 }
 
-/** Whether the database answers in time and has the schema of this code. Who asks meanwhile gets the same answer. */
+/** Whether the database answers in time and has the schema of this code. Concurrent callers share one check. */
 export function readinessOf(sql: SQL): () => Promise<boolean> {
-  let underWay: Promise<boolean> | null = null;
+  let inProgress: Promise<boolean> | null = null;
 
   async function ask(): Promise<boolean> {
     const late = Bun.sleep(answerDeadlineMs).then(() => false);
@@ -77,18 +72,18 @@ export function readinessOf(sql: SQL): () => Promise<boolean> {
   }
 
   return () => {
-    underWay ??= ask().finally(() => {
-      underWay = null;
+    inProgress ??= ask().finally(() => {
+      inProgress = null;
     });
-    return underWay;
+    return inProgress;
   };
 }
 
-/** What PostgreSQL refused while Tollgate started, as a sentence for the operator. Other errors stay what they are. */
-export function explainRefusal(error: unknown): unknown {
+/** An error of PostgreSQL at startup, as a sentence for the operator. Other errors stay as they are. */
+export function explainDatabaseError(error: unknown): unknown {
   if (!(error instanceof SQL.PostgresError)) return error;
   return new OperatorError(
-    `The database refuses what Tollgate needs: ${error.message}. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.`,
+    `The database rejects what Tollgate needs: ${error.message}. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.`,
     { cause: error },
   );
 }
@@ -106,7 +101,7 @@ type ServerFacts = { version: number; in_recovery: boolean } & Record<
 
 async function checkServer(sql: SQL, config: Config): Promise<void> {
   const facts = await readServerFacts(sql);
-  if (facts.version < oldestServerVersion) {
+  if (facts.version < minServerVersion) {
     throw new OperatorError('The database is too old: Tollgate needs PostgreSQL 15 or later.');
   }
   if (facts.in_recovery)

@@ -1,8 +1,8 @@
 /**
- * Keeps the PostgreSQL that comes with the checkout running while someone uses it. It outlives the process that started
- * it, so that a killed gateway finds it running. Each process that uses it is present: it holds a shared advisory lock
- * on a connection of its own. Whoever leaves last stops the server; whoever loses its connection takes the lock again,
- * and starts the server again if it is gone.
+ * Keeps the PostgreSQL that comes with the checkout running while any process uses it. It outlives the process that started
+ * it, so that a gateway that was killed finds it running. Each process that uses it holds a shared advisory lock on a
+ * connection of its own. The last one to leave stops the server; one that loses its connection takes the lock again, and
+ * restarts the server if it is gone.
  */
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
@@ -10,34 +10,33 @@ import { OperatorError } from '../lib/operator-error.ts';
 import { type Cluster, openCluster, type SocketConnection } from './cluster.ts';
 import { startServer, stopServer } from './postmaster.ts';
 
-export type EmbeddedServer = Readonly<{
+type EmbeddedServer = Readonly<{
   connection: SocketConnection;
-  /** Says that this process no longer needs the server; the last one to say so stops it. */
+  /** Stops the server unless another process still uses it. */
   release: () => Promise<void>;
 }>;
 
 type Presence = Readonly<{ sql: SQL; lost: Promise<void> }>;
 
-/** A server that answers may be recovering from a crash; one that does not has no such excuse. */
+/** A server that answers, if only with an error, may be recovering from a crash and gets more time. */
 const readyDeadlineMs = 60_000;
 const answerDeadlineMs = 10_000;
 const retryMs = 50;
 const retryAfterFailureMs = 1_000;
-/** Any number will do, as long as every process that shares the folder uses the same one. */
 const presenceLock = 7_012_018_001;
 
 export async function acquireEmbeddedServer(dataFolder: string, log?: Log): Promise<EmbeddedServer> {
   const cluster = openCluster(dataFolder);
   const first = await arrive(cluster);
   let isReleased = false;
-  /** Null when this process was told to leave before the server was there again. */
+  /** Null when this process released the server before it was back. */
   let current: Promise<Presence | null> = Promise.resolve(first);
 
   async function keep(): Promise<void> {
     for (let presence: Presence | null = first; presence !== null; presence = await current) {
       await presence.lost;
       if (isReleased) return;
-      log?.warn('the embedded database was lost, taking it up again');
+      log?.warn('the embedded database was lost, reconnecting');
       current = arriveAgain();
       await presence.sql.close({ timeout: 0 });
     }
@@ -48,7 +47,7 @@ export async function acquireEmbeddedServer(dataFolder: string, log?: Log): Prom
       try {
         return await arrive(cluster);
       } catch (error) {
-        log?.error('the embedded database is still away', { error });
+        log?.error('the embedded database is still unavailable', { error });
         await Bun.sleep(retryAfterFailureMs);
       }
     }
@@ -66,7 +65,7 @@ export async function acquireEmbeddedServer(dataFolder: string, log?: Log): Prom
   };
 }
 
-/** Starts the server unless it is there, and takes the shared lock. */
+/** Starts the server unless it is running, and takes the shared lock. */
 async function arrive(cluster: Cluster): Promise<Presence> {
   const startedAtMs = performance.now();
   let answeredAtMs = startedAtMs;
@@ -107,7 +106,7 @@ function announcePresence({ connection }: Cluster): Presence {
   return { sql, lost };
 }
 
-/** A server that is starting or stopping says so; starting another one would not help. */
+/** A server that is starting or stopping says so. Starting another one would not help. */
 function isAnswer(error: unknown): error is Error {
   return error instanceof SQL.PostgresError && error.code === 'ERR_POSTGRES_SERVER_ERROR';
 }
@@ -119,7 +118,7 @@ async function leave(cluster: Cluster, presence: SQL): Promise<void> {
     const [row] = await presence<[{ alone: boolean }]>`select pg_try_advisory_lock(${presenceLock}) as alone`;
     if (row.alone) await stopServer(cluster);
   } catch {
-    // The server is gone already, which is what leaving is for.
+    // The server is already gone.
   } finally {
     await presence.close({ timeout: 0 });
   }

@@ -1,6 +1,6 @@
 /**
- * Applies the numbered SQL files in migrations/, each once and in order. Several nodes may start at once: the first
- * takes a lock, the others wait and find nothing left to do.
+ * Applies the numbered SQL files in migrations/, each once and in order. Of several nodes that start at the same time, the
+ * first takes a lock; the others wait and find nothing left to do.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,11 +11,11 @@ import { createPartitions } from './partitions.ts';
 type Migration = Readonly<{ version: number; name: string; statements: string; digest: string }>;
 type AppliedMigration = { version: number; digest: string };
 
-/** Read once: a newer checkout that is put in place under a running gateway is not the code it runs. */
+/** Read once, because the checkout may be updated while the gateway runs. */
 const migrations = readMigrations(join(import.meta.dir, '../../migrations'));
 const migrationLock = 7_012_018_002;
 
-/** Brings the schema up to date; returns the names of the migrations that were applied. */
+/** Brings the schema up to date and returns the names of the migrations that were applied. */
 export async function migrate(sql: SQL): Promise<string[]> {
   return await sql.begin(async (transaction) => {
     await transaction`select pg_advisory_xact_lock(${migrationLock})`;
@@ -33,12 +33,11 @@ export async function migrate(sql: SQL): Promise<string[]> {
   });
 }
 
-/** Refuses a database whose schema is not exactly the one that this code was written for. */
+/** Throws unless the schema is exactly the one that this code was written for. */
 export async function requireMigrated(sql: SQL): Promise<void> {
-  const [row] = await sql<
-    [{ is_there: boolean }]
-  >`select to_regclass('schema_migrations') is not null as is_there`;
-  const pending = pendingMigrations(row.is_there ? await readApplied(sql) : []);
+  const [{ exists }] = await sql<[{ exists: boolean }]>`
+    select to_regclass('schema_migrations') is not null as exists`;
+  const pending = pendingMigrations(exists ? await readApplied(sql) : []);
   if (pending.length > 0)
     throw new OperatorError(
       `The database is older than this version of Tollgate: ${pending.map(({ name }) => name).join(', ')} is still to be applied. Start the gateway of this version first (tollgate serve).`,
@@ -64,11 +63,10 @@ function readMigrations(folder: string): Migration[] {
   });
 }
 
-/** What is still to be applied, or a refusal when the database and this code do not belong together. */
+/** Throws when the database was migrated by a newer version or with other files. */
 function pendingMigrations(applied: readonly AppliedMigration[]): Migration[] {
-  const known = new Map(migrations.map((migration) => [migration.version, migration]));
   for (const { version, digest } of applied) {
-    const migration = known.get(version);
+    const migration = migrations.find((known) => known.version === version);
     if (!migration) {
       const newest = migrations.at(-1)?.version ?? 0;
       throw new OperatorError(

@@ -1,9 +1,9 @@
 /**
- * Removes Generations and their attempts that are older than the operator keeps them: month by month, whole partitions.
- * Usage records and the ledger stay.
+ * Removes Generations and their attempts after the retention period: month by month, as whole partitions. Usage records and
+ * the ledger stay.
  *
- * Letting go of a partition needs the table to itself for a moment, because there is a default partition. So it is asked
- * for again and again, each time for no longer than a request would notice, until nobody is reading the table.
+ * Detaching a partition locks the whole table for a moment, because there is a default partition. So the lock is requested
+ * again and again, each time too briefly for a request to notice, until nobody is reading the table.
  */
 import type { ReservedSQL, SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
@@ -12,17 +12,17 @@ const everyMs = 24 * 60 * 60 * 1000;
 const retentionLock = 7_012_018_005;
 
 const lockTimeoutMs = 100;
-const betweenTriesMs = 500;
-/** About an hour; who reads for longer than that is waited for again tomorrow. */
+const retryPauseMs = 500;
+/** About an hour. The next run, a day later, tries again. */
 const maxTries = 6_000;
 
 /**
- * A partition by its name; one that was detached and not dropped counts too, and so does one that an earlier version began
- * to detach.
+ * `detach` and `drop` are statements. One partition may be detached but not dropped yet, and another half detached by an
+ * earlier version.
  */
 type Partition = { is_expired: boolean; detach: string | null; drop: string };
 
-/** Removes what has expired now and once a day from now on. */
+/** Runs now and once a day. */
 export function keepRetention(
   openConnection: () => SQL,
   retentionDays: number,
@@ -37,9 +37,9 @@ export function keepRetention(
     current = sql;
     try {
       const count = await removeExpiredMonths(sql, retentionDays);
-      if (count > 0) log.info('removed months that are past their retention', { count });
+      if (count > 0) log.info('expired partitions removed', { count });
     } catch (error) {
-      if (!isStopped) log.error('months past their retention not removed', { error });
+      if (!isStopped) log.error('expired partitions not removed', { error });
     } finally {
       current = null;
       await sql.close({ timeout: 1 });
@@ -54,7 +54,7 @@ export function keepRetention(
   return async () => {
     isStopped = true;
     clearInterval(timer);
-    // Who waits for the users of a table may wait long. The next start goes on from there.
+    // Waiting for the lock may take long. The next start continues from here.
     await current?.close({ timeout: 0 });
   };
 }
@@ -79,7 +79,7 @@ export async function removeExpiredMonths(sql: SQL, retentionDays: number): Prom
   }
 }
 
-/** What strayed into the default partitions is as old as its ID says. */
+/** Rows in the default partitions are as old as their IDs. */
 async function removeStrays(connection: ReservedSQL, retentionDays: number): Promise<void> {
   await connection`
     delete from generations_default where id < first_id_at(now() - make_interval(days => ${retentionDays}::int))`;
@@ -99,7 +99,7 @@ async function removePartition(connection: ReservedSQL, { detach, drop }: Partit
     } catch (error) {
       await connection.unsafe('rollback');
       if (!isLockTimeout(error) || tries === maxTries) throw error;
-      await Bun.sleep(betweenTriesMs);
+      await Bun.sleep(retryPauseMs);
     }
   }
 }
@@ -109,10 +109,10 @@ function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * The partitions of both tables, the oldest first, by the names that create_partitions gives them: one that was detached
- * and not dropped is known by its name only. A month has expired when all of it is older than what is kept, with two
- * exceptions. The months that create_partitions makes sure of stay, for a node whose clock is slow; and so does one
- * that a Generation is still open in, because settling it needs its partition.
+ * The partitions of both tables, the oldest first, by the names that create_partitions gives them: a detached one is known
+ * by its name only. A month has expired when all of it is older than the retention period, with two exceptions. The months
+ * that create_partitions ensures stay, for a node whose clock is slow; and so does a month with an open Generation, because
+ * settling it needs its partition.
  */
 async function findPartitions(connection: ReservedSQL, retentionDays: number): Promise<Partition[]> {
   return await connection<Partition[]>`

@@ -1,7 +1,7 @@
 /**
- * PostgreSQL refuses to run as root. As root, it runs inside a user namespace where root is called nobody: the files
- * stay root's own, so it works even under a folder that only root can enter. Where namespaces are forbidden, as in
- * many containers, it runs as the real user nobody, with just the right to pass through folders it does not own.
+ * PostgreSQL refuses to run as root. For root it is started inside a user namespace that maps root to nobody: the files
+ * still belong to root, so it works even below a folder that only root can enter. Where namespaces are forbidden, as in
+ * many containers, it runs as the real user nobody, with the capability to pass through folders it does not own.
  */
 import { chownSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,11 +10,10 @@ import { OperatorError } from '../lib/operator-error.ts';
 type ProgramResult = Readonly<{ exitCode: number; message: string }>;
 
 export type ServerUser = Readonly<{
-  /** Runs a PostgreSQL program to its end; everything else waits. */
+  /** Runs a PostgreSQL program and blocks until it ends. */
   run: (command: readonly string[]) => ProgramResult;
-  /** The same for a program that takes long, in a process that has other things to do. */
-  runBeside: (command: readonly string[]) => Promise<ProgramResult>;
-  /** Gives a folder and all in it to the user that the server runs as. */
+  runAsync: (command: readonly string[]) => Promise<ProgramResult>;
+  /** Gives a folder and its contents to the user that the server runs as. */
   adopt: (folder: string) => void;
 }>;
 
@@ -27,7 +26,7 @@ const nobodyPrefix = [
   '--clear-groups',
   '--inh-caps=+dac_override',
   '--ambient-caps=+dac_override',
-  // Without this, access(2) would judge by the user alone, and the programs would not find themselves.
+  // Without this, access(2) ignores the capability, and the programs do not find their own files.
   '--securebits=+no_setuid_fixup',
   '--',
 ];
@@ -44,14 +43,14 @@ export function serverUser(): ServerUser {
 function withPrefix(prefix: readonly string[], owner: number | null): ServerUser {
   return {
     run: (command) => run([...prefix, ...command]),
-    runBeside: (command) => runBeside([...prefix, ...command]),
+    runAsync: (command) => runAsync([...prefix, ...command]),
     adopt: (folder) => {
       if (owner !== null && lstatSync(folder).uid !== owner) giveTo(owner, folder);
     },
   };
 }
 
-/** A session of its own, so that Ctrl-C in a terminal does not end a start or a stop halfway. */
+/** Detached, so that Ctrl-C in a terminal does not interrupt a start or a stop. */
 const spawnOptions = { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe', cwd: '/', detached: true } as const;
 
 function run(command: readonly string[]): ProgramResult {
@@ -63,7 +62,7 @@ function run(command: readonly string[]): ProgramResult {
   }
 }
 
-async function runBeside(command: readonly string[]): Promise<ProgramResult> {
+async function runAsync(command: readonly string[]): Promise<ProgramResult> {
   try {
     const child = Bun.spawn([...command], spawnOptions);
     const [exitCode, words] = await Promise.all([child.exited, child.stderr.text()]);
@@ -81,7 +80,7 @@ function inOneLine(words: string): string {
   return words.trim().replaceAll(/\s*\n\s*/g, '; ');
 }
 
-/** Children first, so that a folder which changed hands has nothing left to do inside. */
+/** Children first, so that a folder with the right owner needs no further look. */
 function giveTo(owner: number, path: string): void {
   const entry = lstatSync(path);
   if (entry.isDirectory()) for (const name of readdirSync(path)) giveTo(owner, join(path, name));

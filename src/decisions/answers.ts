@@ -1,16 +1,16 @@
 /**
- * A decision provider's answer, held against the questions: the same names, of the same types, with numbers that can be.
- * What the provider states beyond that is its own: which option it chose and which level it expects is not recomputed.
+ * Checks a decision provider's answer against the questions: the same names and types, with plausible numbers. The option
+ * that it chose and the level that it expects are not recomputed.
  */
 import { type Fields, isCount, isObject } from '../providers/wire.ts';
 import type { Answer, Question, Questions, Verdict } from './decider.ts';
 
 const maxModel = 200;
-/** Probabilities may come rounded to two decimals, each of them; but this much is missing at most. */
-const roundingOfEach = 0.005;
-const maxMissing = 0.05;
+/** Each probability may be rounded to two decimals, but their sum may be off by no more than this. */
+const maxRoundingError = 0.005;
+const maxSumError = 0.05;
 /** What adding up floats may lose. */
-const smallest = 1e-9;
+const epsilon = 1e-9;
 
 /** Null when anything does not fit. */
 export function readVerdict(body: unknown, questions: Questions): Verdict | null {
@@ -38,7 +38,7 @@ function readAnswers(value: unknown, questions: Questions): ReadonlyMap<string, 
 function readAnswer(value: unknown, question: Question): Answer | null {
   if (!isObject(value) || value.type !== question.type) return null;
   if (question.type === 'noul') return isShare(value.noul) ? { type: 'noul', probability: value.noul } : null;
-  // Some servers write null for what they leave out.
+  // Some servers write null instead of omitting a field.
   const confidence = value.confidence ?? null;
   if (confidence !== null && !isShare(confidence)) return null;
   return question.type === 'choice'
@@ -67,19 +67,19 @@ function readScore(
   return { type: 'score', score, probabilities: [...probabilities.values()], legend: levels, confidence };
 }
 
-/** A legend that is left out is the question's own; another one would mean that the levels were mixed up. */
+/** The legend may be omitted; a different one would mean that the levels were mixed up. */
 function isLegend(value: unknown, levels: readonly string[]): boolean {
   if (value === undefined || value === null) return true;
   const given = readNamed(value, namesOf(levels));
   return given !== null && levels.every((description, level) => given.get(`${level}`) === description);
 }
 
-/** Levels are counted from 0, and named by their number. */
+/** Levels are named by their numbers, from 0. */
 function namesOf(levels: readonly string[]): readonly string[] {
   return levels.map((_, level) => `${level}`);
 }
 
-/** A probability for each of the names and for no other, which add up to one. */
+/** Exactly one probability for each name, which add up to one. */
 function readShares(value: unknown, names: readonly string[]): ReadonlyMap<string, number> | null {
   const given = readNamed(value, names);
   if (given === null) return null;
@@ -91,7 +91,7 @@ function readShares(value: unknown, names: readonly string[]): ReadonlyMap<strin
     shares.set(name, share);
     sum += share;
   }
-  const tolerance = Math.min(roundingOfEach * names.length, maxMissing) + smallest;
+  const tolerance = Math.min(maxRoundingError * names.length, maxSumError) + epsilon;
   return Math.abs(sum - 1) <= tolerance ? shares : null;
 }
 
@@ -108,14 +108,13 @@ function readUsage(value: unknown): Verdict['usage'] | null {
   return { inputTokens: value.input_tokens, outputTokens: value.output_tokens };
 }
 
-/** Only a number of US dollars, said to be that, is a charge. */
+/** Only an amount in US dollars counts as a charge. */
 function readCharge(value: unknown): number | null {
   if (!isObject(value) || value.currency !== 'USD') return null;
   const { amount } = value;
   return typeof amount === 'number' && Number.isFinite(amount) && amount >= 0 ? amount : null;
 }
 
-/** A probability, or a part of one. */
 export function isShare(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= 1;
 }

@@ -1,4 +1,4 @@
-/** A chat model of the catalogue as a source of decisions, through the gates and formats of its providers. */
+/** A chat model of the catalogue as a source of decisions, through the gates and adapters of its providers. */
 import type { ErrorCode } from '../errors.ts';
 import { LateError } from '../lib/within.ts';
 import type { Model } from '../models/model.ts';
@@ -18,26 +18,27 @@ import type { Asker, DecisionSource } from './decider.ts';
 import { type AnsweredCall, DecisionError, type DecisionErrorName } from './errors.ts';
 import { exchange } from './exchange.ts';
 
-/** Verdicts are short, but a model may think before it gives one. */
+/** Verdicts are short, but a model may reason first. */
 const maxTokens = 16_384;
 
-/** A question that has waited for longer than this had less time than a provider may take. */
+/** After a longer wait, the rest of the deadline may be less than a provider is allowed to take. */
 const maxWaitedMs = 1_000;
 
-/** Decisions belong to no account. To a gate each person is one, which cannot be mistaken for any other. */
+/** Decisions belong to no account. For a gate each user counts as one, under a name that no account has. */
 export function gateAccountOf(userId: string): string {
   return `user ${userId}`;
 }
 
-/** Each attempt goes to the first provider whose gate is open. Only an overload is worth another attempt. */
 export function askChatModel(model: Model, candidates: readonly Candidate[]): DecisionSource {
   return {
     model: model.id,
     ask: async (request, requestId, signal, asker) => {
       const call = chatCallOf(request);
-      const able = inOrder(ableToCarry(candidates, call), Math.random);
-      // A person may have accounts with keys too, and must not be believed as two.
-      const turn = new Rotation(able, gateAccountOf(asker.userId), false).current;
+      const able = candidates.filter(
+        ({ connection: { chat, provider } }) => chat.unsupported(call, provider.dialect) === null,
+      );
+      // A user may have accounts with keys too, and must not count twice as a witness against a provider.
+      const turn = new Rotation(inOrder(able, Math.random), gateAccountOf(asker.userId), false).current;
       if (turn === null)
         throw new DecisionError('provider_error', {
           message: 'Every provider of the model behind decisions is unavailable at the moment.',
@@ -48,12 +49,6 @@ export function askChatModel(model: Model, candidates: readonly Candidate[]): De
       return { ...verdict, upstream };
     },
   };
-}
-
-function ableToCarry(candidates: readonly Candidate[], call: ChatCall): readonly Candidate[] {
-  return candidates.filter(
-    ({ connection: { chat, provider } }) => chat.unsupported(call, provider.dialect) === null,
-  );
 }
 
 async function complete(
@@ -79,12 +74,11 @@ async function complete(
   }
 }
 
-/** A client that leaves says nothing about the provider, nor does a deadline of which the wait for a turn took a part. */
+/** A client that leaves says nothing about the provider, nor does a deadline that was partly spent in the queue. */
 function isCutShort({ aborted, reason }: AbortSignal, { waitedMs }: Asker): boolean {
   return aborted && (!(reason instanceof LateError) || waitedMs > maxWaitedMs);
 }
 
-/** A success that its own format cannot read is no answer. */
 function readAnswer(read: () => ChatAnswer, upstream: AnsweredCall): ChatAnswer {
   try {
     return read();
@@ -100,7 +94,7 @@ const codes: Readonly<Partial<Record<DecisionErrorName, ErrorCode>>> = {
   invalid_response: 'provider_unknown_error',
 };
 
-/** A failure in the words that a gate judges by. */
+/** A failure as the gates classify it. */
 function asFailure({ reason, upstream, retryAfterSeconds, isUnreached }: DecisionError): CallFailure {
   const code = codes[reason] ?? codeOfStatus(upstream?.status ?? 0);
   return {

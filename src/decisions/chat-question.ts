@@ -1,7 +1,7 @@
 /**
- * The questions as a chat model is asked them: the state and the questions are data in the user's message, and the answer
- * has a schema of numbers. Names that a client chose never become keys: questions are q1, q2, …, options o1, o2, …, levels
- * l0, l1, …
+ * The questions as a prompt for a chat model: the state and the questions are data in the user message, and the answer has a
+ * schema of numbers. Names that a client chose never become keys: questions are q1, q2, …, options o1, o2, …, levels l0,
+ * l1, …
  */
 import type { ChatCall, JsonObject } from '../providers/chat.ts';
 import { type Fields, parseJson } from '../providers/wire.ts';
@@ -49,7 +49,7 @@ export function chatCallOf(request: DecisionRequest): ChatCall {
 }
 
 function userText({ text, questions }: DecisionRequest): string {
-  // Read anew from the text, so that a number keeps the digits that JavaScript would round off.
+  // Parsed again from the text, so that numbers keep digits that JavaScript would round off.
   const { state } = parseJson(text) as Fields;
   return JSON.stringify({
     state,
@@ -76,7 +76,7 @@ function describe(question: Question): object {
   return { type, instructions, levels };
 }
 
-/** Without bounds on the numbers, which not every vendor takes in a schema. */
+/** Without bounds on the numbers, because not every vendor supports them. */
 function schemaOf(questions: Questions): JsonObject {
   const all = [...questions.values()];
   return objectOf(all.map((question, index) => [questionId(index), schemaOfAnswer(question)]));

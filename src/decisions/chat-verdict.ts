@@ -1,11 +1,11 @@
-/** What a chat model answered, made into probabilities: checked, and divided by their sum, which is rarely quite one. */
+/** Turns a chat model's answer into probabilities: checked, and divided by their sum, which is rarely exactly one. */
 import type { ChatAnswer } from '../providers/chat.ts';
 import { type Fields, isObject, parseObject } from '../providers/wire.ts';
 import { isShare } from './answers.ts';
 import { levelId, optionId, questionId } from './chat-question.ts';
 import type { Answer, Question, Questions, Verdict } from './decider.ts';
 
-/** Null when it is no answer to these questions. `model` is what the catalogue calls the one that was asked. */
+/** Null when it does not answer these questions. `model` is the ID in the catalogue. */
 export function readChatVerdict(
   { content, usage }: ChatAnswer,
   questions: Questions,
@@ -41,7 +41,7 @@ function readChoice(given: Fields, options: readonly string[]): Answer | null {
   return { type: 'choice', choice, probabilities, confidence: null };
 }
 
-/** The first of them, where several are equal. */
+/** The first one, when several are equal. */
 function indexOfLargest(shares: readonly number[]): number {
   return shares.reduce((best, share, index) => (share > (shares[best] ?? 0) ? index : best), 0);
 }
@@ -53,12 +53,12 @@ function readScore(given: Fields, levels: readonly string[]): Answer | null {
   );
   if (probabilities === null) return null;
   const expected = probabilities.reduce((sum, share, level) => sum + share * level, 0);
-  // Adding up may go past the last level by the smallest of fractions.
+  // Floating-point addition may slightly exceed the last level.
   const score = Math.min(expected, levels.length - 1);
   return { type: 'score', score, probabilities, legend: levels, confidence: null };
 }
 
-/** The numbers under these names as parts of one; null unless there is one for each and for nothing else. */
+/** The numbers under these names, scaled to a sum of one; null unless the names match exactly. */
 function normalize(given: Fields, names: readonly string[]): readonly number[] | null {
   const shares = names.map((name) => given[name]).filter(isShare);
   const sum = shares.reduce((total, share) => total + share, 0);

@@ -1,4 +1,4 @@
-/** What is asked and what is answered, in words of our own: names that a client chose are keys of maps and nothing else. */
+/** The types of decisions. Names that a client chose are only ever keys of maps. */
 import type { AnsweredCall } from './errors.ts';
 
 export type Question =
@@ -11,7 +11,7 @@ export type Questions = ReadonlyMap<string, Question>;
 export type DecisionRequest = Readonly<{
   model: string;
   questions: Questions;
-  /** The whole body as the client wrote it: what was checked is what is sent, with every digit and in the same order. */
+  /** The body exactly as the client sent it, to be passed on unchanged. */
   text: string;
 }>;
 
@@ -32,22 +32,22 @@ export type Answer =
       confidence: number | null;
     }>;
 
-/** What a provider said, once it is known to fit the questions. */
+/** A provider's answer that fits the questions. */
 export type Verdict = Readonly<{
   /** The version that answered. */
   model: string;
   answers: ReadonlyMap<string, Answer>;
   usage: Readonly<{ inputTokens: number; outputTokens: number }>;
-  /** What the provider reports that it charged; null when it reports nothing. It is only shown. */
+  /** What the provider says it charged; null when it does not say. For display only. */
   chargeUsd: number | null;
 }>;
 
 export type Decision = Verdict & Readonly<{ upstream: AnsweredCall }>;
 
-/** The person who asks, and for how long the question has waited for its turn. */
+/** The user, and how long the request has waited in the queue. */
 export type Asker = Readonly<{ userId: string; waitedMs: number }>;
 
-/** What answers questions: a decision provider, or a chat model that is asked for probabilities. */
+/** A decision provider, or a chat model that is asked for probabilities. */
 export type DecisionSource = Readonly<{
   /** The identifier that requests must name. */
   model: string;
@@ -55,10 +55,10 @@ export type DecisionSource = Readonly<{
   ask: (request: DecisionRequest, requestId: string, signal: AbortSignal, asker: Asker) => Promise<Decision>;
 }>;
 
-/** A source with the patience of the contract. */
+/** A source with the retries and the deadline of the contract. */
 export type Decider = Readonly<{
   model: string;
-  /** `client` is aborted when nobody waits for the answer any more. What was waited for the turn is gone from the deadline. */
+  /** `client` is aborted when the client has gone. The time spent in the queue counts towards the deadline. */
   decide: (
     request: DecisionRequest,
     requestId: string,

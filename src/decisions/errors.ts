@@ -1,7 +1,7 @@
-/** The errors of POST /api/decisions/run, which has a body and statuses of its own. One line an error. */
+/** The errors of POST /api/decisions/run, which has an error body and statuses of its own. */
 type DecisionErrorRow = Readonly<{ status: number; type: string; message: string }>;
 
-// biome-ignore format: one line an error is what makes this table readable.
+// biome-ignore format: one line per error makes this table readable.
 export const decisionErrorTable = {
   invalid_json: { status: 400, type: 'invalid_json', message: 'The request body is not valid JSON.' },
   validation_error: { status: 400, type: 'validation_error', message: 'The model, state, questions or criteria are not valid.' },
@@ -22,11 +22,11 @@ export const decisionErrorTable = {
 
 export type DecisionErrorName = keyof typeof decisionErrorTable;
 
-/** What is known of the call to the provider: its status and the ID it gave the call are null where it gave none. */
+/** A call to the provider. The status is null without a response, and the ID when the provider sent none. */
 export type UpstreamCall = Readonly<{ provider: string; status: number | null; requestId: string | null }>;
 export type AnsweredCall = UpstreamCall & Readonly<{ status: number }>;
 
-/** What may be added to a row of the table. `cause` is for the log and never leaves the process. */
+/** `cause` is for the log and never leaves the process. */
 type ErrorDetails = Readonly<{
   message?: string;
   upstream?: UpstreamCall | null;
@@ -35,7 +35,6 @@ type ErrorDetails = Readonly<{
   cause?: unknown;
 }>;
 
-/** A refusal or failure that has a place in the table above. */
 export class DecisionError extends Error {
   readonly reason: DecisionErrorName;
   readonly upstream: UpstreamCall | null;

@@ -1,6 +1,6 @@
 /**
- * One call to a decision provider. Unlike calls for customers it has no clocks of its own, because all attempts share one
- * deadline, and it ends when its client leaves, because nobody pays for a response that nobody reads.
+ * One call to a decision provider. Unlike calls for customers it has no timeouts of its own, because all attempts share one
+ * deadline, and it is aborted when the client leaves, because nobody is billed for it.
  */
 import { readRetryAfter } from '../lib/retry-after.ts';
 import { isConnectFailure, post, readErrorDetails, readText, UnreadableError } from '../providers/http.ts';
@@ -11,15 +11,12 @@ import { type AnsweredCall, DecisionError, type DecisionErrorName, type Upstream
 
 const maxResponseBytes = 4_194_304;
 
-/** A success: its JSON, and what is known of the call. */
-type Reply = Readonly<{ body: unknown; upstream: AnsweredCall }>;
-
-/** Throws a DecisionError for everything but a success with JSON. `provider` is the name that clients see. */
+/** Throws a DecisionError unless the response is a success with JSON. `provider` is the name that clients see. */
 export async function exchange(
   request: UpstreamRequest,
   provider: string,
   signal: AbortSignal,
-): Promise<Reply> {
+): Promise<Readonly<{ body: unknown; upstream: AnsweredCall }>> {
   const response = await send(request, provider, signal);
   const upstream = { provider, status: response.status, requestId: requestIdIn(response.headers) };
   if (!response.ok) throw await errorOf(request, response, upstream);
@@ -45,7 +42,7 @@ async function send(request: UpstreamRequest, provider: string, signal: AbortSig
   }
 }
 
-/** Why a call broke off: because the signal ended it, or because the connection failed. */
+/** Either the signal aborted the call, or the connection failed. */
 function broken(upstream: UpstreamCall, signal: AbortSignal, isUnreached = false): DecisionError {
   if (signal.aborted) return new DecisionError('timeout', { upstream });
   return new DecisionError('connection_error', { upstream, isUnreached });
@@ -76,12 +73,12 @@ function reasonOfStatus(status: number): DecisionErrorName {
   return 'provider_error';
 }
 
-/** Drops the rest of the response, so that it does not keep the connection busy. */
+/** Frees the connection. */
 async function discard({ body }: Response): Promise<void> {
   if (body !== null && !body.locked) await body.cancel().catch(() => undefined);
 }
 
-/** The provider's ID of the call. It is shown to people and may be anything, so only what looks like an ID is passed on. */
+/** The provider's ID of the call. It is shown to users, so only what looks like an ID is passed on. */
 function requestIdIn(headers: Headers): string | null {
   const id = headers.get('x-request-id') ?? headers.get('request-id') ?? '';
   return /^[A-Za-z0-9][\w.:/+=@-]{0,199}$/.test(id) ? id : null;

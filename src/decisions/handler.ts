@@ -1,6 +1,6 @@
 /**
  * POST /api/decisions/run: same origin → session → size → JSON → questions → configured → model → the provider. It has an
- * error body of its own, so nothing that is thrown in here goes further.
+ * error body of its own, so it catches every error itself.
  */
 import { ApiError } from '../errors.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
@@ -17,7 +17,7 @@ import type { Decider, DecisionRequest } from './decider.ts';
 import { DecisionError, decisionErrorTable } from './errors.ts';
 import { DecisionFault, parseDecision } from './parse.ts';
 import { presentDecision, presentDecisionError } from './present.ts';
-import { createDecisionTurns, type InTurnOf } from './turns.ts';
+import { createDecisionSlots, type InSlotOf } from './slots.ts';
 
 export const maxDecisionBytes = 262_144;
 
@@ -33,9 +33,9 @@ type Services = Readonly<{
 type Context = Pick<RequestContext, 'requestId'>;
 
 export function runDecision(services: Services): (request: Request, context: Context) => Promise<Response> {
-  const inTurnOf = createDecisionTurns();
+  const inSlotOf = createDecisionSlots();
   return async (request, { requestId }) => {
-    const response = await decide(request, requestId, services, inTurnOf).catch((thrown: unknown) =>
+    const response = await decide(request, requestId, services, inSlotOf).catch((thrown: unknown) =>
       errorResponse(thrown, request, requestId, services.log),
     );
     response.headers.set('cache-control', 'no-store');
@@ -48,7 +48,7 @@ async function decide(
   request: Request,
   requestId: string,
   services: Services,
-  inTurnOf: InTurnOf,
+  inSlotOf: InSlotOf,
 ): Promise<Response> {
   if (!isSameOrigin(request, services.publicUrl)) throw new DecisionError('invalid_origin');
   const { userId } = await requireSession(request, services.sessions);
@@ -58,13 +58,13 @@ async function decide(
   if (decision.model !== decider.model)
     throw invalid(`model must be ${JSON.stringify(decider.model)}, the decision model of this gateway.`);
   const { signal } = request;
-  const decided = await inTurnOf(userId, signal, (waitedMs) =>
+  const decided = await inSlotOf(userId, signal, (waitedMs) =>
     decider.decide(decision, requestId, signal, { userId, waitedMs }),
   );
   return Response.json(presentDecision(decided, requestId));
 }
 
-/** Only a session counts here: an API key is for programs, and this is for people. */
+/** API keys are not accepted: this endpoint belongs to the dashboard. */
 async function requireSession(request: Request, sessions: Pick<Sessions, 'find'>): Promise<SignedIn> {
   const signedIn = await sessions.find(request.headers).catch((cause: unknown) => {
     throw new DecisionError('authentication_unavailable', { cause });
@@ -82,12 +82,12 @@ async function readRequest(request: Request, payer: Payer): Promise<DecisionRequ
     const body = parseJsonBody(bytes) as Readonly<Record<string, unknown>>;
     return parseDecision(body, new TextDecoder().decode(bytes));
   } catch (thrown) {
-    throw inOwnWords(thrown);
+    throw asDecisionError(thrown);
   }
 }
 
-/** What is shared with other endpoints throws their errors. */
-function inOwnWords(thrown: unknown): unknown {
+/** Code shared with other endpoints throws their errors. */
+function asDecisionError(thrown: unknown): unknown {
   if (thrown instanceof DecisionFault) return invalid(`${formatPath(thrown.path)} ${thrown.message}.`);
   if (thrown instanceof BodyError)
     return thrown.reason === 'too_large'
@@ -105,8 +105,8 @@ function invalid(message: string): DecisionError {
 }
 
 /**
- * The contract has no status 500 here. A defect of ours means that no decision could be had, which is what
- * `provider_error` says; that it names no provider tells the two apart.
+ * The contract has no status 500 here, so a defect of ours is a `provider_error` too. It can be told apart because it names
+ * no provider.
  */
 function errorResponse(thrown: unknown, request: Request, requestId: string, log: Log): Response {
   const error =
@@ -118,7 +118,7 @@ function errorResponse(thrown: unknown, request: Request, requestId: string, log
         });
   const { status, type } = decisionErrorTable[error.reason];
   const { upstream, cause, retryAfterSeconds } = error;
-  // That a client left is no failure, and nobody gets this answer then.
+  // A client that left is not a failure.
   if (status >= 500 && !request.signal.aborted)
     log.error('request failed', {
       requestId,
@@ -130,7 +130,7 @@ function errorResponse(thrown: unknown, request: Request, requestId: string, log
     });
   const headers = new Headers();
   if (retryAfterSeconds !== null) headers.set('retry-after', `${retryAfterSeconds}`);
-  // The rest of a body that arrives too slowly is not waited for.
+  // The rest of a body that arrives too slowly is not read.
   if (cause instanceof BodyError && cause.endsConnection) headers.set('connection', 'close');
   return Response.json(presentDecisionError(error, requestId), { status, headers });
 }

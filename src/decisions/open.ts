@@ -1,4 +1,4 @@
-/** Chooses the source of decisions from the environment and the catalogue in force. */
+/** Chooses the source of decisions from the environment and the active catalogue. */
 import type { Log } from '../lib/log.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { askChatModel } from './chat-model.ts';
@@ -6,36 +6,35 @@ import type { Decider, DecisionSource } from './decider.ts';
 import { askProvider } from './provider.ts';
 import { patiently } from './retries.ts';
 
-/** Settings from the environment. Null stands for what is not set. */
 type DecisionSettings = Readonly<{
   baseUrl: string | null;
   model: string | null;
   providerName: string;
-  /** The ID of a chat model of the catalogue. Set together with none of the others. */
+  /** The ID of a chat model in the catalogue. It excludes the other settings. */
   chatModel: string | null;
 }>;
 
 type Catalogue = Pick<ActiveCatalog, 'catalog' | 'connections' | 'candidates'>;
 
-type Surroundings = Readonly<{
+type DecisionServices = Readonly<{
   settings: DecisionSettings;
   secret: (name: string) => string | null;
-  /** Whether this is a first look at the gateway, with everything of its own. */
+  /** Whether the sandbox may stand in when nothing is configured. */
   isDemo: boolean;
   catalog: () => Catalogue;
   log: Log;
 }>;
 
-/** Without a source, the reason for the operator; none when nothing was asked for. */
+/** Without a source, the problems tell the operator why. There are none when nothing is configured. */
 type Choice = Readonly<{ source: DecisionSource | null; problems: readonly string[] }>;
 
 const sandboxModel = 'sandbox-decision-latest';
 
-/** Chosen again with each catalogue, which is also when secrets are read again. Null when there is no source. */
-export function openDecisions(surroundings: Surroundings): () => Decider | null {
-  const { catalog, log } = surroundings;
+/** Chosen again with each catalogue, when secrets are read again too. Null without a source. */
+export function openDecisions(services: DecisionServices): () => Decider | null {
+  const { catalog, log } = services;
   const make = (active: Catalogue): Decider | null => {
-    const { source, problems } = chooseSource(surroundings, active);
+    const { source, problems } = chooseSource(services, active);
     if (problems.length > 0) log.warn('decisions cannot be run', { problems });
     return source === null ? null : patiently(source);
   };
@@ -47,14 +46,14 @@ export function openDecisions(surroundings: Surroundings): () => Decider | null 
     try {
       decider = make(active);
     } catch (error) {
-      // A key that cannot be read at the moment must not take away the one that works.
-      log.warn('decisions stay as they were', { error });
+      // A key that cannot be read now must not replace one that works.
+      log.warn('the source of decisions stays as it was', { error });
     }
     return decider;
   };
 }
 
-function chooseSource({ settings, secret, isDemo }: Surroundings, active: Catalogue): Choice {
+function chooseSource({ settings, secret, isDemo }: DecisionServices, active: Catalogue): Choice {
   const { baseUrl, model, chatModel, providerName } = settings;
   if (chatModel !== null) return chooseChatModel(chatModel, active);
   const apiKey = secret('DECISIONS_API_KEY');
@@ -69,22 +68,22 @@ function chooseSource({ settings, secret, isDemo }: Surroundings, active: Catalo
 
 function chooseChatModel(id: string, { catalog, candidates }: Catalogue): Choice {
   const model = catalog.models.get(id);
-  const refuse = (why: string): Choice => ({
+  const unusable = (why: string): Choice => ({
     source: null,
     problems: [`DECISIONS_CHAT_MODEL names ${JSON.stringify(id)}, ${why}.`],
   });
-  if (model === undefined) return refuse('which is not in the catalogue');
-  if (!model.enabled || model.workload !== 'chat') return refuse('which is no enabled chat model');
+  if (model === undefined) return unusable('which is not in the catalogue');
+  if (!model.enabled || model.workload !== 'chat') return unusable('which is no enabled chat model');
   if (!model.capabilities.structuredOutput || model.unsupportedParameters.has('response_format'))
-    return refuse('which has no structured_output');
+    return unusable('which has no structured_output');
   const able = (candidates.get(id) ?? []).filter(
     ({ connection }) => !connection.provider.unsupportedParameters.has('response_format'),
   );
-  if (able.length === 0) return refuse('none of whose providers is configured for structured output');
+  if (able.length === 0) return unusable('none of whose providers is configured for structured output');
   return { source: askChatModel(model, able), problems: [] };
 }
 
-/** The sandbox that the catalogue already has running plays a decision provider too. */
+/** The sandbox of the catalogue also acts as a decision provider. */
 function sandboxOf({ connections }: Catalogue): DecisionSource | null {
   const sandbox = [...connections.values()].find(({ provider }) => provider.adapter === 'sandbox');
   if (sandbox === undefined) return null;

@@ -1,10 +1,10 @@
-/** The body of POST /api/decisions/run becomes questions, or a fault that says where it is. Nothing is ignored. */
+/** Parses the body of POST /api/decisions/run. Unknown fields are errors. */
 import { type Fields, isObject } from '../providers/wire.ts';
 import type { DecisionRequest, Question, Questions } from './decider.ts';
 
 type Path = readonly (string | number)[];
 
-/** What is wrong with a body: `message` goes on from the name of the place, as in "questions.a.type is required". */
+/** `message` continues the path, as in "questions.a.type is required". */
 export class DecisionFault extends Error {
   readonly path: Path;
 
@@ -24,11 +24,11 @@ const fieldsByType: ReadonlyMap<unknown, readonly string[]> = new Map([
 
 /** `text` is what the body was read from. */
 export function parseDecision(body: Fields, text: string): DecisionRequest {
-  refuseOthers(
+  rejectOthers(
     body,
     [],
     requestFields,
-    'is not supported: a decision takes model, state and questions, and is answered as a whole',
+    'is not supported: a decision takes model, state and questions, and is not streamed',
   );
   const { model, state, questions } = body;
   const name = readText(model, ['model']);
@@ -50,7 +50,7 @@ function readQuestion(value: unknown, path: Path): Question {
   if (known === undefined)
     throw new DecisionFault([...path, 'type'], `${verb(type)} "choice", "noul" or "score"`);
   const isNoul = type === 'noul';
-  refuseOthers(
+  rejectOthers(
     fields,
     path,
     known,
@@ -77,7 +77,7 @@ function readLevels(value: unknown, path: Path): readonly string[] {
   return value.map((description, level) => readText(description, [...path, level]));
 }
 
-function refuseOthers(fields: Fields, path: Path, known: readonly string[], message: string): void {
+function rejectOthers(fields: Fields, path: Path, known: readonly string[], message: string): void {
   const other = Object.keys(fields).find((name) => !known.includes(name));
   if (other !== undefined) throw new DecisionFault([...path, other], message);
 }
@@ -87,7 +87,7 @@ function readObject(value: unknown, path: Path, expected: string): Fields {
   return value;
 }
 
-/** White space alone says as little as nothing at all. */
+/** White space alone counts as empty. */
 function readText(value: unknown, path: Path): string {
   if (typeof value !== 'string' || value.trim() === '')
     throw new DecisionFault(path, `${verb(value)} a non-empty string`);

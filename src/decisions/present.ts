@@ -1,4 +1,4 @@
-/** What POST /api/decisions/run answers with, in the words of the wire. What has no value is left out, never null. */
+/** The responses of POST /api/decisions/run. Fields without a value are omitted, never null. */
 import type { Answer, Decision } from './decider.ts';
 import { type DecisionError, decisionErrorTable, type UpstreamCall } from './errors.ts';
 
@@ -18,14 +18,14 @@ export type DecisionAnswer =
 export type DecisionBody = {
   /** The version that answered. */
   model: string;
-  /** Under the names of the questions. */
+  /** By the names of the questions. */
   answers: Record<string, DecisionAnswer>;
   usage: { input_tokens: number; output_tokens: number };
-  /** Only when the provider said in so many words what it charged. */
+  /** Only when the provider reports what it charged. */
   charge?: { amount: number; currency: 'USD' };
   service: {
     request_id: string;
-    /** Of the call to the provider, with its retries. */
+    /** Of the call to the provider, including retries. */
     latency_ms: number;
     provider: string;
     upstream_status: number;
@@ -40,11 +40,11 @@ export type DecisionErrorBody = {
     status: number;
     message: string;
     request_id: string;
-    /** These three where a provider was asked, and as far as it answered. */
+    /** These three only when a provider was called, as far as it answered. */
     provider?: string;
     upstream_status?: number;
     upstream_request_id?: string;
-    /** With 429 only, and only when the provider said how long to wait. */
+    /** Only with 429, and only when the provider sent it. */
     retry_after_seconds?: number;
   };
 };
@@ -85,7 +85,7 @@ function presentAnswer(answer: Answer): DecisionAnswer {
   };
 }
 
-/** Its names are own properties, whatever the client calls them: `Object.fromEntries` defines and never assigns. */
+/** Safe for any name that a client chooses, because `Object.fromEntries` defines properties and never assigns. */
 function record<Value, Shown>(
   values: ReadonlyMap<string, Value>,
   show: (value: Value) => Shown,

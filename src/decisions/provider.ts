@@ -1,4 +1,4 @@
-/** A provider of decisions: POST {base URL}/decisions, with what the client wrote. */
+/** A decision provider: POST {base URL}/decisions, with the body that the client sent. */
 import { readVerdict } from './answers.ts';
 import type { DecisionSource } from './decider.ts';
 import { DecisionError } from './errors.ts';
@@ -19,7 +19,7 @@ export function askProvider({ name, baseUrl, apiKey, model }: DecisionProvider):
     ask: async ({ text, questions }, requestId, signal) => {
       const headers = {
         'content-type': 'application/json',
-        // What is compressed cannot be bounded by the length it announces.
+        // A compressed body would get around the limit on its length.
         'accept-encoding': 'identity',
         'x-client-request-id': requestId,
         authorization: `Bearer ${apiKey}`,

@@ -1,4 +1,4 @@
-/** When an overloaded provider is asked again: twice at most, after a while, and all within one deadline. */
+/** Retries calls to an overloaded provider: at most twice, after a pause, and within one deadline. */
 import { LateError } from '../lib/within.ts';
 import type { Decider, Decision, DecisionSource } from './decider.ts';
 import { DecisionError } from './errors.ts';
@@ -7,12 +7,11 @@ const retryDelaysMs = [500, 1_500];
 const maxJitterMs = 100;
 export const deadlineMs = 60_000;
 
-/** The clock and chance, which a test has its own of. */
+/** The clock and randomness, which tests replace. */
 type Time = Readonly<{
   nowMs: () => number;
-  /** Ends early when nobody waits any more. */
+  /** Ends early when the client has gone. */
   sleep: (durationMs: number, client: AbortSignal) => Promise<void>;
-  /** Numbers from 0 to below 1. */
   random: () => number;
 }>;
 
@@ -24,8 +23,8 @@ export const defaultPatience: Patience = {
 };
 
 /**
- * Asks until there is an answer, another failure than overload, or no attempt left. `ask` gets the time that is left
- * and must not take longer. A wait that would outlast the deadline is not begun.
+ * Asks until there is an answer, an error other than overload, or no attempt left. `ask` gets the remaining time and must
+ * not take longer. A pause that would exceed the deadline is not started.
  */
 export async function askPatiently<Result>(
   ask: (leftMs: number) => Promise<Result>,
@@ -52,7 +51,7 @@ function isOverload(thrown: unknown): thrown is DecisionError {
   return thrown instanceof DecisionError && thrown.reason === 'provider_overloaded';
 }
 
-/** A source that is asked as patiently as the contract says. */
+/** Adds the retries and the deadline of the contract to a source. */
 export function patiently(source: DecisionSource, patience: Patience = defaultPatience): Decider {
   return {
     model: source.model,
@@ -67,7 +66,7 @@ export function patiently(source: DecisionSource, patience: Patience = defaultPa
   };
 }
 
-/** The signal is aborted when the time is over, for that reason, or when the client has gone. */
+/** The signal is aborted with a LateError when the time is up, or without one when the client has gone. */
 async function endingWithin<Result>(
   durationMs: number,
   client: AbortSignal,

@@ -1,17 +1,17 @@
 /**
- * Where a page of Generations ended, as a text that only the gateway can make. It is signed together with whose list it
- * is and the filters, so it is of no use to anyone else or with other filters, and after a day of none at all.
+ * Where a page of Generations ended, as a string that only the gateway can create. It is signed together with the owner of
+ * the list and the filters, so it is useless to anyone else, with other filters, and after a day.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Whose list it is, and then each of its filters, always in the same places: null where there is none. */
+/** The filters are always in the same places: null where there is none. */
 export type CursorScope = readonly [owner: string, ...filters: (string | null)[]];
 
 const version = 1;
-const lifeMs = 24 * 60 * 60 * 1000;
-/** The version, the time it expires at, and the UUID of the last Generation of the page. */
+const lifetimeMs = 24 * 60 * 60 * 1000;
+/** The version, the time of expiry, and the UUID of the last Generation on the page. */
 const payloadBytes = 1 + 8 + 16;
-/** A multiple of three bytes: every character of the text counts in full, and no two texts mean the same. */
+/** The length is a multiple of three bytes, so each cursor has exactly one encoding. */
 const pattern = /^[A-Za-z0-9_-]{76}$/;
 
 export function encodeCursor(
@@ -22,12 +22,12 @@ export function encodeCursor(
 ): string {
   const payload = Buffer.alloc(payloadBytes);
   payload.writeUInt8(version, 0);
-  payload.writeBigUInt64BE(BigInt(nowMs + lifeMs), 1);
+  payload.writeBigUInt64BE(BigInt(nowMs + lifetimeMs), 1);
   payload.write(position.replaceAll('-', ''), 9, 'hex');
   return Buffer.concat([payload, sign(payload, scope, signingKey)]).toString('base64url');
 }
 
-/** The position, or null when the cursor is altered, expired, or was made for another list or other filters. */
+/** The position, or null for a cursor that was altered, has expired, or belongs to another list or other filters. */
 export function decodeCursor(
   text: string,
   scope: CursorScope,
@@ -43,7 +43,7 @@ export function decodeCursor(
   return payload.toString('hex', 9).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** As JSON the parts of the scope cannot run into one another, and none differs from every text. */
+/** As JSON, the parts of the scope cannot run into one another, and null differs from every string. */
 function sign(payload: Buffer, scope: CursorScope, signingKey: Uint8Array): Buffer {
   return createHmac('sha256', signingKey).update(payload).update(JSON.stringify(scope)).digest();
 }

@@ -1,43 +1,17 @@
-/** Generations as the database has them: one by its ID, or a page of a list. */
+/** Reads Generations: one by its ID, or a page of a list. */
 import type { SQL } from 'bun';
 import type { Attempt } from '../ledger/operations.ts';
-
-/** What a list says of a Generation, open or finished. */
-export type GenerationSummary = Readonly<{
-  id: string;
-  createdAt: Date;
-  status: GenerationStatus;
-  workload: string;
-  model: string;
-  provider: string;
-  latencyMs: number;
-  usage: Readonly<{ inputTokens: bigint; outputTokens: bigint; units: bigint; unit: string }> | null;
-  /** Decimal texts with 12 digits, as they were stored. */
-  cost: Readonly<{ input: string; output: string; total: string }> | null;
-  fallback: boolean;
-  completedAt: Date | null;
-}>;
-
-/** What is told of one that is looked up. */
-export type GenerationRecord = GenerationSummary &
-  Readonly<{
-    streaming: boolean;
-    timeToFirstTokenMs: number | null;
-    errorCode: string | null;
-    attempts: readonly Attempt[];
-  }>;
 
 export const generationStatuses = ['in_progress', 'completed', 'failed', 'cancelled'] as const;
 export type GenerationStatus = (typeof generationStatuses)[number];
 
-/** Which Generations a list is about; null stands for all. */
+/** Null matches everything. */
 export type GenerationFilter = Readonly<{ status: GenerationStatus | null; model: string | null }>;
 
-/** Whose Generations they are. */
 type GenerationOwner = Readonly<{ keyId: string }> | Readonly<{ accountId: string }>;
 
-/** A row of a list. */
-export type SummaryRow = {
+/** A Generation in a list, open or finished, as the views have it. Costs are decimal strings with 12 digits. */
+export type GenerationSummary = Readonly<{
   id: string;
   created_at: Date;
   status: GenerationStatus;
@@ -54,17 +28,18 @@ export type SummaryRow = {
   cost_total: string | null;
   fallback: boolean;
   completed_at: Date | null;
-};
+}>;
 
 /** A row of generation_details. */
-export type RecordRow = SummaryRow & {
-  streaming: boolean;
-  time_to_first_token_ms: number | null;
-  error_code: string | null;
-  attempts: Attempt[] | null;
-};
+export type GenerationRecord = GenerationSummary &
+  Readonly<{
+    streaming: boolean;
+    time_to_first_token_ms: number | null;
+    error_code: string | null;
+    attempts: readonly Attempt[] | null;
+  }>;
 
-/** No ID is greater, so this is where a list begins. */
+/** No ID is greater, so a list starts here. */
 export const newestPosition = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 const finishedStatuses = generationStatuses.filter((status) => status !== 'in_progress');
@@ -77,11 +52,10 @@ export async function findPage(
   before: string,
   rowCount: number,
 ): Promise<GenerationSummary[]> {
-  const rows = await sql<SummaryRow[]>`${pageQuery(sql, { keyId }, filter, before, rowCount)}`;
-  return rows.map(toSummary);
+  return await sql<GenerationSummary[]>`${pageQuery(sql, { keyId }, filter, before, rowCount)}`;
 }
 
-/** The query of such a page, for other queries to include: rows of SummaryRow with account_id and key_id, at most 101. */
+/** The query of such a page, for other queries to include. Its rows, at most 101, also have account_id and key_id. */
 export function pageQuery(
   sql: SQL,
   owner: GenerationOwner,
@@ -99,14 +73,14 @@ export function pageQuery(
 }
 
 /**
- * For each status one range of an index, read from the position of the page backwards and no further than the page is
- * long: that costs the same at any depth, with any filter, and whatever other keys have done. What the planner knows of a
- * table says nothing about a single key, so it is left no choice:
+ * Reads one range of an index per status, backwards from the position of the page and no further than the page is long:
+ * that costs the same at any depth, with any filter, and whatever other keys have done. Table statistics say nothing about
+ * a single key, so the planner is left no choice:
  * - The last column of the filter is compared together with the ID, and the range is sorted by both: only the right index
- *   has that order. With `status = $2 and id < $3 order by id` another one, such as the primary key, may look shorter and
- *   lead past millions of rows of others. The bare comparison of the ID excludes partitions.
+ *   has that order. With `status = $2 and id < $3 order by id` another one, such as the primary key, may look cheaper and
+ *   lead past millions of other rows. The plain comparison of the ID excludes partitions.
  * - The filters come from `one`, so there is one plan for all their values.
- * - A limit that is not known counts as a tenth of the table. Hence the constant one, which no page exceeds.
+ * - The planner assumes a tenth of the table for an unknown limit. Hence the constant one, which no page exceeds.
  */
 function finishedQuery(
   sql: SQL,
@@ -134,7 +108,7 @@ function finishedQuery(
     cross join lateral (select * from (${range}) as longest limit ${rowCount}::int) as page`;
 }
 
-/** Few are open at a time, and they are indexed by key alone: those of an account are found among all. */
+/** Few are open at a time, and they are indexed by key only: those of an account are found by a scan. */
 function openQuery(sql: SQL, owner: GenerationOwner, model: string | null, before: string, rowCount: number) {
   return sql`
     select * from unfinished_generations
@@ -148,8 +122,8 @@ function ownedBy(sql: SQL, owner: GenerationOwner) {
 
 /**
  * The query of the newest 10,000 Generations of an account that ended in the last hours, for other queries to include.
- * What began a whole day before that has ended before it too. Each range is sorted by the account as well, which it is
- * compared with as with a list: that keeps the planner from the primary key here.
+ * No request runs for a day, so older IDs need not be read. Sorting by the account too, and comparing it with an array,
+ * keeps the planner from using the primary key.
  */
 export function recentQuery(sql: SQL, accountId: string, hours: number) {
   return sql`
@@ -166,40 +140,9 @@ export function recentQuery(sql: SQL, accountId: string, hours: number) {
     where completed_at >= now() - make_interval(hours => ${hours}::int)`;
 }
 
-/** Only what this key itself created is found: the key is part of the question. */
+/** Finds only what this key itself created. */
 export async function findGeneration(sql: SQL, id: string, keyId: string): Promise<GenerationRecord | null> {
-  const [row] = await sql<RecordRow[]>`
+  const [row] = await sql<GenerationRecord[]>`
     select * from generation_details where id = ${id} and key_id = ${keyId}`;
-  return row ? toRecord(row) : null;
-}
-
-export function toRecord(row: RecordRow): GenerationRecord {
-  return {
-    ...toSummary(row),
-    streaming: row.streaming,
-    timeToFirstTokenMs: row.time_to_first_token_ms,
-    errorCode: row.error_code,
-    attempts: row.attempts ?? [],
-  };
-}
-
-export function toSummary(row: SummaryRow): GenerationSummary {
-  const { input_tokens: inputTokens, output_tokens: outputTokens, units, unit } = row;
-  const { cost_input: input, cost_output: output, cost_total: total } = row;
-  return {
-    id: row.id,
-    createdAt: row.created_at,
-    status: row.status,
-    workload: row.workload,
-    model: row.model,
-    provider: row.provider,
-    latencyMs: row.latency_ms,
-    usage:
-      inputTokens === null || outputTokens === null || units === null || unit === null
-        ? null
-        : { inputTokens, outputTokens, units, unit },
-    cost: input === null || output === null || total === null ? null : { input, output, total },
-    fallback: row.fallback,
-    completedAt: row.completed_at,
-  };
+  return row ?? null;
 }

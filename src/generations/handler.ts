@@ -41,7 +41,7 @@ export function listGenerations({
     const scope = [key.id, filter.status, filter.model] as const;
     const position = cursor === null ? newestPosition : decodeCursor(cursor, scope, cursorKey, Date.now());
     if (position === null) throw new ApiError('invalid_cursor', { param: 'cursor' });
-    // One more than asked for tells whether there is more.
+    // One more than requested shows whether there is another page.
     const found = await lookUp(failure, () => findPage(sql, key.id, filter, position, limit + 1));
     const cursorOf = ({ id }: GenerationSummary) => encodeCursor(id, scope, cursorKey, Date.now());
     return Response.json({ object: 'list', ...presentPage(found, limit, presentSummary, cursorOf) });

@@ -1,4 +1,4 @@
-/** The query of a list of Generations. */
+/** The query parameters of a list of Generations. */
 import { invalidQuery, parseLimit, type Query } from '../http/query.ts';
 import { type GenerationFilter, generationStatuses } from './generation-store.ts';
 
@@ -21,9 +21,9 @@ function parseStatus(text: string | null): GenerationFilter['status'] {
   return status;
 }
 
-/** A model that the catalogue no longer has may still have Generations, so any name will do. */
+/** Any name is valid, because there may be Generations of models that have left the catalogue. */
 function parseModel(text: string | null): string | null {
-  // The database has no text with a NUL in it.
+  // PostgreSQL cannot store a NUL.
   if (text === '' || text?.includes('\0')) throw invalidQuery('model', 'the ID of a model');
   return text;
 }

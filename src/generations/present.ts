@@ -1,57 +1,66 @@
-/** A Generation in the words of the contract. */
+/** A Generation as the API returns it. */
 import { type ErrorCode, errorTable } from '../errors.ts';
 import type { Attempt } from '../ledger/operations.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import type { GenerationRecord, GenerationSummary } from './generation-store.ts';
 
 export function presentGeneration(record: GenerationRecord) {
-  const summary = presentSummary(record);
   return {
-    ...summary,
+    ...presentSummary(record),
     streaming: record.streaming,
-    time_to_first_token_ms: record.timeToFirstTokenMs,
+    time_to_first_token_ms: record.time_to_first_token_ms,
     tokens_per_second: tokensPerSecond(record),
     routing: presentRouting(record),
-    attempts: record.attempts.map(presentAttempt),
-    error: presentOutcome(record.errorCode),
+    attempts: (record.attempts ?? []).map(presentAttempt),
+    error: presentError(record.error_code),
   };
 }
 
-/** Where no provider was called, none was selected. */
+/** Null when no provider was called, because then none was selected. */
 function presentRouting({ provider, fallback, attempts }: GenerationRecord) {
-  if (attempts.length === 0) return null;
+  if (attempts === null || attempts.length === 0) return null;
   return { selected_provider: provider, fallback, attempt_count: attempts.length };
 }
 
-export function presentSummary(record: GenerationSummary) {
-  const { usage, cost } = record;
+export function presentSummary(summary: GenerationSummary) {
   return {
-    id: requestIdFromUuid(record.id),
+    id: requestIdFromUuid(summary.id),
     object: 'generation',
-    created_at: record.createdAt.toISOString(),
-    status: record.status,
-    workload: record.workload,
-    model: record.model,
-    provider: record.provider,
-    latency_ms: record.latencyMs,
-    usage: usage && {
-      input_tokens: Number(usage.inputTokens),
-      output_tokens: Number(usage.outputTokens),
-      total_tokens: Number(usage.inputTokens + usage.outputTokens),
-      units: `${usage.units}`,
-      unit: usage.unit,
-    },
-    cost: cost && { ...cost, currency: 'USD' },
-    fallback: record.fallback,
-    completed_at: record.completedAt?.toISOString() ?? null,
+    created_at: summary.created_at.toISOString(),
+    status: summary.status,
+    workload: summary.workload,
+    model: summary.model,
+    provider: summary.provider,
+    latency_ms: summary.latency_ms,
+    usage: presentUsage(summary),
+    cost: presentCost(summary),
+    fallback: summary.fallback,
+    completed_at: summary.completed_at?.toISOString() ?? null,
   };
 }
 
-/** Of the time in which tokens arrived: from the first one on where that is known. */
-function tokensPerSecond({ usage, latencyMs, timeToFirstTokenMs }: GenerationRecord): number | null {
-  const durationMs = latencyMs - (timeToFirstTokenMs ?? 0);
-  if (usage === null || usage.unit !== 'tokens' || durationMs <= 0) return null;
-  return Math.round((Number(usage.outputTokens) * 100_000) / durationMs) / 100;
+function presentUsage({ input_tokens: input, output_tokens: output, units, unit }: GenerationSummary) {
+  if (input === null || output === null || units === null || unit === null) return null;
+  return {
+    input_tokens: Number(input),
+    output_tokens: Number(output),
+    total_tokens: Number(input + output),
+    units: `${units}`,
+    unit,
+  };
+}
+
+function presentCost({ cost_input: input, cost_output: output, cost_total: total }: GenerationSummary) {
+  if (input === null || output === null || total === null) return null;
+  return { input, output, total, currency: 'USD' };
+}
+
+/** Over the time in which tokens arrived: from the first one on, where that is known. */
+function tokensPerSecond(record: GenerationRecord): number | null {
+  const { unit, output_tokens: tokens, latency_ms: latencyMs, time_to_first_token_ms: firstTokenMs } = record;
+  const durationMs = latencyMs - (firstTokenMs ?? 0);
+  if (unit !== 'tokens' || tokens === null || durationMs <= 0) return null;
+  return Math.round((Number(tokens) * 100_000) / durationMs) / 100;
 }
 
 function presentAttempt(attempt: Attempt) {
@@ -68,8 +77,8 @@ function presentAttempt(attempt: Attempt) {
   };
 }
 
-function presentOutcome(code: string | null) {
-  if (code === null) return null;
-  const known = code in errorTable ? (code as ErrorCode) : 'internal_error';
-  return { type: errorTable[known].type, code: known, message: errorTable[known].message };
+function presentError(errorCode: string | null) {
+  if (errorCode === null) return null;
+  const code = errorCode in errorTable ? (errorCode as ErrorCode) : 'internal_error';
+  return { type: errorTable[code].type, code, message: errorTable[code].message };
 }

@@ -4,13 +4,11 @@ import type { ApiKey } from '../keys/key-store.ts';
 import type { KnownRates } from '../keys/known-rates.ts';
 import { isAboutSpend } from '../ledger/database-error.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { DenialCode, HoldResult, Shortage } from '../ledger/operations.ts';
+import type { Denial, DenialCode, HoldResult, Shortage } from '../ledger/operations.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 import type { OpenGeneration } from './generation.ts';
 import type { Plan } from './workload.ts';
-
-type Denied = Extract<HoldResult, { outcome: 'denied' }>;
 
 export class Admission {
   readonly #ledger: Ledger;
@@ -70,7 +68,7 @@ export class Admission {
   denial(
     key: ApiKey,
     range: Plan['hold'],
-    denied: Denied,
+    denied: Denial,
     advice: (available: Money) => string | null,
   ): ApiError {
     const { code, shortage } = denied;
@@ -94,7 +92,7 @@ export class Admission {
   }
 
   /** Remembers that the key must wait. */
-  #limited(key: ApiKey, { code, retryAfterMs, concurrencyLimit }: Denied): ApiError {
+  #limited(key: ApiKey, { code, retryAfterMs, concurrencyLimit }: Denial): ApiError {
     if (code !== 'rate_limit_exceeded' || retryAfterMs === null) return new ApiError(code);
     this.#waiting.set(key, { untilMs: performance.now() + retryAfterMs, concurrencyLimit });
     return rateLimited(retryAfterMs, concurrencyLimit);

@@ -163,6 +163,6 @@ const errorOf: Readonly<Record<SettlementResult | 'late', ErrorCode | null>> = {
   settled: null,
   short: 'insufficient_balance',
   interrupted: 'billing_consistency_error',
-  refused: 'billing_consistency_error',
+  set_aside: 'billing_consistency_error',
   late: 'billing_consistency_error',
 };

@@ -1,6 +1,6 @@
 /**
- * Carries out a batch of operations in one transaction of two round trips: lock and read, then decide, then write and
- * commit. Each operation is idempotent by its Generation's ID, so a batch whose outcome is unknown is simply sent again.
+ * Executes a batch of operations in one transaction with two round trips: lock and read, decide, then write and commit. Each
+ * operation is idempotent by its Generation's ID, so a batch whose outcome is unknown is simply sent again.
  */
 import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
@@ -12,9 +12,9 @@ import {
   decideLate,
   decideRefund,
   decideSettlement,
+  deny,
   type Ended,
   type MeterState,
-  refusal,
 } from './decide.ts';
 import { Effects } from './effects.ts';
 import type {
@@ -35,11 +35,11 @@ export type OperationResult = HoldResult | CountResult | SettlementResult;
 type Rows = Readonly<{
   accounts: Map<string, AccountState>;
   meters: Map<string, MeterState>;
-  /** The holds of the Generations of this batch that are open, kept up as the batch goes on. */
+  /** The holds of open Generations, updated as operations of the batch are applied. */
   openHolds: Map<string, Money>;
-  /** How the Generations of this batch that are to be settled, but were open no more, had ended. */
+  /** How Generations ended that this batch settles, but that are no longer open. */
   ended: Map<string, Ended>;
-  /** What this batch has settled already. */
+  /** What this batch has settled so far. */
   settled: Map<string, SettlementResult>;
   nowMs: number;
   month: string;
@@ -77,7 +77,7 @@ function apply(operation: Operation, rows: Rows, effects: Effects): OperationRes
   }
 }
 
-const unknownKey = refusal('invalid_api_key', null);
+const unknownKey = deny('invalid_api_key', null);
 
 function applyHold(hold: Hold, rows: Rows, effects: Effects): HoldResult {
   const { accountId, keyId, id } = hold.generation;
@@ -158,15 +158,15 @@ function close(
   return result;
 }
 
-/** What is open is closed. What has ended, and was to be charged late or refunded, stays as it is until it is retried. */
+/** An open Generation is closed. One that has ended, and was to be charged late or refunded, is left for the retry. */
 function applySetAside(operation: SetAside, rows: Rows, effects: Effects): SettlementResult {
   if (rows.openHolds.has(operation.generation.id))
     applySettlement(closedUnbilled(operation.settlement), rows, effects);
   effects.setAside(operation);
-  return 'refused';
+  return 'set_aside';
 }
 
-/** A row as JSON has it: big integers and amounts are text. */
+/** A row as JSON: big integers and amounts are strings. */
 type AsJson<Row> = {
   [Name in keyof Row]: Row[Name] extends bigint
     ? string
@@ -202,7 +202,7 @@ async function lockRows(connection: SQL, batch: readonly Operation[]): Promise<R
   };
 }
 
-/** These are UUIDs of our own, so nothing in them needs quoting. */
+/** UUIDs need no quoting. */
 function uuidArray(ids: readonly string[]): string {
   return `{${[...new Set(ids)].join(',')}}`;
 }
@@ -226,7 +226,7 @@ function meterState(row: AsJson<MeterState>): MeterState {
 }
 
 /**
- * A Generation that is no longer open was settled by an earlier sending of this batch, given up by another node, or set
+ * A Generation that is no longer open was settled when this batch was sent before, was closed by another node, or was set
  * aside.
  */
 async function findEnded(

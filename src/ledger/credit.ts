@@ -1,7 +1,7 @@
 import type { SQL } from 'bun';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
 
-/** Adds money to an account, with its entry, in one statement; null when there is no such account. */
+/** Credits an account in one statement and returns its balance; null when there is no such account. */
 export async function credit(
   sql: SQL,
   accountId: string,
@@ -26,19 +26,18 @@ type ReferencedCredit = Readonly<{
   accountId: string;
   amount: Money;
   memo: string | null;
-  /** What makes a credit that is sent twice the same one. */
+  /** A credit that is sent again with the same reference is not credited twice. */
   reference: string;
 }>;
 
 /**
- * `repeated`: it was credited before, and is not again. `different`: another credit had this reference. `denied`: no
- * operator asked for it.
+ * `repeated`: it was credited before. `different`: another credit has this reference. `denied`: the caller is not an operator.
  */
 type CreditOutcome = 'credited' | 'repeated' | 'different' | 'missing' | 'denied';
 
-/** A credit that an operator gives in the dashboard, noted as done by them. */
-export async function creditOnce(sql: SQL, order: ReferencedCredit): Promise<CreditOutcome> {
-  const { actionId, operatorId, accountId, amount, memo, reference } = order;
+/** A credit that an operator gives in the dashboard, recorded as their action. */
+export async function creditOnce(sql: SQL, given: ReferencedCredit): Promise<CreditOutcome> {
+  const { actionId, operatorId, accountId, amount, memo, reference } = given;
   const [row] = await sql<[{ outcome: CreditOutcome }]>`
     select credit_by_operator(${operatorId}::uuid, ${accountId}::uuid, ${formatMoney(amount)}::numeric, ${memo}::text,
       ${reference}::uuid, ${actionId}::uuid) as outcome`;

@@ -1,33 +1,31 @@
 /**
- * Compares this node's clock with the database's. A Generation's ID, its partition and the price in force follow from
- * the node's clock, so one that is far off must not open any.
+ * Compares this node's clock with the database's. A Generation's ID, its partition and its price list depend on the node's
+ * clock, so a node whose clock is far off must not open any.
  */
 import type { Log } from '../lib/log.ts';
 
-/** The database's clock, read at some moment between asking and the answer. */
-export type ClockReading = Readonly<{ askedAtMs: number; answeredAtMs: number; databaseMs: number }>;
-
-export type ClockVerdict = 'right' | 'off' | 'uncertain';
+/** The database's clock at some moment between the query and its answer. */
+type ClockReading = Readonly<{ askedAtMs: number; answeredAtMs: number; databaseMs: number }>;
 
 export const maxOffsetMs = 60_000;
 
-/** How far this node is ahead of the database, taking the answer to have been made half way. */
-export function clockOffsetMs({ askedAtMs, answeredAtMs, databaseMs }: ClockReading): number {
+/** How far this node is ahead of the database, if the database read its clock halfway between. */
+function clockOffsetMs({ askedAtMs, answeredAtMs, databaseMs }: ClockReading): number {
   return (askedAtMs + answeredAtMs) / 2 - databaseMs;
 }
 
-/** An answer that took long says little: only what holds for any moment in between is said. */
-export function judgeClock(reading: ClockReading): ClockVerdict {
+/** Uncertain unless the verdict is the same for every moment between the query and its answer. */
+export function judgeClock(reading: ClockReading): 'right' | 'off' | 'uncertain' {
   const distanceMs = Math.abs(clockOffsetMs(reading));
-  const doubtMs = Math.abs(reading.answeredAtMs - reading.askedAtMs) / 2;
-  if (distanceMs - doubtMs > maxOffsetMs) return 'off';
-  return distanceMs + doubtMs <= maxOffsetMs ? 'right' : 'uncertain';
+  const uncertaintyMs = Math.abs(reading.answeredAtMs - reading.askedAtMs) / 2;
+  if (distanceMs - uncertaintyMs > maxOffsetMs) return 'off';
+  return distanceMs + uncertaintyMs <= maxOffsetMs ? 'right' : 'uncertain';
 }
 
 export class DatabaseClock {
   readonly #nodeId: string;
   readonly #log: Log;
-  /** As of the last reading that was certain. */
+  /** From the last reading that was certain. */
   #offsetMs = 0;
   #isOff = false;
 
@@ -44,7 +42,8 @@ export class DatabaseClock {
     if (isOff === this.#isOff) return;
     this.#isOff = isOff;
     const facts = { nodeId: this.#nodeId, offsetMs: Math.round(this.#offsetMs) };
-    if (isOff) this.#log.error("the clock is off from the database's, nothing is admitted", facts);
+    if (isOff)
+      this.#log.error("this node's clock differs from the database's, no requests are admitted", facts);
     else this.#log.info('the clock is right again', facts);
   }
 
@@ -52,7 +51,7 @@ export class DatabaseClock {
     return this.#isOff;
   }
 
-  /** What is wrong, in words; null when nothing is. */
+  /** In words; null when the clock is right. */
   problem(): string | null {
     return this.#isOff ? `off by ${Math.round(Math.abs(this.#offsetMs) / 1000)} s` : null;
   }

@@ -1,23 +1,23 @@
-/** What PostgreSQL reports about a failed statement, by codes and names: messages are translated and quote values. */
+/** Reads errors of PostgreSQL by their codes and names, because messages are translated and quote values. */
 import { SQL } from 'bun';
-import type { SetAside } from './operations.ts';
+import type { DatabaseErrorSummary } from './operations.ts';
 
 const undefinedTable = '42P01';
 
-/** The statement itself is at fault, not the connection: data exceptions and violated constraints. */
-export function isRefusal(error: unknown): boolean {
-  const { code } = refusalOf(error);
+/** A data exception or a violated constraint: the statement will fail again, however often it is sent. */
+export function isIntegrityError(error: unknown): error is SQL.PostgresError {
+  const { code } = summarizeError(error);
   return code.startsWith('22') || code.startsWith('23');
 }
 
 /** Names only: the values that PostgreSQL may quote are a customer's. */
-export function refusalOf(error: unknown): SetAside['refusal'] {
+export function summarizeError(error: unknown): DatabaseErrorSummary {
   if (!(error instanceof SQL.PostgresError)) return { code: '', about: 'unknown' };
   const { errno, constraint, column, table, routine } = error;
   return { code: errno ?? '', about: constraint || column || table || routine || 'unknown' };
 }
 
-/** Balance and spend are read together; which of them could not be read follows from the table that failed. */
+/** Balance and monthly spend are read together. The table that failed shows which of them could not be read. */
 export function isAboutSpend(error: unknown): boolean {
   return tableOf(error) === 'api_key_meters';
 }
@@ -27,7 +27,7 @@ export function tableOf(error: unknown): string | null {
   if (!(error instanceof SQL.PostgresError)) return null;
   const { errno, table, internalQuery, internalPosition } = error;
   if (table) return table;
-  // A missing table has no field of its own, but a function's query is reported with the position of the name in it.
+  // For a missing table inside a function, PostgreSQL reports the query and the position of the name in it.
   if (errno !== undefinedTable || !internalQuery) return null;
   return /^\w+/.exec(internalQuery.slice(Number(internalPosition) - 1))?.[0] ?? null;
 }

@@ -1,18 +1,16 @@
-/** Settlements that the database refused for good, to be inspected, and tried again once the cause is fixed. */
+/** Settlements that the database rejected, stored for inspection and for a retry once the cause is fixed. */
 import type { SQL } from 'bun';
 import type { Money } from '../lib/money.ts';
 import type { Ledger } from './ledger.ts';
-import type { Settlement } from './operations.ts';
+import type { DatabaseErrorSummary, Settlement } from './operations.ts';
 import { parseSettlement, withheld } from './settlement.ts';
 
 export type DeadLetter = Readonly<{
   generationId: string;
   accountId: string;
   createdAt: Date;
-  /** PostgreSQL's code, and the constraint, column or table that it complained of. */
-  refusalCode: string;
-  refusalAbout: string;
-  /** What was to be charged; null when nothing was, or when it can no longer be read. */
+  error: DatabaseErrorSummary;
+  /** The charge; null when there was none, or when the settlement can no longer be read. */
   amount: Money | null;
 }>;
 
@@ -29,7 +27,7 @@ export async function findDeadLetters(sql: SQL, max = maxAtOnce): Promise<DeadLe
   }));
 }
 
-/** Those that are refused again stay where they are. */
+/** Those that are rejected again stay where they are. */
 export async function retryDeadLetters(
   sql: SQL,
   ledger: Pick<Ledger, 'settleOnce'>,
@@ -43,16 +41,16 @@ export async function retryDeadLetters(
   return outcome;
 }
 
-/** Whether the dead letter is done with. */
+/** Whether the dead letter has been dealt with. */
 async function retry(sql: SQL, ledger: Pick<Ledger, 'settleOnce'>, settlement: Settlement): Promise<boolean> {
   try {
-    // Nobody got a response that was withheld, so nobody pays for it.
+    // A withheld response was never delivered, so nobody pays for it.
     const isWithheld = settlement.onInsufficientBalance === 'withhold';
     const result = await ledger.settleOnce(
       isWithheld ? { ...withheld(settlement), attempts: [] } : settlement,
     );
-    if (result === 'refused') return false;
-    // A Generation that stays as it ended, because it was settled before or its request was taken over, is done with too.
+    if (result === 'set_aside') return false;
+    // That includes a Generation that was settled before, or whose request was taken over.
     await sql`delete from dead_letters where generation_id = ${settlement.generation.id}`;
     return true;
   } catch {
@@ -62,8 +60,8 @@ async function retry(sql: SQL, ledger: Pick<Ledger, 'settleOnce'>, settlement: S
 
 function readRows(sql: SQL, max: number): Promise<DeadLetterRow[]> {
   return sql<DeadLetterRow[]>`
-    select generation_id as "generationId", account_id as "accountId", settlement, refusal_code as "refusalCode",
-           refusal_about as "refusalAbout", created_at as "createdAt"
+    select generation_id as "generationId", account_id as "accountId", settlement,
+           json_build_object('code', refusal_code, 'about', refusal_about) as error, created_at as "createdAt"
     from dead_letters order by created_at, generation_id limit ${max}`;
 }
 

@@ -4,7 +4,15 @@
  */
 import type { Money } from '../lib/money.ts';
 import { minuteMs, type RateLimit, rateAt } from '../lib/rate-limit.ts';
-import type { BilledCost, CountResult, DenialCode, Hold, HoldResult, Settlement } from './operations.ts';
+import type {
+  BilledCost,
+  CountResult,
+  Denial,
+  DenialCode,
+  Hold,
+  HoldResult,
+  Settlement,
+} from './operations.ts';
 
 export type AccountState = Readonly<{
   balance: Money;
@@ -19,40 +27,35 @@ export type MeterState = Readonly<{
   monthlyLimit: Money | null;
   requestsPerMinute: number;
   maxConcurrent: number;
-  /** Its Generations that are open, on all nodes. */
+  /** Open Generations of the key, on all nodes. */
   openCount: number;
   theoreticalArrivalMs: number;
   isRevoked: boolean;
   isExpired: boolean;
 }>;
 
-export type HoldDecision = Readonly<{ account: AccountState; meter: MeterState; result: HoldResult }>;
+type HoldDecision = Readonly<{ account: AccountState; meter: MeterState; result: HoldResult }>;
 
-/** A place may be free again in a moment; this is when to look. */
-const placeRetryMs = 100;
-/** A request that does not say how long its answer may get is granted this part of what is free. */
-const grantedPart = 4n;
+/** One of the key's requests may end at any moment. */
+const concurrencyRetryMs = 100;
+/** A request that does not limit its output may hold one part in so many of what is spendable. */
+const holdDivisor = 4n;
 
-type Refusal = Extract<HoldResult, { outcome: 'denied' }>;
-
-/** A refusal leaves everything as it was: it costs the key neither money nor a place in its minute. */
+/** A denial leaves everything as it was: it costs the key neither money nor part of its rate. */
 export function decideHold(
   account: AccountState,
   meter: MeterState,
   { min, max }: Pick<Hold, 'min' | 'max'>,
   nowMs: number,
 ): HoldDecision {
-  const refuse = (result: Refusal): HoldDecision => ({ account, meter, result });
+  const unchanged = (result: Denial): HoldDecision => ({ account, meter, result });
   const arrival = decideArrival(account, meter, nowMs);
-  if (arrival.outcome === 'denied') return refuse(arrival);
-  const { unchanged } = arrival;
-  if (meter.openCount >= meter.maxConcurrent)
-    return refuse(
-      refusal('rate_limit_exceeded', unchanged, {
-        retryAfterMs: placeRetryMs,
-        concurrencyLimit: meter.maxConcurrent,
-      }),
-    );
+  if (arrival.outcome === 'denied') return unchanged(arrival);
+  const { rate, nextArrivalMs } = arrival;
+  if (meter.openCount >= meter.maxConcurrent) {
+    const details = { retryAfterMs: concurrencyRetryMs, concurrencyLimit: meter.maxConcurrent };
+    return unchanged(deny('rate_limit_exceeded', rate, details));
+  }
 
   const free = account.balance - account.held;
   const leftOfMonth = meter.monthlyLimit === null ? null : meter.monthlyLimit - meter.monthSpent - meter.held;
@@ -61,10 +64,9 @@ export function decideHold(
     const isMonth = leftOfMonth !== null && leftOfMonth < min;
     const code = isMonth ? 'monthly_spend_limit_exceeded' : 'insufficient_balance';
     const available = isMonth ? larger(leftOfMonth, 0n) : free;
-    return refuse(refusal(code, unchanged, { shortage: { needed: min, available, spendable } }));
+    return unchanged(deny(code, rate, { shortage: { needed: min, available, spendable } }));
   }
-  const amount = smaller(larger(spendable / grantedPart, min), max);
-  const { nextArrivalMs } = arrival;
+  const amount = smaller(larger(spendable / holdDivisor, min), max);
   return {
     account: { ...account, held: account.held + amount },
     meter: {
@@ -77,7 +79,7 @@ export function decideHold(
   };
 }
 
-/** A request that costs nothing more, such as a replay, takes its place in the minute of its key all the same. */
+/** A request that costs nothing, such as a replay, still counts towards the rate of its key. */
 export function decideCount(
   account: AccountState,
   meter: MeterState,
@@ -92,35 +94,29 @@ export function decideCount(
   };
 }
 
-type Arrival = Readonly<{ outcome: 'arrived'; nextArrivalMs: number; unchanged: RateLimit }>;
+/** `rate` is what is left before this request counts. */
+type Arrival = Readonly<{ outcome: 'arrived'; nextArrivalMs: number; rate: RateLimit }>;
 
 /** Whether the key is in force and within its rate, whatever the request costs. */
-function decideArrival(account: AccountState, meter: MeterState, nowMs: number): Arrival | Refusal {
-  if (account.isSuspended || meter.isRevoked) return refusal('invalid_api_key', null);
-  if (meter.isExpired) return refusal('expired_api_key', null);
+function decideArrival(account: AccountState, meter: MeterState, nowMs: number): Arrival | Denial {
+  if (account.isSuspended || meter.isRevoked) return deny('invalid_api_key', null);
+  if (meter.isExpired) return deny('expired_api_key', null);
   const intervalMs = minuteMs / meter.requestsPerMinute;
-  const unchanged = rateAt(meter.requestsPerMinute, meter.theoreticalArrivalMs, nowMs);
+  const rate = rateAt(meter.requestsPerMinute, meter.theoreticalArrivalMs, nowMs);
   const nextArrivalMs = Math.max(meter.theoreticalArrivalMs, nowMs) + intervalMs;
   const tooEarlyMs = nextArrivalMs - nowMs - minuteMs;
-  // The database keeps microseconds; what is less than one apart is the same.
-  if (tooEarlyMs > 0.001) return refusal('rate_limit_exceeded', unchanged, { retryAfterMs: tooEarlyMs });
-  return { outcome: 'arrived', nextArrivalMs, unchanged };
+  // The database stores microseconds, so a smaller difference is none.
+  if (tooEarlyMs > 0.001) return deny('rate_limit_exceeded', rate, { retryAfterMs: tooEarlyMs });
+  return { outcome: 'arrived', nextArrivalMs, rate };
 }
 
-export function refusal(
+export function deny(
   code: DenialCode,
   rate: RateLimit | null,
-  details: Partial<Pick<Refusal, 'retryAfterMs' | 'shortage' | 'concurrencyLimit'>> = {},
-): Refusal {
-  return {
-    outcome: 'denied',
-    code,
-    rate,
-    retryAfterMs: null,
-    shortage: null,
-    concurrencyLimit: null,
-    ...details,
-  };
+  details: Partial<Pick<Denial, 'retryAfterMs' | 'shortage' | 'concurrencyLimit'>> = {},
+): Denial {
+  const none = { retryAfterMs: null, shortage: null, concurrencyLimit: null };
+  return { outcome: 'denied', code, rate, ...none, ...details };
 }
 
 function smaller(one: Money, other: Money): Money {
@@ -134,13 +130,13 @@ function larger(one: Money, other: Money): Money {
 export type SettlementDecision = Readonly<{
   account: AccountState;
   meter: MeterState;
-  /** What is debited; null when nothing is billed at all. */
+  /** Null when nothing is billed. */
   charge: BilledCost | null;
-  /** What the operator has to bear. */
+  /** What the operator bears. */
   shortfall: Money;
 }>;
 
-/** The hold always goes. What is charged comes from it and from what no other hold has reserved, never below zero. */
+/** The hold is always released. The charge takes at most what no other hold reserves, so no balance becomes negative. */
 export function decideSettlement(
   account: AccountState,
   meter: MeterState,
@@ -160,7 +156,7 @@ export function decideSettlement(
     meter: {
       ...meter,
       held: meter.held - hold,
-      // A count that has gone astray is for the audit to find: it must not keep money from being settled.
+      // A wrong count is for the audit to find: it must not keep money from being settled.
       openCount: Math.max(0, meter.openCount - 1),
       monthSpent: meter.monthSpent + total,
     },
@@ -169,7 +165,7 @@ export function decideSettlement(
   };
 }
 
-/** The input is paid first, so that both parts of what was billed sum to it. */
+/** The input is paid first, so that both parts add up to the charge. */
 function affordable(
   cost: BilledCost,
   available: Money,
@@ -181,24 +177,24 @@ function affordable(
   return { input, output: available - input, total: available };
 }
 
-/** A Generation that was to be settled, but is open no more. */
+/** A Generation that is to be settled, but is no longer open. */
 export type Ended = Readonly<{
   errorCode: string | null;
-  /** It was set aside because the database would not take its settlement. */
+  /** It was set aside because the database rejected its settlement. */
   isDeadLetter: boolean;
-  /** Whether its request, if it has a name, is still this Generation's to answer. */
+  /** Whether this Generation still has the claim of its idempotency key, if there is one. */
   isClaimed: boolean;
-  /** What was charged and has not been given back; null when nothing was. */
+  /** What was charged and not refunded; null when nothing was. */
   charged: Money | null;
-  /** Whether that counted towards the month that is now. */
+  /** Whether the charge counted towards the current month. */
   isThisMonth: boolean;
 }>;
 
 /**
- * `reopen`: it was given up too early and is settled as what it really was. `refund`: its charge is given back, because
- * nobody got what was paid for. Otherwise it stays as it ended.
+ * `reopen`: another node closed it too early, so it is settled after all. `refund`: its charge is refunded, because the
+ * response was never delivered. Otherwise it stays as it ended.
  */
-export type LateDecision = 'reopen' | 'refund' | 'settled' | 'short' | 'interrupted';
+type LateDecision = 'reopen' | 'refund' | 'settled' | 'short' | 'interrupted';
 
 export function decideLate(
   ended: Ended,
@@ -206,14 +202,14 @@ export function decideLate(
 ): LateDecision {
   if (ended.charged !== null && onAlreadyCharged === 'refund') return 'refund';
   if (ended.errorCode === 'gateway_interrupted' || ended.isDeadLetter) {
-    // Another node that gives it up knows no more than the first one did.
+    // Another node that closes it as an orphan knows no more than the first one did.
     const knowsBetter = errorCode !== 'gateway_interrupted' && ended.isClaimed;
     return knowsBetter ? 'reopen' : 'interrupted';
   }
   return ended.errorCode === 'insufficient_balance' ? 'short' : 'settled';
 }
 
-/** The entry of a refund is one more; the month gets back what had counted towards it. */
+/** A refund is an entry of its own. The month gets back what had counted towards it. */
 export function decideRefund(
   account: AccountState,
   meter: MeterState,

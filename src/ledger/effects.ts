@@ -1,4 +1,4 @@
-/** Collects what a batch of decisions changes, as rows, and writes all of it in one statement. */
+/** Collects the rows that a batch changes, and writes them in one statement. */
 import type { SQL } from 'bun';
 import { formatMoney, type Money } from '../lib/money.ts';
 import type { AccountState, MeterState, SettlementDecision } from './decide.ts';
@@ -25,7 +25,7 @@ export class Effects {
   readonly #writeOffs: RowOf<typeof writeOffRows>[] = [];
   readonly #claims: RowOf<typeof claimRows>[] = [];
   readonly #answers: RowOf<typeof answerRows>[] = [];
-  /** What happens too seldom to be part of the one statement. */
+  /** Too rare to be part of the one statement. */
   readonly #rareWrites: ((connection: SQL) => Promise<unknown>)[] = [];
 
   hold({ generation, nodeId, provider, attempts }: Hold, amount: Money): void {
@@ -90,7 +90,7 @@ export class Effects {
     );
   }
 
-  /** Before it is settled: a Generation that had been given up is open again, with nothing held. */
+  /** Opens a Generation again that another node had closed, with nothing held. It is settled next. */
   reopen(id: string): void {
     this.#rareWrites.push((connection) => connection`select reopen_generations(array[${id}::uuid])`);
   }
@@ -103,7 +103,7 @@ export class Effects {
     );
   }
 
-  /** What a Generation that stays given up has used is known now, though it can no longer be charged. */
+  /** The usage of a Generation that another node had closed is now known, but can no longer be charged. */
   noteLateLoss({ generation, cost }: Settlement): void {
     if (cost === null || cost.total === 0n) return;
     this.#rareWrites.push(
@@ -113,14 +113,14 @@ export class Effects {
     );
   }
 
-  setAside({ generation, settlement, refusal }: SetAside): void {
-    // The response that was to be stored is lost with its charge, and may be long.
+  setAside({ generation, settlement, error }: SetAside): void {
+    // The stored response is lost together with its charge, and may be long.
     const stored = serializeSettlement({ ...settlement, stored: null });
     this.#rareWrites.push(
       (connection) => connection`
         insert into dead_letters (generation_id, account_id, key_id, settlement, refusal_code, refusal_about)
-        values (${generation.id}, ${generation.accountId}, ${generation.keyId}, ${stored}::text::jsonb, ${refusal.code},
-                ${refusal.about})
+        values (${generation.id}, ${generation.accountId}, ${generation.keyId}, ${stored}::text::jsonb, ${error.code},
+                ${error.about})
         on conflict (generation_id) do nothing`,
     );
   }
@@ -134,17 +134,16 @@ export class Effects {
     this.#keyIds.add(keyId);
   }
 
-  /** What most batches do not have, one statement after the other. */
   async writeRare(connection: SQL): Promise<void> {
     for (const write of this.#rareWrites) await write(connection);
-    // A request whose claim was lost is not admitted, and responses are stored with their charge.
+    // A request that lost its claim is not admitted, and responses are stored together with their charge.
     if (this.#claims.length > 0)
       await connection`select ledger_require_claims(${claimRows.literal(this.#claims)}::text::ledger_claim_row[])`;
     if (this.#answers.length > 0)
       await connection`select ledger_store_answers(${answerRows.literal(this.#answers)}::text::ledger_answer_row[])`;
   }
 
-  /** One statement, sent at once: the commit follows it on the same connection without waiting. */
+  /** One statement. The commit is sent right behind it on the same connection. */
   async write(
     connection: SQL,
     accounts: ReadonlyMap<string, AccountState>,
@@ -174,7 +173,7 @@ function locked<State>(states: ReadonlyMap<string, State>, id: string): State {
 
 const maxInteger = 2_147_483_647;
 
-/** As the column holds it: a Generation that was open for a month is settled all the same. */
+/** Clamped to what the column can store: a Generation that was open for a month must still be settled. */
 function asInteger(durationMs: number): number {
   return Math.max(0, Math.min(Math.round(durationMs), maxInteger));
 }

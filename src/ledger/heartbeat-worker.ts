@@ -1,13 +1,12 @@
 /**
- * The thread that renews the node's lease. It has an event loop and a connection of its own, so that the lease is kept
- * while the main thread is busy with something long. It beats on the main thread's behalf and not for ever: when that has
- * been silent for too long, the lease is left to run out.
+ * The thread that renews the node's lease. It has its own event loop and connection, so that the lease is renewed while the
+ * main thread is blocked. When the main thread has been silent for too long, the lease is left to expire.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { SQL } from 'bun';
 import { repeat } from '../lib/repeat.ts';
 import { within } from '../lib/within.ts';
-import type { Beat, HeartbeatNews, HeartbeatOrder, HeartbeatTask, SignOfLife } from './heartbeat.ts';
+import type { Beat, HeartbeatCommand, HeartbeatReport, HeartbeatTask, SignOfLife } from './heartbeat.ts';
 
 const { connection, node, timings, signOfLife }: HeartbeatTask = workerData;
 let sql = new SQL(connection);
@@ -15,9 +14,9 @@ let heard = { sign: signOfLife, atMs: performance.now() };
 let sentReport: string | null = null;
 let isStopped = false;
 
-parentPort?.on('message', (order: HeartbeatOrder) => {
-  if (order.kind === 'stop') stop();
-  else heard = { sign: order.sign, atMs: performance.now() };
+parentPort?.on('message', (command: HeartbeatCommand) => {
+  if (command.kind === 'stop') stop();
+  else heard = { sign: command.sign, atMs: performance.now() };
 });
 const beating = repeat(timings.beatMs, beat);
 await beat();
@@ -26,11 +25,11 @@ async function beat(): Promise<void> {
   const silentMs = performance.now() - heard.atMs;
   if (silentMs > timings.silenceMs) return;
   try {
-    tell({ kind: 'beat', beat: await within(timings.patienceMs, renew(heard.sign, silentMs)) });
+    send({ kind: 'beat', beat: await within(timings.patienceMs, renew(heard.sign, silentMs)) });
   } catch (error) {
     if (isStopped) return;
     sentReport = null;
-    tell({ kind: 'failed', error });
+    send({ kind: 'failed', error });
     // A connection that does not answer may never do so again.
     sql.close({ timeout: 0 }).catch(() => undefined);
     sql = new SQL(connection);
@@ -49,11 +48,11 @@ async function renew({ nowMs, report }: SignOfLife, silentMs: number): Promise<B
   return { askedAtMs: nowMs + silentMs, databaseMs: row.database_ms, gapMs: row.gap_ms ?? 0 };
 }
 
-function tell(news: HeartbeatNews): void {
-  parentPort?.postMessage(news);
+function send(report: HeartbeatReport): void {
+  parentPort?.postMessage(report);
 }
 
-/** With its timer, its connection and its port closed the thread has nothing left to wait for, and ends. */
+/** The thread ends when its timer, its connection and its port are closed. */
 function stop(): void {
   isStopped = true;
   beating.stop();

@@ -1,4 +1,4 @@
-/** Runs the thread that renews the lease, tells it that the main thread lives, and starts it again if it ends. */
+/** Runs the thread that renews the lease, shows it that the main thread is alive, and restarts it if it ends. */
 import { Worker } from 'node:worker_threads';
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
@@ -11,8 +11,8 @@ export type LeaseTimings = Readonly<{
   /** How long the database may take to answer before another connection is tried. */
   patienceMs: number;
   /**
-   * For how long the heartbeat goes on without a sign of the main thread. One that is busy comes back and settles what
-   * it has open; one that is stuck for good must not keep others from releasing it.
+   * How long the heartbeat continues without a sign of life from the main thread. A busy one comes back and settles what it
+   * has open; one that is stuck must not keep other nodes from releasing it.
    */
   silenceMs: number;
 }>;
@@ -26,7 +26,7 @@ export const defaultTimings: LeaseTimings = {
 
 export type Node = Readonly<{ id: string; name: string }>;
 
-/** What the main thread says of itself: the time by its own clock, and what the others are to know of the node. */
+/** The main thread's clock, and what it reports to other nodes. */
 export type SignOfLife = Readonly<{ nowMs: number; report: string }>;
 
 export type Beat = Readonly<{
@@ -45,20 +45,20 @@ export type HeartbeatTask = Readonly<{
   signOfLife: SignOfLife;
 }>;
 
-export type HeartbeatOrder = Readonly<{ kind: 'sign'; sign: SignOfLife } | { kind: 'stop' }>;
+export type HeartbeatCommand = Readonly<{ kind: 'sign'; sign: SignOfLife } | { kind: 'stop' }>;
 
-export type HeartbeatNews = Readonly<{ kind: 'beat'; beat: Beat } | { kind: 'failed'; error: unknown }>;
+export type HeartbeatReport = Readonly<{ kind: 'beat'; beat: Beat } | { kind: 'failed'; error: unknown }>;
 
 type Observer = Readonly<{
   signOfLife: () => SignOfLife;
   onBeat: (beat: Beat) => void;
-  /** The lease could not be renewed; it is tried again. */
+  /** The lease could not be renewed. It will be retried. */
   onTrouble: () => void;
 }>;
 
 export type Heartbeat = Readonly<{ stop: () => Promise<void> }>;
 
-/** Comes back when the lease has been renewed for the first time. */
+/** Resolves when the lease has been renewed for the first time. */
 export async function startHeartbeat(
   task: Omit<HeartbeatTask, 'signOfLife'>,
   { signOfLife, onBeat, onTrouble }: Observer,
@@ -70,13 +70,13 @@ export async function startHeartbeat(
   const ended = Promise.withResolvers<void>();
   let isStopped = false;
   let thread = launch();
-  const signs = setInterval(() => order({ kind: 'sign', sign: signOfLife() }), beatMs);
+  const signs = setInterval(() => send({ kind: 'sign', sign: signOfLife() }), beatMs);
 
   function launch(): Worker {
     const launched = new Worker(new URL('./heartbeat-worker.ts', import.meta.url), {
       workerData: { ...task, signOfLife: signOfLife() } satisfies HeartbeatTask,
     });
-    launched.on('message', hear);
+    launched.on('message', onReport);
     launched.on('error', (error) => log.error('the heartbeat thread failed', { nodeId, error }));
     launched.on('exit', onExit);
     // Listening for messages would keep the process alive, so this comes last.
@@ -84,19 +84,19 @@ export async function startHeartbeat(
     return launched;
   }
 
-  function order(message: HeartbeatOrder): void {
-    thread.postMessage(message);
+  function send(command: HeartbeatCommand): void {
+    thread.postMessage(command);
   }
 
-  function hear(news: HeartbeatNews): void {
-    if (news.kind === 'beat') {
-      onBeat(news.beat);
+  function onReport(report: HeartbeatReport): void {
+    if (report.kind === 'beat') {
+      onBeat(report.beat);
       first.resolve();
       return;
     }
-    log.warn('heartbeat failed', { nodeId, error: news.error });
+    log.warn('heartbeat failed', { nodeId, error: report.error });
     onTrouble();
-    first.reject(news.error);
+    first.reject(report.error);
   }
 
   function onExit(): void {
@@ -104,7 +104,7 @@ export async function startHeartbeat(
       ended.resolve();
       return;
     }
-    log.error('the heartbeat thread ended and is started again', { nodeId });
+    log.error('the heartbeat thread ended, restarting it', { nodeId });
     onTrouble();
     first.reject(new Error('The heartbeat thread ended.'));
     setTimeout(() => {
@@ -113,11 +113,11 @@ export async function startHeartbeat(
     }, beatMs);
   }
 
-  /** The thread ends by itself: to end it by force has crashed whole processes. */
+  /** The thread is not terminated, because that has crashed whole processes. It ends by itself. */
   async function stop(): Promise<void> {
     isStopped = true;
     clearInterval(signs);
-    order({ kind: 'stop' });
+    send({ kind: 'stop' });
     try {
       await within(patienceMs, ended.promise);
     } catch (error) {

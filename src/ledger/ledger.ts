@@ -1,6 +1,6 @@
 /**
- * The way into the ledger: hold before a call, settle after it. Both are gathered into batches that one connection
- * commits. A hold gives up soon when the database is unavailable; a settlement never does while the process lives.
+ * The interface of the ledger: hold before a call, settle after it. Both are gathered into batches that one connection
+ * commits. A hold soon gives up when the database is unavailable; a settlement never does while the process lives.
  */
 import type { ReservedSQL, SQL } from 'bun';
 import { backOffMs } from '../lib/back-off.ts';
@@ -8,7 +8,7 @@ import { Deadlines } from '../lib/deadlines.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { commitBatch, type OperationResult } from './commit.ts';
-import { isRefusal, refusalOf } from './database-error.ts';
+import { isIntegrityError, summarizeError } from './database-error.ts';
 import type {
   Count,
   CountResult,
@@ -23,21 +23,18 @@ import type { Spool } from './spool.ts';
 
 export type Ledger = Readonly<{
   hold: (hold: Hold) => Promise<HoldResult>;
-  /** Tried once: the client can repeat a request that only has to be counted. */
+  /** Tried once, because the client can retry. */
   count: (count: Count) => Promise<CountResult>;
   /**
-   * Settles, or returns `late` when that takes longer than a caller should wait. From then on `onTimeout` is what is
-   * settled, for as long as it takes.
+   * Returns `late` when it takes longer than a caller should wait. From then on the settlement that `onTimeout` returns is
+   * retried for as long as it takes.
    */
   settle: (settlement: Settlement, onTimeout?: () => Settlement) => Promise<SettlementResult | 'late'>;
-  /**
-   * Settles what belongs to another node: tried once, because the caller looks again later. What the database refuses for
-   * good is set aside.
-   */
+  /** For Generations of another node. Tried once, because the caller retries later. What the database rejects is set aside. */
   settleOnce: (settlement: Settlement) => Promise<SettlementResult>;
-  /** Whether this process has anything held that is not settled yet. */
+  /** Whether this process has anything held or unsettled. */
   isBusy: () => boolean;
-  /** Ends; what is still unsettled stays in the spool. */
+  /** What is still unsettled stays in the spool. */
   close: () => Promise<void>;
 }>;
 
@@ -47,18 +44,8 @@ const maxPauseMs = 1_000;
 const defaultSilenceMs = 10_000;
 const deadlines = new Deadlines();
 
-/** An operation that the database refused, among others that it did not. */
-class Refused {
-  readonly error: unknown;
-
-  constructor(error: unknown) {
-    this.error = error;
-  }
-}
-
 /**
- * `openWriter` opens a client of the database for the ledger alone. One that has said nothing for `silenceMs` is given up
- * for another.
+ * `openWriter` opens a database client for the ledger alone. One that has not answered for `silenceMs` is replaced.
  */
 export function openLedger(
   openWriter: () => SQL,
@@ -66,15 +53,15 @@ export function openLedger(
   log: Log,
   silenceMs: number = defaultSilenceMs,
 ): Ledger {
-  const lane = new GroupCommit<Operation, OperationResult | Refused>(commitOrIsolate);
-  /** What this process has held and not settled yet, and what it is settling. */
+  const batches = new GroupCommit<Operation, OperationResult | Error>(commitOrIsolate);
+  /** What this process has held and not started to settle, and what it is settling. */
   const held = new Set<string>();
   const unsettled = new Set<Promise<unknown>>();
   let writer = openWriter();
   let connection: ReservedSQL | null = null;
   let isClosed = false;
 
-  /** One connection for the whole transaction: a lost one must fail the batch, not run the rest of it elsewhere. */
+  /** One connection for the whole transaction: when it is lost, the batch must fail, not continue on another one. */
   async function commit(batch: readonly Operation[]): Promise<OperationResult[]> {
     const silence = deadlines.start(silenceMs, hangUp);
     try {
@@ -90,7 +77,7 @@ export function openLedger(
     }
   }
 
-  /** A database that does not respond may never do so on this connection. The next attempt shows what it did of the batch. */
+  /** A connection that does not respond may never do so. The next attempt finds out what was committed. */
   function hangUp(): void {
     log.error('the database does not respond, reconnecting');
     writer.close({ timeout: 0 }).catch(() => undefined);
@@ -98,23 +85,23 @@ export function openLedger(
     connection = null;
   }
 
-  /** One operation that the database refuses must not fail the others it happens to travel with. */
-  async function commitOrIsolate(batch: readonly Operation[]): Promise<(OperationResult | Refused)[]> {
+  /** One operation that the database rejects must not fail the rest of its batch. Its result is the error. */
+  async function commitOrIsolate(batch: readonly Operation[]): Promise<(OperationResult | Error)[]> {
     try {
       return await commit(batch);
     } catch (error) {
-      if (!isRefusal(error)) throw error;
-      log.error('the database refused a batch', { count: batch.length, error });
-      if (batch.length === 1) return [new Refused(error)];
+      if (!isIntegrityError(error)) throw error;
+      log.error('the database rejected a batch', { count: batch.length, error });
+      if (batch.length === 1) return [error];
     }
-    const results: (OperationResult | Refused)[] = [];
+    const results: (OperationResult | Error)[] = [];
     for (const operation of batch) results.push(...(await commitOrIsolate([operation])));
     return results;
   }
 
   async function submit<Result extends OperationResult>(operation: Operation): Promise<Result> {
-    const result = await lane.submit(operation);
-    if (result instanceof Refused) throw result.error;
+    const result = await batches.submit(operation);
+    if (result instanceof Error) throw result;
     return result as Result;
   }
 
@@ -126,13 +113,13 @@ export function openLedger(
         if (result.outcome === 'held') held.add(operation.generation.id);
         return result;
       } catch (error) {
-        if (isRefusal(error)) throw error;
+        if (isIntegrityError(error)) throw error;
         const pauseMs = backOffMs(attempt, minPauseMs, maxPauseMs);
         const isInTime = performance.now() + pauseMs <= deadline;
         if (isInTime) await Bun.sleep(pauseMs);
-        // A process that was stopped meanwhile may have been given up by the others.
+        // If this process was suspended meanwhile, other nodes may have closed its Generations.
         if (!isInTime || performance.now() > deadline) {
-          // Whether it was held after all is unknown, so it is released as soon as the database is back.
+          // It may have been held after all, so it is released as soon as the database is back.
           const release = settlementOf(operation, failure('balance_lookup_failed'));
           track(settleUntilDone(release, () => release)).catch(() => undefined);
           throw error;
@@ -145,8 +132,8 @@ export function openLedger(
     return new Promise((resolve, reject) => {
       const settled = settleUntilDone(settlement, () => {
         const late = onTimeout();
-        // Written to the file before the caller learns of it: from now on this is what happened.
-        keepInSpool(late);
+        // In the spool before the caller learns of it: from now on this is what happened.
+        writeToSpool(late);
         resolve('late');
         return late;
       });
@@ -170,8 +157,8 @@ export function openLedger(
         spool.forget(settlement);
         return result;
       } catch (error) {
-        if (isRefusal(error) && (await setAside(settlement, error))) return 'refused';
-        keepInSpool(settlement);
+        if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
+        writeToSpool(settlement);
         if (isClosed) throw error;
         log.error('not settled yet, trying again', { generationId: settlement.generation.id, error });
         if (!isLate && performance.now() >= lateAtMs) {
@@ -187,38 +174,33 @@ export function openLedger(
     try {
       return await submit<SettlementResult>(settlement);
     } catch (error) {
-      if (isRefusal(error) && (await setAside(settlement, error))) return 'refused';
+      if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
       throw error;
     }
   }
 
   /**
-   * Trying again would change nothing: the hold is released, and the settlement stored for the operator. False when not
-   * even that could be done.
+   * A retry would fail again, so the hold is released and the settlement stored for the operator. False when even that
+   * failed.
    */
   async function setAside(settlement: Settlement, error: unknown): Promise<boolean> {
     const { generation } = settlement;
     try {
-      await submit<SettlementResult>({
-        kind: 'set_aside',
-        generation,
-        settlement,
-        refusal: refusalOf(error),
-      });
+      await submit({ kind: 'set_aside', generation, settlement, error: summarizeError(error) });
     } catch {
       return false;
     }
     spool.forget(settlement);
-    log.error('settlement refused and set aside', { generationId: generation.id, error });
+    log.error('settlement rejected and set aside', { generationId: generation.id, error });
     return true;
   }
 
   /** A disk that is full or broken must not end a settlement that may still succeed. */
-  function keepInSpool(settlement: Settlement): void {
+  function writeToSpool(settlement: Settlement): void {
     try {
       spool.keep(settlement);
     } catch (error) {
-      log.error('not kept in the spool', { generationId: settlement.generation.id, error });
+      log.error('not written to the spool', { generationId: settlement.generation.id, error });
     }
   }
 
@@ -241,7 +223,7 @@ export function openLedger(
   };
 }
 
-/** A node that freezes in the middle of a transaction must not keep the others from their accounts. */
+/** A node that freezes in the middle of a transaction must not block accounts for the others. */
 const sessionSettings = `
   set plan_cache_mode = force_generic_plan;
   set enable_seqscan = off;
@@ -249,8 +231,8 @@ const sessionSettings = `
   set lock_timeout = '5s'`;
 
 /**
- * The plans of the ledger's functions are made once and go by the indexes: what is sought are single rows by their IDs,
- * while the statistics of tables whose rows come and go within seconds say nothing that would help.
+ * The ledger's functions look up single rows by ID, so their plans are made once and always use the indexes. Statistics do
+ * not help with tables whose rows come and go within seconds.
  */
 async function reserveForLedger(writer: SQL): Promise<ReservedSQL> {
   const connection = await writer.reserve();

@@ -1,7 +1,7 @@
 /**
- * Shows the other nodes that this one is alive, and closes what dead nodes left open: their holds are released and their
- * Generations fail. PostgreSQL's clock alone decides which nodes are dead. The heartbeat runs in a thread of its own;
- * closing orphans stays in the main thread, with its own connection.
+ * Shows other nodes that this one is alive, and closes what dead nodes left open: their holds are released and their
+ * Generations fail. PostgreSQL's clock alone decides which nodes are dead. The heartbeat runs in a thread of its own; orphans
+ * are closed on the main thread, on a separate connection.
  */
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
@@ -14,18 +14,18 @@ import type { Attempt, GenerationFacts, Settlement } from './operations.ts';
 import { type EndedGeneration, failure, settlementOf } from './settlement.ts';
 import { Steadiness } from './steadiness.ts';
 
-export type NodeLease = Readonly<{ clock: DatabaseClock; stop: () => Promise<void> }>;
+type NodeLease = Readonly<{ clock: DatabaseClock; stop: () => Promise<void> }>;
 
 /** How long a node may be silent before it counts as dead. */
 export const leaseSeconds = defaultTimings.leaseMs / 1000;
 
-type Terms = Readonly<{
-  /** How to reach the database: another thread has to, and cannot be given a client. */
+type LeaseOptions = Readonly<{
+  /** Options instead of a client, because the heartbeat thread has to connect too. */
   connection: SQL.Options;
   ledger: Ledger;
   node: Node;
   log: Log;
-  /** What the other nodes are to know about this one. */
+  /** What other nodes may know about this one. */
   report?: () => unknown;
   timings?: LeaseTimings;
 }>;
@@ -37,7 +37,7 @@ export async function takeLease({
   log,
   report = () => null,
   timings = defaultTimings,
-}: Terms): Promise<NodeLease> {
+}: LeaseOptions): Promise<NodeLease> {
   const { leaseMs, beatMs, patienceMs } = timings;
   const steadiness = new Steadiness(leaseMs, performance.now());
   const clock = new DatabaseClock(node.id, log);
@@ -65,12 +65,12 @@ export async function takeLease({
     }
   });
 
-  /** A lease must not be lost over a report that is only there to be read. */
+  /** A report is informative only, so the lease must not be lost over it. */
   function describe(): string {
     try {
       return JSON.stringify(report());
     } catch (error) {
-      log.warn('report not made', { nodeId: node.id, error });
+      log.warn('report failed', { nodeId: node.id, error });
       return 'null';
     }
   }
@@ -78,7 +78,7 @@ export async function takeLease({
   async function reap(): Promise<void> {
     if (!steadiness.isSteady(performance.now())) return;
     const orphans = await within(patienceMs, findOrphans(sql, leaseMs / 1000));
-    // If this process stood still meanwhile, the nodes may have renewed their leases.
+    // If this process was suspended meanwhile, the nodes may have renewed their leases.
     if (orphans.length === 0 || !steadiness.isSteady(performance.now())) return;
     log.warn('closing what a dead node left open', { count: orphans.length });
     await Promise.all(orphans.map((orphan) => ledger.settleOnce(orphan)));
@@ -100,7 +100,7 @@ type OrphanRow = Omit<GenerationFacts, 'idempotencyHash'> & Pick<EndedGeneration
 
 const maxOrphansAtOnce = 500;
 
-/** Generations whose node is gone, each with the settlement that closes it: released, failed, interrupted. */
+/** The settlements that close the Generations of dead nodes. */
 async function findOrphans(sql: SQL, silenceSeconds: number): Promise<Settlement[]> {
   const rows = await sql<OrphanRow[]>`
     select open_generations.id, account_id as "accountId", key_id as "keyId", workload, model, provider, streaming,

@@ -1,9 +1,9 @@
-/** What can be asked of the ledger, and what it answers. A release is a settlement without a cost. */
+/** The operations of the ledger and their results. A release is a settlement without a cost. */
 import type { ErrorCode } from '../errors.ts';
 import type { Money } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 
-/** A call to a provider. It is in progress until it has a time of completion. */
+/** A call to a provider. */
 export type Attempt = Readonly<{
   index: number;
   provider: string;
@@ -39,7 +39,7 @@ export type Hold = Readonly<{
   attempts: readonly Attempt[];
 }>;
 
-/** Counts a request towards the rate of its key and holds nothing. */
+/** Counts a request towards the rate of its key, without a hold. */
 export type Count = Readonly<{
   kind: 'count';
   generation: Pick<GenerationFacts, 'id' | 'accountId' | 'keyId'>;
@@ -57,9 +57,9 @@ export type BilledUsage = Readonly<{
 /** Why the operator may have lost money on a Generation, or has something to settle with a provider. */
 export type Loss = Readonly<{
   reason: 'usage_missing' | 'interrupted' | 'implausible_usage';
-  /** Null when nobody knows. */
+  /** Null when it is unknown. */
   amount: Money | null;
-  /** What the provider reported, when that was not believed. */
+  /** What the provider reported, when it was implausible. */
   reported: Readonly<{ inputTokens: number; outputTokens: number }> | null;
 }>;
 
@@ -79,16 +79,16 @@ export type Settlement = Readonly<{
   provider: string;
   status: 'completed' | 'failed' | 'cancelled';
   errorCode: ErrorCode | null;
-  /** Null when the provider reported none; then nothing is charged. */
+  /** Null when the provider reported none. Then nothing is charged. */
   usage: BilledUsage | null;
   cost: BilledCost | null;
-  /** The gateway ended the call itself, and the usage is its own under-estimate of what was delivered. */
+  /** The gateway ended the call itself, and the usage is its own conservative estimate. */
   isEstimated: boolean;
   /** A result that has not been delivered is withheld when the balance does not cover it; a delivered one is written off. */
   onInsufficientBalance: 'withhold' | 'write_off';
   /**
-   * What becomes of a charge that had been committed before, unknown to this process. One whose response was withheld is
-   * given back; that of an idempotent request stands, because a retry gets the stored response.
+   * What to do with a charge that was committed before without this process knowing. It is refunded when the response was
+   * withheld; it stands for an idempotent request, because a retry gets the stored response.
    */
   onAlreadyCharged: 'stands' | 'refund';
   loss: Loss | null;
@@ -100,14 +100,16 @@ export type Settlement = Readonly<{
   timeToFirstTokenMs: number | null;
 }>;
 
-/** Closes a Generation whose settlement the database refuses for good, and keeps that settlement to be looked at. */
+/** Closes a Generation whose settlement the database will never accept, and stores that settlement as a dead letter. */
 export type SetAside = Readonly<{
   kind: 'set_aside';
   generation: GenerationFacts;
   settlement: Settlement;
-  /** PostgreSQL's code, and the constraint, column or table that it complained of. */
-  refusal: Readonly<{ code: string; about: string }>;
+  error: DatabaseErrorSummary;
 }>;
+
+/** PostgreSQL's code, and the constraint, column or table that the error is about. */
+export type DatabaseErrorSummary = Readonly<{ code: string; about: string }>;
 
 export type Operation = Hold | Count | Settlement | SetAside;
 
@@ -118,27 +120,25 @@ export type DenialCode =
   | 'monthly_spend_limit_exceeded'
   | 'insufficient_balance';
 
-/** What a hold would have needed, what there was of what it lacked, and what both balance and month leave to spend. */
+/** `available` is what was left of the balance or of the month, whichever was short; `spendable` is the lower of both. */
 export type Shortage = Readonly<{ needed: Money; available: Money; spendable: Money }>;
 
-export type HoldResult =
-  | Readonly<{ outcome: 'held'; amount: Money; rate: RateLimit }>
-  | Readonly<{
-      outcome: 'denied';
-      code: DenialCode;
-      rate: RateLimit | null;
-      retryAfterMs: number | null;
-      shortage: Shortage | null;
-      /** How many requests the key may have under way, when it is that and not its rate that was reached. */
-      concurrencyLimit: number | null;
-    }>;
+export type Denial = Readonly<{
+  outcome: 'denied';
+  code: DenialCode;
+  rate: RateLimit | null;
+  retryAfterMs: number | null;
+  shortage: Shortage | null;
+  /** The limit on concurrent requests, when that was reached and not the rate. */
+  concurrencyLimit: number | null;
+}>;
 
-export type CountResult =
-  | Readonly<{ outcome: 'counted'; rate: RateLimit }>
-  | Extract<HoldResult, { outcome: 'denied' }>;
+export type HoldResult = Readonly<{ outcome: 'held'; amount: Money; rate: RateLimit }> | Denial;
+
+export type CountResult = Readonly<{ outcome: 'counted'; rate: RateLimit }> | Denial;
 
 /**
- * `short`: the balance did not cover the cost. `interrupted`: another node had given this Generation up before, and it
- * stays so. `refused`: the database will never take it, and it was set aside.
+ * `short`: the balance did not cover the cost. `interrupted`: another node has closed this Generation, and it
+ * stays closed. `set_aside`: the database will never accept it.
  */
-export type SettlementResult = 'settled' | 'short' | 'interrupted' | 'refused';
+export type SettlementResult = 'settled' | 'short' | 'interrupted' | 'set_aside';

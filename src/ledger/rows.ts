@@ -1,21 +1,21 @@
 /**
- * The rows that the ledger sends to its functions in PostgreSQL, as literals of the composite types that
+ * The rows that the ledger passes to its functions in PostgreSQL, as literals of the composite types that
  * `migrations/0010_typed_ledger.sql` declares. A column is named once here and once there, in the same order, and a test
- * compares the two. Arrays of composites cost PostgreSQL half of what JSON does.
+ * compares the two. Arrays of composites cost PostgreSQL half as much as JSON.
  */
 import { type Money, moneyScaleDigits } from '../lib/money.ts';
 
-/** Writes a value as a field of a composite inside an array. A field without text is null. */
+/** Formats a value as a field of a composite inside an array. An empty field is null. */
 type Column<Value> = (value: Value) => string;
 
 const number: Column<number> = (value) => `${value}`;
 const bigint: Column<bigint> = (value) => `${value}`;
 const boolean: Column<boolean> = (value) => `${value}`;
-/** An ID or a word of our own, which needs no quotes. */
+/** An ID or a keyword of our own, which needs no quotes. */
 const word: Column<string> = (value) => value;
 const text: Column<string> = quote;
 const json: Column<unknown> = (value) => quote(JSON.stringify(value));
-/** In units, with the exponent that makes USD of them: exact, and cheaper to write than a decimal point. */
+/** In units, with an exponent that converts them to USD: exact, and cheaper than placing a decimal point. */
 const money: Column<Money> = (value) => value + amountExponent;
 const amountExponent = `e-${moneyScaleDigits}`;
 
@@ -41,7 +41,7 @@ export class RowType<Named extends Columns> {
     this.#columns = Object.entries(columns) as [string, Column<unknown>][];
   }
 
-  /** An array of the rows as PostgreSQL reads it; null without any. */
+  /** An array literal for PostgreSQL; null without rows. */
   literal(rows: readonly RowOf<RowType<Named>>[]): string | null {
     return rows.length === 0 ? null : `{${rows.map((row) => this.#element(row)).join(',')}}`;
   }

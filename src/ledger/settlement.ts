@@ -1,12 +1,11 @@
-/** How settlements are made, and how they are written as text for the spool and the dead letters. */
+/** Builds settlements, and serializes them for the spool and the dead letters. */
 import { z } from 'zod';
 import type { ErrorCode } from '../errors.ts';
 import type { Attempt, BilledCost, BilledUsage, GenerationFacts, Loss, Settlement } from './operations.ts';
 
-/** What a response costs, by the usage that its provider reported. */
 export type Charge = Readonly<{ usage: BilledUsage; cost: BilledCost; loss: Loss | null }>;
 
-/** How a Generation ended, before it is known how much of it can be paid. */
+/** How a Generation ended, before it is known whether the balance covers it. */
 export type Ending = Pick<
   Settlement,
   | 'status'
@@ -20,7 +19,7 @@ export type Ending = Pick<
   | 'stored'
 >;
 
-/** What there is to know of a Generation when it ends, however it ends. */
+/** What is known about a Generation however it ends. */
 export type EndedGeneration = Readonly<{
   generation: GenerationFacts;
   provider: string;
@@ -43,7 +42,7 @@ export function settlementOf(facts: EndedGeneration, ending: Ending): Settlement
   };
 }
 
-/** A charge that the balance does not cover is withheld with its response, or written off when that was delivered. */
+/** When the balance does not cover the charge, the response is withheld, or the charge written off if it was delivered. */
 export function completed(
   { usage, cost, loss }: Charge,
   status: 'completed' | 'cancelled',
@@ -82,7 +81,7 @@ export function lossOf(reason: Loss['reason']): Loss {
   return { reason, amount: null, reported: null };
 }
 
-/** For a response that the client never got: nothing is charged, and a charge this process did not know of is refunded. */
+/** For a response that was not delivered: nothing is charged, and a charge this process did not know of is refunded. */
 export function withheld(settlement: Settlement): Settlement {
   return settlementOf(settlement, {
     ...failure('billing_consistency_error', 'interrupted'),
@@ -90,7 +89,7 @@ export function withheld(settlement: Settlement): Settlement {
   });
 }
 
-/** Replaces a settlement that the database refuses, with nothing in it that could be the reason. */
+/** Replaces a settlement that the database rejects, without anything that could be the cause. */
 export function closedUnbilled({ generation, provider }: Settlement): Settlement {
   return settlementOf(
     { generation, provider, attempts: [] },
@@ -98,14 +97,14 @@ export function closedUnbilled({ generation, provider }: Settlement): Settlement
   );
 }
 
-/** Amounts are the only numbers that JSON cannot hold, so they are written as text with a mark. */
+/** JSON has no big integers, so amounts are written as strings that end in n. */
 export function serializeSettlement(settlement: Settlement): string {
   return JSON.stringify(settlement, (_name, value: unknown) =>
     typeof value === 'bigint' ? `${value}n` : value,
   );
 }
 
-/** Null for a line that is not a settlement: a crash cut it short, or something else wrote or changed it. */
+/** Null for a line that is not a settlement: it may have been cut short by a crash, or changed. */
 export function parseSettlement(line: string): Settlement | null {
   try {
     return settlementSchema.safeParse(JSON.parse(line, withCurrentNames)).data ?? null;
@@ -114,7 +113,7 @@ export function parseSettlement(line: string): Settlement | null {
   }
 }
 
-/** Names that version 0.1 wrote, by the field whose value has them. */
+/** Field names of version 0.1, by the field that contains them. */
 const formerNames = new Map([
   [
     '',
@@ -152,7 +151,7 @@ const errorCode = z
   .nullable();
 const lossReason = z.enum(['usage_missing', 'interrupted', 'implausible_usage']);
 
-/** Fields that were added later have a default, because an earlier version may have written the line. */
+/** Fields that were added later have defaults, because an earlier version may have written the line. */
 const settlementSchema: z.ZodType<Settlement> = z.object({
   kind: z.literal('settle'),
   generation: z.object({

@@ -1,6 +1,6 @@
 /**
- * Usage that could not be stored yet, kept in a file that survives this process. Written only while the database is
- * away; read again when a gateway starts on the same folder.
+ * A file for settlements that could not be stored yet, which survives this process. It is written only while the database is
+ * unavailable, and read when a gateway starts on the same folder.
  */
 import {
   closeSync,
@@ -19,36 +19,36 @@ import { parseSettlement, serializeSettlement } from './settlement.ts';
 export type Spool = Readonly<{
   keep: (settlement: Settlement) => void;
   forget: (settlement: Settlement) => void;
-  /** Settlements that a gateway which is gone left behind. Lines that are none do not keep a gateway from starting. */
+  /** Settlements of processes that have ended. Malformed lines do not keep a gateway from starting. */
   leftBehind: () => Readonly<{ settlements: readonly Settlement[]; malformedCount: number }>;
-  /** Says that all of them have been settled. Lines that were none go to a file of their own, for someone to look at. */
+  /** Once all of them have been settled. Malformed lines go to a file of their own for inspection. */
   clearLeftBehind: () => void;
 }>;
 
-/** Not named like the others, so it is never read again by itself. */
+/** Named differently from the others, so it is not read at the next start. */
 const malformedFile = 'malformed.txt';
 
 export function openSpool(dataFolder: string, processId: number, nodeId: string): Spool {
   const folder = join(dataFolder, 'spool');
   const ownFile = join(folder, `${processId}.${nodeId}.jsonl`);
-  /** What was written last for each Generation. */
-  const kept = new Map<string, Settlement>();
+  /** The last settlement written for each Generation. */
+  const written = new Map<string, Settlement>();
   let foreignFiles: string[] = [];
   let malformed: string[] = [];
 
   function keep(settlement: Settlement): void {
     const { id } = settlement.generation;
-    if (kept.get(id) === settlement) return;
-    // A release that is lost with this process is made up for by the other nodes.
-    if (settlement.cost === null && !kept.has(id)) return;
+    if (written.get(id) === settlement) return;
+    // If this process dies, other nodes release its holds.
+    if (settlement.cost === null && !written.has(id)) return;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // Begun on a line of its own: what a crash left unfinished before it must not spoil this one.
+    // Starts with a line break, because a crash may have left an unfinished line.
     appendDurably(ownFile, `\n${serializeSettlement(settlement)}\n`);
-    kept.set(id, settlement);
+    written.set(id, settlement);
   }
 
   function forget(settlement: Settlement): void {
-    if (kept.delete(settlement.generation.id) && kept.size === 0) rmSync(ownFile, { force: true });
+    if (written.delete(settlement.generation.id) && written.size === 0) rmSync(ownFile, { force: true });
   }
 
   function leftBehind() {
@@ -56,7 +56,7 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
       .filter((name) => !isRunning(Number.parseInt(name, 10), processId))
       .map((name) => join(folder, name));
     const lines = foreignFiles.flatMap((file) => readFileSync(file, 'utf8').split('\n'));
-    // What was written last for a Generation is what its client was told.
+    // The last line of a Generation is what its client was told.
     const settlements = new Map<string, Settlement>();
     malformed = [];
     for (const line of lines.filter((text) => text !== '')) {
@@ -96,7 +96,7 @@ function filesIn(folder: string): string[] {
   }
 }
 
-/** A process with our own ID that left a file is one that came before us, as in a container that was started again. */
+/** A file with our own process ID is from an earlier process, as in a restarted container. */
 function isRunning(processId: number, ownProcessId: number): boolean {
   if (processId === ownProcessId) return false;
   try {

@@ -1,6 +1,6 @@
 /**
- * Whether this node may take the silence of others for their death. After the database was away, or this process stood
- * still, every lease may look expired. Whoever lives has renewed it by the time a whole lease has passed without trouble.
+ * Whether this node may conclude that silent nodes are dead. After the database was unavailable, or this process was
+ * suspended, every lease may look expired. Live nodes have renewed theirs once a whole lease has passed without trouble.
  */
 export class Steadiness {
   readonly #leaseMs: number;
@@ -19,13 +19,13 @@ export class Steadiness {
     this.#sinceMs = nowMs;
   }
 
-  /** The lease was renewed, this long after the time before. A node that was given up itself gives nobody up. */
+  /** The lease was renewed, `gapMs` after the last time. A node whose own lease had expired must not judge others yet. */
   beat(nowMs: number, gapMs: number): void {
     if (gapMs > this.#leaseMs) this.disturb(nowMs);
     this.#beatAtMs = nowMs;
   }
 
-  /** To be asked more often than once a lease: whoever comes later than that has stood still. */
+  /** Must be called more often than once per lease: a longer pause means that this process was suspended. */
   isSteady(nowMs: number): boolean {
     if (nowMs - this.#lookedAtMs > this.#leaseMs || nowMs - this.#beatAtMs > this.#leaseMs)
       this.disturb(nowMs);

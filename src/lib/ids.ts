@@ -6,6 +6,13 @@ export function newId(): string {
   return Bun.randomUUIDv7();
 }
 
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Whether PostgreSQL accepts a text as an ID. On anything else a query would fail. */
+export function isUuid(text: string): boolean {
+  return uuidPattern.test(text);
+}
+
 const requestIdPattern = /^req_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/;
 
 /** The public form of a request's UUID: `req_` and its 32 hexadecimal digits. */

@@ -1,6 +1,6 @@
 import type { Handler } from '../http/context.ts';
 
-/** The process is alive. What it depends on is not checked, so that losing the database does not get it restarted. */
+/** The process is alive. Dependencies are not checked: a restart would not bring back a lost database. */
 export function reportHealth(): Response {
   return Response.json({ status: 'ok' });
 }
@@ -8,7 +8,7 @@ export function reportHealth(): Response {
 type Checks = Readonly<{
   isDraining: () => boolean;
   isDatabaseReachable: () => Promise<boolean>;
-  /** How far off this node's clock is, as a sentence; null when it is right. */
+  /** How far off this node's clock is, in words; null when it is right. */
   clockProblem: () => string | null;
 }>;
 

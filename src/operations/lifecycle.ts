@@ -1,17 +1,17 @@
-/** When the process stops or reloads, and what it closes at the end. */
+/** Signals, and what is closed at the end. */
 import type { Log } from '../lib/log.ts';
 import { LateError, within } from '../lib/within.ts';
 
 export type Signals = Readonly<{
-  /** Resolves with the name of the first signal to stop. */
+  /** Resolves with the name of the first SIGTERM or SIGINT. */
   stopRequested: Promise<string>;
   /** Sets what SIGHUP does from now on. */
   onReload: (reload: () => void) => void;
 }>;
 
 /**
- * To be called before anything slow: until a handler is there, a signal ends the process. The handlers stay, because
- * Ctrl-C under npm arrives twice, from the terminal and from npm, and the second must not cut the drain short.
+ * Must be called before anything slow: without a handler, a signal kills the process. The handlers stay, because Ctrl-C
+ * under npm arrives twice, from the terminal and from npm, and the second must not cut the drain short.
  */
 export function listenForSignals(): Signals {
   const { promise: stopRequested, resolve } = Promise.withResolvers<string>();
@@ -20,16 +20,16 @@ export function listenForSignals(): Signals {
   process.on('SIGHUP', () => reload());
   return {
     stopRequested,
-    onReload: (given) => {
-      reload = given;
+    onReload: (handler) => {
+      reload = handler;
     },
   };
 }
 
-/** Embedded PostgreSQL writes everything out when it stops, which takes the longest. */
+/** The embedded PostgreSQL takes the longest, because it writes everything to disk when it stops. */
 const patienceMs = 20_000;
 
-/** What has to be closed at the end, in the reverse order. One that fails or hangs does not keep the rest open. */
+/** Closed at the end, in reverse order. One that fails or hangs does not keep the rest open. */
 export class Closers {
   readonly #closers: { what: string; close: () => unknown }[] = [];
 
@@ -43,7 +43,7 @@ export class Closers {
         await within(patienceMs, Promise.resolve(close()));
       } catch (error) {
         log.warn(`not closed: ${what}`, { error });
-        // Whatever hangs there must not keep a process alive that is done with everything else.
+        // Whatever hangs must not keep the process alive.
         if (error instanceof LateError) setTimeout(() => process.exit(), patienceMs).unref();
       }
     }

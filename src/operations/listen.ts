@@ -15,20 +15,20 @@ export type Listening = Readonly<{
   address: string;
   /** An address that a browser on this machine can open, also when the gateway listens on all interfaces. */
   localOrigin: string;
-  /** Accepts nothing new and lets requests in flight finish, within bounds. `isBusy` reports work without a client. */
+  /** Accepts nothing new and lets requests in flight finish, within a deadline. `isBusy` reports work without a client. */
   drain: (isBusy: () => boolean) => Promise<void>;
-  /** Cuts off what is left, and waits a moment for what that leads to. */
+  /** Closes the remaining connections, and waits briefly for the work that this causes. */
   end: (isBusy: () => boolean) => Promise<void>;
 }>;
 
 const drainMs = 26_000;
-const farewellMs = 3_000;
+const endMs = 3_000;
 const drainPollMs = 20;
 
-/** Far above what any endpoint takes, so that a body is refused by our own code and not by the server's bare 413. */
-const largestBodyBytes = 1024 ** 3;
+/** Far above the limit of any endpoint, so that our own code rejects a body and not the server with a bare 413. */
+const maxRequestBodySize = 1024 ** 3;
 
-/** For a connection on which nothing moves: long enough for people, and for a client that keeps one for the next request. */
+/** Long enough for clients that reuse a connection for their next request. */
 export const defaultIdleSeconds = 120;
 
 export function listen(
@@ -49,13 +49,13 @@ export function listen(
     end: async (isBusy) => {
       await server.stop(true);
       await stopped;
-      await waitWhile(isBusy, farewellMs);
+      await waitWhile(isBusy, endMs);
     },
   };
 
   function bind() {
     try {
-      // Without reusePort set, development: false would let a second process share the port unnoticed.
+      // With development: false, Bun would otherwise let a second process share the port unnoticed.
       return Bun.serve({
         port,
         hostname: host,
@@ -63,7 +63,7 @@ export function listen(
         routes,
         fetch,
         idleTimeout: idleSeconds,
-        maxRequestBodySize: largestBodyBytes,
+        maxRequestBodySize,
         development: false,
       });
     } catch (error) {

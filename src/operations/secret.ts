@@ -1,7 +1,7 @@
 /**
- * The secret that signs and encrypts what leaves the gateway or rests in the database. Every node needs the same one:
- * the operator gives it, or it is made once, in the data folder next to the embedded database, or in the shared database,
- * where it protects less, because it lies next to what it encrypts.
+ * The secret that signs and encrypts what leaves the gateway or is stored in the database. Every node needs the same one. The
+ * operator sets it, or it is generated once: in the data folder next to the embedded database, or in the shared database,
+ * where it protects less because it is next to what it encrypts.
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const minSecret = 32;
 export async function openSecret(config: Config, sql: SQL, log: Log): Promise<DerivedKeys> {
   if (config.authSecret !== null) return deriveKeys(config.authSecret);
   if (config.databaseUrl === null) return deriveKeys(secretInFolder(config.dataFolder));
-  log.warn('AUTH_SECRET is not set: the secret is kept in the database, next to what it encrypts');
+  log.warn('AUTH_SECRET is not set: the secret is stored in the database, next to what it encrypts');
   return deriveKeys(await secretInDatabase(sql));
 }
 
@@ -26,9 +26,7 @@ function secretInFolder(dataFolder: string): string {
   try {
     const secret = readFileSync(file, 'utf8').trim();
     if (secret.length >= minSecret) return secret;
-    throw new OperatorError(
-      `${file} is cut short. Put back the file, or remove it to have a new secret made.`,
-    );
+    throw new OperatorError(`${file} is truncated. Restore the file, or remove it to generate a new secret.`);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     const secret = newSecret();
@@ -38,7 +36,7 @@ function secretInFolder(dataFolder: string): string {
   }
 }
 
-/** The first node makes it; all others read it. */
+/** The first node generates it; all others read it. */
 async function secretInDatabase(sql: SQL): Promise<string> {
   await sql`insert into gateway_secret (secret) values (${newSecret()}) on conflict do nothing`;
   const [{ secret }] = await sql<[{ secret: string }]>`select secret from gateway_secret`;

@@ -1,20 +1,20 @@
 /**
- * How often something may be tried. The counters are rows, so they hold for all nodes together, by the database's clock;
- * their names are keyed hashes, so that a reader of the table learns neither addresses nor who has a sign-in.
+ * Limits how often something may be tried. The counters are rows, so they apply to all nodes together, by the database's
+ * clock; their names are keyed hashes, so that a reader of the table learns no addresses.
  */
 import { createHmac } from 'node:crypto';
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 
-/** At most this many in the period for one subject. They may come all at once, and then one each `period / most`. */
-export type Limit = Readonly<{ scope: string; subject: string; most: number; periodSeconds: number }>;
+/** At most `max` per period for one subject: all at once, or one every `period / max`. */
+export type Limit = Readonly<{ scope: string; subject: string; max: number; periodSeconds: number }>;
 
 export type Attempts = Readonly<{
   /** Counts an attempt against all of these limits, or throws `too_many_attempts` and counts it against none. */
   take: (limits: readonly Limit[]) => Promise<void>;
-  /** Undoes the count, because the attempt was no guess. */
+  /** Undoes the count, because the attempt was not a guess. */
   giveBack: (limits: readonly Limit[]) => Promise<void>;
-  /** Whether this user has got in from this network before. */
+  /** Whether this user has signed in from this network before. */
   isFamiliar: (email: string, network: string) => Promise<boolean>;
   rememberNetwork: (email: string, network: string) => Promise<void>;
 }>;
@@ -26,9 +26,9 @@ export function openAttempts(sql: SQL, key: Buffer): Attempts {
       .digest();
   const rowsOf = (limits: readonly Limit[]) =>
     JSON.stringify(
-      limits.map(({ scope, subject, most, periodSeconds }) => ({
+      limits.map(({ scope, subject, max, periodSeconds }) => ({
         name: nameOf(scope, subject).toString('hex'),
-        interval_ms: (periodSeconds * 1000) / most,
+        interval_ms: (periodSeconds * 1000) / max,
         period_ms: periodSeconds * 1000,
       })),
     );
@@ -42,7 +42,7 @@ export function openAttempts(sql: SQL, key: Buffer): Attempts {
     },
 
     giveBack: async (limits) => {
-      // Locked in the order in which attempts are taken, so that nobody waits in a circle.
+      // Locked in the same order as in take, so there is no deadlock.
       await sql`
         with locked as materialized (
           select sign_in_attempts.name, interval_ms

@@ -1,17 +1,15 @@
 /**
  * better-auth on the gateway's own table of sessions. None of its routes is reachable: src/sign-in calls what it needs, and
- * does by itself what must happen in one transaction, or in a turn of its own.
+ * does itself what has to happen in one transaction or in a queue.
  */
-
-import type { BetterAuthPlugin } from 'better-auth';
-import { type BetterAuthOptions, betterAuth } from 'better-auth';
+import { type BetterAuthOptions, type BetterAuthPlugin, betterAuth } from 'better-auth';
 import { createAuthEndpoint } from 'better-auth/api';
 import type { SQL } from 'bun';
 import { z } from 'zod';
 import { newId } from '../lib/ids.ts';
 import { bunDialect } from './dialect.ts';
 
-/** Three things about sessions that better-auth does only together with more, some of which hides failures. */
+/** Three steps that better-auth offers only as part of larger ones, some of which hide failures. */
 const sessionTokens = {
   id: 'session-token',
   endpoints: {
@@ -36,7 +34,6 @@ const sessionTokens = {
       const token = await context.getSignedCookie(authCookies.sessionToken.name, secret);
       return { token: token || null };
     }),
-    /** Takes the cookie back from the browser. */
     clearSessionCookie: createAuthEndpoint.serverOnly({ method: 'POST' }, async (context) => {
       const { name, attributes } = context.context.authCookies.sessionToken;
       context.setCookie(name, '', { ...attributes, maxAge: 0 });
@@ -50,10 +47,10 @@ type AuthSettings = Readonly<{
   publicUrl: string | null;
 }>;
 
-/** Sessions end after this long, whatever happens: no cookie has to be renewed, and none lives forever. */
+/** Sessions are never extended: no cookie has to be renewed, and none lives forever. */
 const sessionSeconds = 14 * 24 * 60 * 60;
 
-/** Where the address that the gateway found out is passed on; what a client calls by this name never gets here. */
+/** Passes on the client address that the gateway determined. A header of this name from a client never gets here. */
 export const addressHeader = 'x-client-address';
 
 export type Auth = ReturnType<typeof createAuth>;
@@ -87,7 +84,7 @@ function optionsOf(sql: SQL, settings: AuthSettings) {
     databaseHooks: {
       session: {
         create: {
-          // better-auth would make one address of a whole IPv6 network; people look for theirs in the list.
+          // better-auth would shorten an IPv6 address to its network; users look for their own in the list.
           before: async (session, context) => ({
             data: { ...session, ipAddress: context?.headers?.get(addressHeader) ?? null },
           }),
@@ -95,10 +92,10 @@ function optionsOf(sql: SQL, settings: AuthSettings) {
       },
     },
     advanced: {
-      // The other tables are none of its business.
+      // It must not look at the other tables.
       database: { generateId: () => newId(), validateSchema: false },
       ipAddress: { disableIpTracking: true },
-      // The origin is checked before a request gets here, by the same rule as everywhere else.
+      // The origin has been checked before, by the same rule as everywhere else.
       disableOriginCheck: true,
       disableCSRFCheck: true,
       useSecureCookies: false,
@@ -109,14 +106,14 @@ function optionsOf(sql: SQL, settings: AuthSettings) {
         },
       },
     },
-    // The gateway has limits of its own, which count by more than a header.
+    // The gateway has limits of its own.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     logger: { disabled: true },
   } satisfies BetterAuthOptions;
 }
 
-/** With this prefix a browser takes the cookie over HTTPS only, and from this host alone. */
+/** With this prefix a browser accepts the cookie only over HTTPS and only from this host. */
 function sessionCookieName(isHttps: boolean): string {
   return isHttps ? '__Host-tollgate_session' : 'tollgate_session';
 }

@@ -1,4 +1,4 @@
-/** Lets better-auth, which speaks through Kysely, use the same PostgreSQL driver as everything else. */
+/** Lets better-auth, which uses Kysely, share the PostgreSQL driver of the gateway. */
 import type { ReservedSQL, SQL } from 'bun';
 import {
   CompiledQuery,
@@ -24,7 +24,7 @@ export function bunDialect(sql: SQL): Dialect {
       releaseConnection: async (connection) => {
         if (connection instanceof BunConnection) await connection.release();
       },
-      // The pool belongs to the gateway, not to its borrowers.
+      // The pool belongs to the gateway.
       destroy: async () => undefined,
     }),
   };
@@ -46,9 +46,9 @@ class BunConnection implements DatabaseConnection {
     return { rows: [...rows], numAffectedRows: BigInt(rows.count ?? 0) };
   }
 
-  // biome-ignore lint/correctness/useYield: nothing here reads a result in parts.
+  // biome-ignore lint/correctness/useYield: results are not streamed.
   async *streamQuery(): AsyncIterableIterator<never> {
-    throw new Error('Results are not read in parts.');
+    throw new Error('Results are not streamed.');
   }
 
   async release(): Promise<void> {

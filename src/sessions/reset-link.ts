@@ -1,4 +1,4 @@
-/** One-time links for choosing a new password: by mail, by the command line, by the operator's page. */
+/** One-time links for choosing a new password, sent by mail or handed out by an operator. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { SQL, TransactionSQL } from 'bun';
 import { newId } from '../lib/ids.ts';
@@ -9,8 +9,8 @@ export const resetLinkMinutes = 60;
 export type ResetToken = Readonly<{ token: string; expiresAt: Date }>;
 
 /**
- * A client with the token may choose the user's password, once. Only its hash is stored. `madeBy` is the operator who gets
- * to see it, and null where none does.
+ * Whoever has the token can set the user's password, once. Only its hash is stored. `madeBy` is the operator who gets to
+ * see it, if any.
  */
 export async function createResetToken(
   sql: SQL,
@@ -25,12 +25,12 @@ export async function createResetToken(
   return { token, expiresAt };
 }
 
-/** The token stands behind the #, which browsers send to no server and name to no other page. */
+/** The token is in the fragment, which browsers send neither to servers nor as a referrer. */
 export function resetUrl(origin: string, token: string): string {
   return `${origin}/reset-password#token=${token}`;
 }
 
-/** Whose password this token is good for; null when for nobody's. */
+/** The user whose password this token can set; null for an invalid token. */
 export async function findResetUser(sql: SQL, token: string): Promise<string | null> {
   const [row] = await sql<{ id: string }[]>`
     select users.id from verifications join users on users.id::text = value
@@ -39,9 +39,9 @@ export async function findResetUser(sql: SQL, token: string): Promise<string | n
 }
 
 /**
- * Gives the user this password and returns whose it is; null when the token has been used or has expired meanwhile. Of
- * two at the same time one succeeds. A link reaches a person by the address or by an operator who vouches for it, so the
- * address is verified by its use.
+ * Sets the password and returns the user's address; null when the token has been used or has expired meanwhile. Of two
+ * uses at the same time one succeeds. A link reaches its user by mail or from an operator who vouches for the address, so
+ * using it verifies the address.
  */
 export async function spendResetToken(
   sql: SQL,
@@ -63,8 +63,8 @@ export async function spendResetToken(
 }
 
 /**
- * A password is changed because someone else may know the old one: whatever that person got by it, sessions and links,
- * also those that an operator made for others, ends in the same transaction. The user is locked already.
+ * Someone else may have known the old password, so everything they may have got with it ends in the same transaction:
+ * sessions, and links, including those that an operator created for others. The user is already locked.
  */
 export async function replacePassword(
   transaction: TransactionSQL,
@@ -80,7 +80,7 @@ export async function replacePassword(
     delete from verifications using locked where verifications.id = locked.id`;
 }
 
-/** Makes what an operator may have kept worth nothing. */
+/** An operator may have kept links. */
 export async function endLinksMadeBy(transaction: TransactionSQL, operatorId: string): Promise<void> {
   await transaction`
     with locked as materialized (
@@ -89,7 +89,7 @@ export async function endLinksMadeBy(transaction: TransactionSQL, operatorId: st
     delete from verifications using locked where verifications.id = locked.id`;
 }
 
-/** What the database keeps of a one-time token. Tokens are random, so a plain hash cannot be guessed back. */
+/** Tokens are random, so a plain hash cannot be reversed by guessing. */
 function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('base64url');
 }

@@ -1,4 +1,4 @@
-/** Mails links for choosing a new password. The request that asks for one does not wait for any of it. */
+/** Mails links for choosing a new password. The request does not wait for it. */
 import type { SQL } from 'bun';
 import { createTransport } from 'nodemailer';
 import type { Log } from '../lib/log.ts';
@@ -6,7 +6,7 @@ import { findUserByEmail } from '../users/user-store.ts';
 import { createResetToken, resetLinkMinutes, resetUrl } from './reset-link.ts';
 
 export type ResetMail = Readonly<{
-  /** Returns at once. Nothing is sent to an address that nobody signs in with. */
+  /** Returns at once. Nothing is sent to an address without a user. */
   send: (email: string) => void;
   /** Waits for the mails in flight. */
   close: () => Promise<void>;
@@ -18,14 +18,14 @@ type MailSettings = Readonly<{ url: string; from: string; origin: string }>;
 const maxInFlight = 100;
 
 export function openResetMail(sql: SQL, settings: MailSettings, log: Log): ResetMail {
-  const mailer = openMailer(settings.url, settings.from);
+  const sendMail = openMailer(settings.url, settings.from);
   const inFlight = new Set<Promise<void>>();
 
   async function sendLink(email: string): Promise<void> {
     const user = await findUserByEmail(sql, email);
     if (user === null) return;
     const { token } = await createResetToken(sql, user.id);
-    await mailer.send(resetPasswordMail(user.email, resetUrl(settings.origin, token), resetLinkMinutes));
+    await sendMail(resetPasswordMail(user.email, resetUrl(settings.origin, token)));
   }
 
   return {
@@ -51,12 +51,11 @@ function codeOf(error: unknown): string {
 }
 
 type Mail = Readonly<{ to: string; subject: string; text: string; html: string }>;
-type Mailer = Readonly<{ send: (mail: Mail) => Promise<void> }>;
 
 const timeoutMs = 10_000;
 
-/** SMTP. Only text that the gateway wrote itself is sent: no file and no URL is ever read for a mail. */
-function openMailer(url: string, from: string): Mailer {
+/** Only text that the gateway wrote itself is sent: no file and no URL is ever read for a mail. */
+function openMailer(url: string, from: string): (mail: Mail) => Promise<void> {
   const transport = createTransport({
     url,
     connectionTimeout: timeoutMs,
@@ -65,18 +64,15 @@ function openMailer(url: string, from: string): Mailer {
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  return {
-    send: async ({ to, subject, text, html }) => {
-      await transport.sendMail({ from, to: { name: '', address: to }, subject, text, html });
-    },
+  return async ({ to, subject, text, html }) => {
+    await transport.sendMail({ from, to: { name: '', address: to }, subject, text, html });
   };
 }
 
-/** The mail with the link for choosing a new password. */
-function resetPasswordMail(to: string, url: string, minutes: number): Mail {
+function resetPasswordMail(to: string, url: string): Mail {
   const origin = new URL(url).origin;
   const greeting = `Someone, probably you, asked for a new password at ${origin}.`;
-  const instruction = `Choose one here within ${minutes} minutes. The link works once:`;
+  const instruction = `Choose one here within ${resetLinkMinutes} minutes. The link works once:`;
   const farewell = 'If it was not you, do nothing: your password stays as it is.';
   return {
     to,

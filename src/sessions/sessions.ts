@@ -13,37 +13,28 @@ export type SignedIn = Readonly<{
 
 export type Sessions = Readonly<{
   auth: Auth;
-  /** Null when nobody is signed in. Throws when the database cannot be asked. */
+  /** Null when nobody is signed in. Throws when the database does not answer. */
   find: (headers: Headers) => Promise<SignedIn | null>;
 }>;
-
-type SignedInRow = { id: string; user_id: string; email: string; name: string; is_operator: boolean };
 
 export function openSessions(sql: SQL, auth: Auth): Sessions {
   async function find(headers: Headers): Promise<SignedIn | null> {
     const cookie = headers.get('cookie');
     if (cookie === null) return null;
-    // Only the cookie is passed on: nothing else of a request may decide who someone is.
+    // Only the cookie is passed on: nothing else in a request may decide who the user is.
     const { token } = await auth.api.readSessionToken({ headers: new Headers({ cookie }) });
     if (token === null) return null;
-    const [row] = await sql<SignedInRow[]>`
-      select sessions.id, user_id, email, name, is_operator
+    const [signedIn] = await sql<SignedIn[]>`
+      select user_id as "userId", sessions.id as "sessionId", email, name, is_operator as "isOperator"
       from sessions join users on users.id = user_id
       where token = ${token} and expires_at > now()`;
-    if (!row) return null;
-    return {
-      userId: row.user_id,
-      sessionId: row.id,
-      email: row.email,
-      name: row.name,
-      isOperator: row.is_operator,
-    };
+    return signedIn ?? null;
   }
 
   return { auth, find };
 }
 
-/** One of a user's sessions. The token is left out on purpose: nothing but the cookie has use for it. */
+/** One of a user's sessions, under the names that better-auth uses. The token belongs in the cookie alone. */
 export type SessionSummary = Readonly<{
   id: string;
   userId: string;
@@ -54,24 +45,13 @@ export type SessionSummary = Readonly<{
   updatedAt: Date;
 }>;
 
-type SessionRow = {
-  id: string;
-  user_id: string;
-  ip_address: string | null;
-  user_agent: string | null;
-  expires_at: Date;
-  created_at: Date;
-  updated_at: Date;
-};
-
 const maxListed = 100;
 
 /** Those in force, the newest first. */
 export async function findSessions(sql: SQL, userId: string): Promise<SessionSummary[]> {
-  const rows = await sql<SessionRow[]>`
-    select id, user_id, ip_address, user_agent, expires_at, created_at, updated_at
-    from sessions where user_id = ${userId} and expires_at > now() order by id desc limit ${maxListed}`;
-  return rows.map(fromRow);
+  return await sql<SessionSummary[]>`
+    select ${columns(sql)} from sessions where user_id = ${userId} and expires_at > now()
+    order by id desc limit ${maxListed}`;
 }
 
 export async function findSession(
@@ -79,25 +59,16 @@ export async function findSession(
   userId: string,
   sessionId: string,
 ): Promise<SessionSummary | null> {
-  const [row] = await sql<SessionRow[]>`
-    select id, user_id, ip_address, user_agent, expires_at, created_at, updated_at
-    from sessions where id = ${sessionId} and user_id = ${userId} and expires_at > now()`;
-  return row ? fromRow(row) : null;
+  const [session] = await sql<SessionSummary[]>`
+    select ${columns(sql)} from sessions where id = ${sessionId} and user_id = ${userId} and expires_at > now()`;
+  return session ?? null;
 }
 
-function fromRow(row: SessionRow): SessionSummary {
-  return {
-    id: row.id,
-    userId: row.user_id,
-    ipAddress: row.ip_address,
-    userAgent: row.user_agent,
-    expiresAt: row.expires_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
+function columns(sql: SQL) {
+  return sql`id, user_id as "userId", ip_address as "ipAddress", user_agent as "userAgent", expires_at as "expiresAt",
+    created_at as "createdAt", updated_at as "updatedAt"`;
 }
 
-/** Ends one session of this user. */
 export async function endSession(sql: SQL, userId: string, sessionId: string): Promise<void> {
   await sql`delete from sessions where id = ${sessionId} and user_id = ${userId}`;
 }

@@ -1,11 +1,11 @@
-/** Removes what has expired: sessions, one-time tokens, counters that have run out, networks long unseen. */
+/** Removes what has expired: sessions, one-time tokens, rate counters, and networks not seen for long. */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 
 const everyMs = 10 * 60 * 1000;
 const familiarDays = 90;
 
-/** Now and every ten minutes from now on, on every node: what one has removed, the next does not find. */
+/** Runs now and every ten minutes, on every node. */
 export function keepSignInTidy(sql: SQL, log: Log): () => void {
   const run = () => {
     removeExpired(sql).catch((error: unknown) => log.warn('expired sessions not removed yet', { error }));

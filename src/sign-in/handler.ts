@@ -12,6 +12,7 @@ import type { Sessions, SignedIn } from '../sessions/sessions.ts';
 import { endOtherSessions, endSession, findSession, findSessions } from '../sessions/sessions.ts';
 import { hashPassword, verifyPassword } from '../users/password.ts';
 import { findCredential, findPasswordHash, findProfile } from '../users/user-store.ts';
+import type { ListedSession } from './contract.ts';
 import {
   type ClientNetworks,
   guessLimits,
@@ -20,7 +21,6 @@ import {
   signUpLimits,
 } from './limits.ts';
 import * as parse from './parse.ts';
-import { presentListedSession, presentSession, presentUser } from './present.ts';
 import {
   beginSession,
   changeKnownPassword,
@@ -65,7 +65,7 @@ export function signInRoutes(services: Services) {
   };
 }
 
-/** For everyone on the gateway's own pages. Requests of other sites get no cookies and cannot sign anyone in. */
+/** For everyone on the gateway's own pages. Requests from other sites get no cookies and cannot sign anyone in. */
 function visitHandler(services: Services, handler: VisitHandler): Handler {
   return async (request, context) => {
     const address = context.clientAddress();
@@ -94,7 +94,7 @@ function requireSession(handler: UserHandler): VisitHandler {
   };
 }
 
-/** Anything but a database error or an overload is a defect and stays what it is. */
+/** Anything but a database error or an overload is a defect and stays as it is. */
 function explain(thrown: unknown): unknown {
   if (thrown instanceof OverloadError)
     return new ApiError('too_many_attempts', { retryAfterSeconds: overloadSeconds });
@@ -103,19 +103,19 @@ function explain(thrown: unknown): unknown {
 }
 
 async function signIn(request: Request, visit: Visit): Promise<Response> {
-  const { services, place, client } = visit;
+  const { place, client } = visit;
+  const { sql, sessions, attempts } = visit.services;
   const { email, password } = await parse.readSignIn(request);
   const { user, cookies } = await guessing(visit, email, async (ticket) => {
-    const { sql, sessions } = services;
     const credential = await findCredential(sql, email);
     // An unknown address costs as much work as a wrong password and gets the same response.
     const isRight = await verifyPassword(password, credential?.passwordHash ?? null, ticket);
     if (credential === null || !isRight) throw new ApiError('invalid_credentials');
     return await beginSession(sql, sessions.auth, credential, place);
   });
-  await services.attempts.rememberNetwork(email, client.network);
-  await endPresentSession(request, visit);
-  return answer({ redirect: false, user: presentUser(user) }, cookies);
+  await attempts.rememberNetwork(email, client.network);
+  await endCurrentSession(request, visit);
+  return respond({ redirect: false, user }, cookies);
 }
 
 async function signUp(request: Request, visit: Visit): Promise<Response> {
@@ -128,47 +128,51 @@ async function signUp(request: Request, visit: Visit): Promise<Response> {
   if (signedUp === null) throw new ApiError('email_taken', { param: 'email' });
   const { user, cookies } = await beginSession(sql, sessions.auth, signedUp, place);
   await services.attempts.rememberNetwork(customer.email, client.network);
-  await endPresentSession(request, visit);
-  return answer({ user: presentUser(user) }, cookies);
+  await endCurrentSession(request, visit);
+  return respond({ user }, cookies);
 }
 
 /** Succeeds without a session too. */
 async function signOut(request: Request, visit: Visit): Promise<Response> {
   await parse.readNothing(request);
-  await endPresentSession(request, visit);
+  await endCurrentSession(request, visit);
   const { headers } = await visit.services.sessions.auth.api.clearSessionCookie({ returnHeaders: true });
-  return answer({ success: true }, headers.getSetCookie());
+  return respond({ success: true }, headers.getSetCookie());
 }
 
 async function getSession(request: Request, { services }: Visit): Promise<Response> {
   const signedIn = await services.sessions.find(request.headers);
-  if (signedIn === null) return answer(null);
+  if (signedIn === null) return respond(null);
   const [session, user] = await Promise.all([
     findSession(services.sql, signedIn.userId, signedIn.sessionId),
     findProfile(services.sql, signedIn.userId),
   ]);
-  if (session === null || user === null) return answer(null);
-  return answer({ session: presentSession(session), user: presentUser(user) });
+  if (session === null || user === null) return respond(null);
+  return respond({ session, user });
 }
 
 async function listSessions(_request: Request, { services, signedIn }: UserVisit): Promise<Response> {
   const sessions = await findSessions(services.sql, signedIn.userId);
-  return answer(sessions.map((session) => presentListedSession(session, signedIn.sessionId)));
+  const listed = sessions.map(({ userId: _, ...session }) => ({
+    ...session,
+    isCurrent: session.id === signedIn.sessionId,
+  }));
+  return respond(listed satisfies Record<keyof ListedSession, unknown>[]);
 }
 
 async function revokeSession(request: Request, { services, signedIn }: UserVisit): Promise<Response> {
   const { id } = await parse.readSessionId(request);
   await endSession(services.sql, signedIn.userId, id);
-  return answer({ status: true });
+  return respond({ status: true });
 }
 
 async function revokeOtherSessions(request: Request, { services, signedIn }: UserVisit): Promise<Response> {
   await parse.readNothing(request);
   await endOtherSessions(services.sql, signedIn.userId, signedIn.sessionId);
-  return answer({ status: true });
+  return respond({ status: true });
 }
 
-/** Ends every session and replaces the current one, so that a copy of its cookie is worthless. */
+/** Ends every session and starts a new one, so that a copy of the old cookie is worthless. */
 async function changePassword(request: Request, visit: UserVisit): Promise<Response> {
   const { place, client, signedIn } = visit;
   const { sql, sessions } = visit.services;
@@ -182,15 +186,15 @@ async function changePassword(request: Request, visit: UserVisit): Promise<Respo
   await changeKnownPassword(sql, signedIn, currentHash, newHash);
   const credential = { userId: signedIn.userId, passwordHash: newHash };
   const { user, cookies } = await beginSession(sql, sessions.auth, credential, place);
-  return answer({ user: presentUser(user) }, cookies);
+  return respond({ user }, cookies);
 }
 
-/** The response is the same for every address and is sent before anything is looked up, so not even its timing reveals more. */
+/** The response is the same for every address and sent before anything is looked up, so not even its timing tells more. */
 async function requestPasswordReset(request: Request, { services, client }: Visit): Promise<Response> {
   const { email } = await parse.readResetRequest(request);
   await services.attempts.take(resetRequestLimits(email, client));
   services.resetMail?.send(email);
-  return answer({
+  return respond({
     status: true,
     message: 'If there is a sign-in with this address, a mail with a link is on its way.',
   });
@@ -199,23 +203,23 @@ async function requestPasswordReset(request: Request, { services, client }: Visi
 async function resetPassword(request: Request, { services, client }: Visit): Promise<Response> {
   const { token, newPassword } = await parse.readReset(request);
   await services.attempts.take(networkLimits(client, false));
-  // Only a link that exists is worth a hash.
+  // A hash is expensive, so the link is checked first.
   const userId = await findResetUser(services.sql, token);
   if (userId === null) throw new ApiError('invalid_reset_token');
   const passwordHash = await hashPassword(newPassword, ticketOf(client, true));
   const email = await spendResetToken(services.sql, token, userId, passwordHash);
   if (email === null) throw new ApiError('invalid_reset_token');
-  // A user who is locked out by a stranger's attempts gets in with a link.
+  // A user who is locked out by a stranger's attempts can sign in after using a link.
   await services.attempts.rememberNetwork(email, client.network);
-  return answer({ status: true });
+  return respond({ status: true });
 }
 
-/** A wide network counts as one origin. Known users have waiting places of their own. */
+/** A wide network counts as one origin. Known users have reserved places in the queue. */
 function ticketOf({ network, sites }: ClientNetworks, isPreferred: boolean): Ticket {
   return { origin: sites.at(-1) ?? network, isPreferred };
 }
 
-/** Only a wrong password counts against the address. */
+/** Runs something that checks a password. Only a wrong password counts against the address. */
 async function guessing<Result>(
   { services, client }: Visit,
   email: string,
@@ -235,13 +239,13 @@ async function guessing<Result>(
   }
 }
 
-/** Ends the session that this browser had until now. */
-async function endPresentSession(request: Request, { services }: Visit): Promise<void> {
-  const present = await services.sessions.find(request.headers);
-  if (present !== null) await endSession(services.sql, present.userId, present.sessionId);
+/** The session that this browser has had until now, if any. */
+async function endCurrentSession(request: Request, { services }: Visit): Promise<void> {
+  const current = await services.sessions.find(request.headers);
+  if (current !== null) await endSession(services.sql, current.userId, current.sessionId);
 }
 
-function answer(body: unknown, cookies: readonly string[] = []): Response {
+function respond(body: unknown, cookies: readonly string[] = []): Response {
   const response = Response.json(body);
   for (const cookie of cookies) response.headers.append('set-cookie', cookie);
   return response;

@@ -11,7 +11,7 @@ const maxName = 100;
 const maxToken = 100;
 
 const email = z.string('an e-mail address').refine(isEmailAddress, 'an e-mail address').toLowerCase();
-/** One that is empty or too long is no one's, and must not cost a hash. */
+/** A password that is empty or too long is never right, and must not cost a hash. */
 const givenPassword = z.string('a password').min(1, 'a password').max(maxPassword, 'a password');
 const passwordForm = `${minPassword} to ${maxPassword} characters`;
 const newPassword = z.string(passwordForm).min(minPassword, passwordForm).max(maxPassword, passwordForm);
@@ -23,7 +23,7 @@ const name = z
   .refine((text) => !/\p{Cc}/u.test(text), nameForm);
 const token = z.string('the token of a link').max(maxToken, 'the token of a link');
 
-/** Neither a field more nor one less than the contract has. */
+/** Exactly the fields of the contract. */
 type FieldsOf<Path extends keyof AuthBodies> = {
   [Field in keyof AuthBodies[Path]]: z.ZodType<AuthBodies[Path][Field], AuthBodies[Path][Field]>;
 };
@@ -49,7 +49,7 @@ export const readReset = (request: Request) => read(request, schemas.reset);
 export const readPasswordChange = (request: Request) => read(request, schemas.passwordChange);
 export const readSessionId = (request: Request) => read(request, schemas.session);
 
-/** For what takes no parameters: an empty object, or no body at all. */
+/** For endpoints without parameters: an empty object, or no body at all. */
 export async function readNothing(request: Request): Promise<void> {
   if (request.body !== null) await read(request, schemas.nothing);
 }
@@ -60,10 +60,10 @@ async function read<Shape extends z.ZodType>(request: Request, schema: Shape): P
 }
 
 const secretFields: ReadonlySet<string> = new Set(['password', 'newPassword', 'currentPassword', 'token']);
-/** Long enough that a refusal does not repeat it. */
+/** Too long to be quoted in an error message. */
 const hidden = 'x'.repeat(100);
 
-/** A refusal tells what was there instead, which must never be a password. */
+/** An error message quotes the value that it rejects, which must never be a password. */
 function withoutSecrets(body: unknown): unknown {
   const fields = Object.entries(body as Readonly<Record<string, unknown>>);
   return Object.fromEntries(fields.map(([key, value]) => [key, secretFields.has(key) ? hidden : value]));

@@ -20,8 +20,7 @@ import {
 type NewCustomer = Readonly<{ name: string; email: string; password: string }>;
 
 /**
- * A user, an account of their own without money, and the ownership of it: all of it or nothing. Null when the address
- * is taken already.
+ * Creates a user and an empty account that they own, in one transaction. Null when the address is taken.
  */
 export async function signUpCustomer(
   sql: SQL,
@@ -47,23 +46,21 @@ export async function signUpCustomer(
 
 const maxUserAgent = 500;
 
-/** Where a session begins, as its owner sees it in the list. */
+/** Where a session was started, as its owner sees it in the list. */
 export type Place = Readonly<{ address: string | null; userAgent: string | null }>;
 
-type BegunSession = Readonly<{ user: UserProfile; cookies: string[] }>;
-
 /**
- * Begins a new session for a user whose password was found to have this hash. Replacing a password ends all sessions of
- * the user, and this one may begin just after that. So the hash is read again once the session exists: if it is still the
- * same, any later replacement ends this session too.
+ * Starts a session for a user whose password has this hash. Changing a password ends all sessions of the user, but this one
+ * may start just after that. So the hash is read again once the session exists: if it is still the same, any later change
+ * ends this session too.
  */
 export async function beginSession(
   sql: SQL,
   auth: Auth,
   { userId, passwordHash }: Credential,
   place: Place,
-): Promise<BegunSession> {
-  // Nothing else of the request is passed on, so no cookie or header of it has any influence.
+): Promise<Readonly<{ user: UserProfile; cookies: string[] }>> {
+  // Nothing else of the request is passed on, so its cookies and headers have no influence.
   const headers = new Headers({ 'user-agent': (place.userAgent ?? '').slice(0, maxUserAgent) });
   if (place.address !== null) headers.set(addressHeader, place.address);
   const begun = await auth.api.beginSession({ body: { userId }, headers, returnHeaders: true });
@@ -84,7 +81,7 @@ export function wrongPassword(): ApiError {
 }
 
 /**
- * Of two changes at once the first wins and has ended the session of the other, so the session and the hash are read
+ * Of two changes at the same time the first wins and ends the session of the other, so the session and the hash are read
  * again under the lock.
  */
 export async function changeKnownPassword(

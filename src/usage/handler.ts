@@ -1,14 +1,14 @@
 /** GET /v1/usage */
 import type { SQL } from 'bun';
+import { ApiError } from '../errors.ts';
 import type { Handler } from '../http/context.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import type { Authenticate } from '../keys/authenticate.ts';
-import { parseLimit } from './limit.ts';
 import { presentUsage } from './present.ts';
 import { findRecentUsage, withCharges } from './usage-store.ts';
 
-/** The records state what was used, the ledger what was debited for it. Either lookup can fail, with an error code of its own. */
+/** Usage records have the usage, the ledger has the charges. Each lookup has an error code of its own. */
 export function listUsage({
   sql,
   authenticate,
@@ -20,4 +20,18 @@ export function listUsage({
     const billed = await lookUp('usage_cost_lookup_failed', () => withCharges(sql, records));
     return Response.json(presentUsage(billed));
   };
+}
+
+const defaultLimit = 50;
+const maxLimit = 500;
+
+/** Any integer is valid and clamped to the range. */
+export function parseLimit(text: string | null): number {
+  if (text === null) return defaultLimit;
+  if (!/^-?[0-9]+$/.test(text))
+    throw new ApiError('invalid_parameter', {
+      param: 'limit',
+      message: 'The query parameter limit is invalid: expected an integer.',
+    });
+  return Math.min(Math.max(Number(text), 1), maxLimit);
 }

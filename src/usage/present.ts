@@ -1,11 +1,11 @@
-/** Usage in the words of the contract. Costs are JSON numbers that print exactly, to the last of their 12 decimals. */
+/** Usage as the API returns it. Costs are JSON numbers with all of their 12 decimals. */
 import { formatMoneyShort, type Money } from '../lib/money.ts';
 import { rawJson } from '../lib/raw-json.ts';
 import type { BilledUsage } from './usage-store.ts';
 
 type Figures = Readonly<{ requests: bigint; inputTokens: bigint; outputTokens: bigint; cost: Money }>;
 
-/** The totals are those of these records alone. */
+/** The totals cover these records only. */
 export function presentUsage(records: readonly BilledUsage[]) {
   return {
     object: 'list',

@@ -1,21 +1,21 @@
 /**
- * Keeps usage added up by day, so that what a page shows of a year is not counted from every request of it. Whatever has
- * not been added up yet is counted when someone asks, so how far this has come changes no answer, only what it costs.
+ * Adds up usage by day, so that a page about a year does not have to count every request. What has not been added up yet is
+ * counted in the query, so progress affects only what a query costs, never its result.
  */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 
 const everyMs = 60_000;
-/** The rows of one transaction: a fraction of a second. */
+/** One transaction of these takes a fraction of a second. */
 const maxEntriesAtOnce = 10_000;
 const usageLock = 7_012_018_006;
 
-/** Usage by day is sorted by these three, and a part of it begins after such a place. */
+/** Usage by day is sorted by these three. */
 export type UsagePosition = Readonly<{ day: string; model: string; keyId: string }>;
 
 /**
- * The query of an account's usage by day, model and key, after a position and up to a day, for other queries to include:
- * what has been added up and what has not been yet, of one snapshot. Without `rowCount` there is no limit.
+ * The query of an account's usage by day, model and key, after a position and up to a day, for other queries to include. It
+ * combines what has been added up and what has not been yet, in one snapshot. Without `rowCount` there is no limit.
  */
 export function usageQuery(
   sql: SQL,
@@ -43,18 +43,18 @@ export function usageQuery(
     limit ${rowCount}::int`;
 }
 
-/** Adds up what there is now, and what has come since every minute from now on. */
+/** Runs now and every minute. */
 export function keepUsageAddedUp(sql: SQL, log: Log): () => Promise<void> {
-  let underWay: Promise<void> | null = null;
+  let inProgress: Promise<void> | null = null;
   let isStopped = false;
 
   function run(): void {
-    underWay ??= addUpUsage(sql, () => isStopped)
+    inProgress ??= addUpUsage(sql, () => isStopped)
       .catch((error: unknown) => {
         if (!isStopped) log.warn('usage not added up yet', { error });
       })
       .finally(() => {
-        underWay = null;
+        inProgress = null;
       });
   }
 
@@ -63,11 +63,11 @@ export function keepUsageAddedUp(sql: SQL, log: Log): () => Promise<void> {
   return async () => {
     isStopped = true;
     clearInterval(timer);
-    await underWay;
+    await inProgress;
   };
 }
 
-/** One node does this at a time: whoever finds another at it leaves the rest to that one. */
+/** One node does this at a time. Another one that finds the lock taken stops. */
 export async function addUpUsage(sql: SQL, isStopped: () => boolean = () => false): Promise<void> {
   const accounts = await sql<{ id: string }[]>`
     select id from accounts left join usage_progress on account_id = id
@@ -83,7 +83,7 @@ export async function addUpUsage(sql: SQL, isStopped: () => boolean = () => fals
   }
 }
 
-/** How many entries were added up; null when another node is at it. */
+/** How many entries were added up; null when another node has the lock. */
 async function addUpSome(sql: SQL, accountId: string): Promise<number | null> {
   return await sql.begin(async (transaction) => {
     const [{ is_mine: isMine }] = await transaction<[{ is_mine: boolean }]>`

@@ -1,4 +1,4 @@
-/** What an account used, and what it was charged for it. */
+/** The usage of an account, and its charges. */
 import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 
@@ -11,37 +11,28 @@ export type UsageRecord = Readonly<{
   outputTokens: bigint;
 }>;
 
-type RecordRow = { id: string; billed_at: Date; model: string; input_tokens: bigint; output_tokens: bigint };
-
-/** The newest records of an account, the newest first. */
+/** The newest first. */
 export async function findRecentUsage(sql: SQL, accountId: string, limit: number): Promise<UsageRecord[]> {
-  const rows = await sql<RecordRow[]>`${recentUsageQuery(sql, accountId, limit)}`;
-  return rows.map((row) => ({
-    id: row.id,
-    billedAt: row.billed_at,
-    model: row.model,
-    inputTokens: row.input_tokens,
-    outputTokens: row.output_tokens,
-  }));
+  return await sql<UsageRecord[]>`${recentUsageQuery(sql, accountId, limit)}`;
 }
 
 /**
- * What was refunded is no usage. A limit that the planner does not know counts as a tenth of the table, hence the
- * constant one, which `limit` never exceeds.
+ * What was refunded does not count. The planner assumes a tenth of the table for an unknown limit, hence the constant one,
+ * which `limit` never exceeds.
  */
 export function recentUsageQuery(sql: SQL, accountId: string, limit: number) {
   return sql`
     select * from (
-      select id, billed_at, model, input_tokens, output_tokens from usage_records
+      select id, billed_at as "billedAt", model, input_tokens as "inputTokens", output_tokens as "outputTokens"
+      from usage_records
       where account_id = ${accountId} and refunded_at is null
       order by billed_at desc, id desc limit 500
     ) as newest limit ${limit}::int`;
 }
 
-/** A record with what was debited for it. */
 export type BilledUsage = UsageRecord & Readonly<{ cost: Money }>;
 
-/** Adds to each record what the ledger says of it. A record without a charge is an error: no cost is made up. */
+/** Adds the charge from the ledger to each record. A record without one is an error. */
 export async function withCharges(sql: SQL, records: readonly UsageRecord[]): Promise<BilledUsage[]> {
   const ids = records.map(({ id }) => id);
   const rows = await sql<{ generation_id: string; amount: string }[]>`${chargesQuery(sql, ids)}`;

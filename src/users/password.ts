@@ -7,8 +7,8 @@ export const maxPassword = 128;
 const maxAtOnce = 4;
 
 /**
- * A hash is meant to be slow: it takes 64 MB and a core for a moment, on a thread of its own. Half of the cores stay with
- * everything else, whatever comes in.
+ * A hash is meant to be slow: it occupies 64 MB and a core for a moment, on a thread of its own. Half of the cores are
+ * always left to everything else.
  */
 const queue = new BoundedQueue({
   maxRunning: Math.min(maxAtOnce, Math.max(1, Math.floor(availableParallelism() / 2))),
@@ -17,7 +17,7 @@ const queue = new BoundedQueue({
   reservedForPreferred: 5,
 });
 
-/** For what the operator of this machine does. */
+/** For passwords that the operator sets on this machine. */
 export const ownTicket: Ticket = { origin: 'this machine', isPreferred: true };
 
 /** Throws an OverloadError when too many are waiting; so does verifyPassword. */
@@ -25,7 +25,7 @@ export function hashPassword(password: string, ticket: Ticket): Promise<string> 
   return queue.run(ticket, () => Bun.password.hash(password, 'argon2id'));
 }
 
-/** Without a hash it is wrong, after as much work. */
+/** Without a hash the password is wrong, after as much work as with one. */
 export async function verifyPassword(
   password: string,
   hash: string | null,

@@ -7,17 +7,16 @@ export type Role = 'owner' | 'member';
 
 export type NewUser = Readonly<{
   email: string;
-  /** Null for someone who chooses a password by a link. */
+  /** Null for a user who will choose a password through a link. */
   password: string | null;
   isOperator: boolean;
   accountId: string | null;
-  /** What the user is in that account. */
   role: Role;
 }>;
 
 type CreatedUser = Readonly<{ id: string; email: string }>;
 
-/** Null when the address is taken already. The account must exist. */
+/** Null when the address is taken. The account must exist. */
 export async function createUser(sql: SQL, user: NewUser): Promise<CreatedUser | null> {
   const passwordHash = user.password === null ? null : await hashPassword(user.password, ownTicket);
   return await sql.begin(async (transaction) => {
@@ -42,7 +41,7 @@ type UserRow = Readonly<{
   isEmailVerified: boolean;
 }>;
 
-/** As part of a transaction that does more. Null when the address is taken already. */
+/** Null when the address is taken. */
 export async function insertUser(transaction: TransactionSQL, user: UserRow): Promise<CreatedUser | null> {
   const id = newId();
   const email = user.email.toLowerCase();
@@ -65,7 +64,7 @@ export async function insertMembership(
     insert into memberships (user_id, account_id, role) values (${userId}, ${accountId}, ${role})`;
 }
 
-/** Gives a user this password, whether or not there was one before. */
+/** Sets a user's password, whether or not there was one before. */
 export async function putPassword(
   transaction: TransactionSQL,
   userId: string,
@@ -95,7 +94,7 @@ export async function isPasswordHash(sql: SQL, userId: string, passwordHash: str
   return found.length > 0;
 }
 
-/** Of all who change the same users at once, one goes first; always in the same order, so that nobody waits in a circle. */
+/** Serializes changes to the same users. The locks are always taken in the same order, so there is no deadlock. */
 export async function lockUsers(
   transaction: TransactionSQL,
   firstId: string,
@@ -107,13 +106,14 @@ export async function lockUsers(
 
 export type Credential = Readonly<{ userId: string; passwordHash: string }>;
 
-/** Null also for someone who has not chosen a password yet. */
+/** Null also for a user who has not chosen a password yet. */
 export async function findCredential(sql: SQL, email: string): Promise<Credential | null> {
-  const [row] = await sql<{ user_id: string; password: string }[]>`
-    select user_id, password from users join user_credentials on user_id = users.id
+  const [credential] = await sql<Credential[]>`
+    select user_id as "userId", password as "passwordHash"
+    from users join user_credentials on user_id = users.id
     where email = ${email.toLowerCase()} and provider_id = 'credential'
       and provider_account_id = user_id::text and password is not null`;
-  return row ? { userId: row.user_id, passwordHash: row.password } : null;
+  return credential ?? null;
 }
 
 export async function findUserByEmail(sql: SQL, email: string): Promise<CreatedUser | null> {
@@ -121,44 +121,24 @@ export async function findUserByEmail(sql: SQL, email: string): Promise<CreatedU
   return row ?? null;
 }
 
-/** What users see of themselves. */
+/** What users see of themselves, under the names that better-auth uses. */
 export type UserProfile = Readonly<{
   id: string;
   email: string;
   name: string;
   image: string | null;
-  isEmailVerified: boolean;
+  emailVerified: boolean;
   isOperator: boolean;
   createdAt: Date;
   updatedAt: Date;
 }>;
 
-type UserProfileRow = {
-  id: string;
-  email: string;
-  name: string;
-  image: string | null;
-  email_verified: boolean;
-  is_operator: boolean;
-  created_at: Date;
-  updated_at: Date;
-};
-
 export async function findProfile(sql: SQL, userId: string): Promise<UserProfile | null> {
-  const [row] = await sql<UserProfileRow[]>`
-    select id, email, name, image, email_verified, is_operator, created_at, updated_at
+  const [profile] = await sql<UserProfile[]>`
+    select id, email, name, image, email_verified as "emailVerified", is_operator as "isOperator",
+           created_at as "createdAt", updated_at as "updatedAt"
     from users where id = ${userId}`;
-  if (!row) return null;
-  return {
-    id: row.id,
-    email: row.email,
-    name: row.name,
-    image: row.image,
-    isEmailVerified: row.email_verified,
-    isOperator: row.is_operator,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
+  return profile ?? null;
 }
 
 type UserSummary = Readonly<{
@@ -169,28 +149,13 @@ type UserSummary = Readonly<{
   createdAt: Date;
 }>;
 
-type UserSummaryRow = {
-  id: string;
-  email: string;
-  is_operator: boolean;
-  accounts: { id: string; role: Role }[];
-  created_at: Date;
-};
-
 export async function listUsers(sql: SQL): Promise<UserSummary[]> {
-  const rows = await sql<UserSummaryRow[]>`
-    select users.id, email, is_operator, users.created_at,
+  return await sql<UserSummary[]>`
+    select users.id, email, is_operator as "isOperator", users.created_at as "createdAt",
            coalesce(json_agg(json_build_object('id', account_id, 'role', role) order by account_id)
                     filter (where account_id is not null), '[]') as accounts
     from users left join memberships on user_id = users.id
     group by users.id order by users.id`;
-  return rows.map((row) => ({
-    id: row.id,
-    email: row.email,
-    isOperator: row.is_operator,
-    accounts: row.accounts,
-    createdAt: row.created_at,
-  }));
 }
 
 /** The part before the @, until the user chooses another name. */
@@ -201,7 +166,7 @@ export function nameFrom(email: string): string {
 const maxAddress = 254;
 const emailAddress = z.email().max(maxAddress);
 
-/** The one rule for whom there can be a sign-in: what is accepted here can also be typed there. */
+/** The same rule for creating a user and for signing in, so that everyone who was created can sign in. */
 export function isEmailAddress(text: string): boolean {
   return emailAddress.safeParse(text).success;
 }

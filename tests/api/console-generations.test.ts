@@ -4,7 +4,7 @@ import type { SQL } from 'bun';
 import fc from 'fast-check';
 import { createAccount } from '../../src/accounts/account-store.ts';
 import type { GenerationDetail, GenerationRow, Page } from '../../src/console/contract.ts';
-import { findPage } from '../../src/console/generation-queries.ts';
+import { findPage } from '../../src/console/generations.ts';
 import { encodeCursor } from '../../src/generations/cursor.ts';
 import { newestPosition } from '../../src/generations/generation-store.ts';
 import { createKey } from '../../src/keys/key-store.ts';
@@ -447,7 +447,7 @@ describe('pages of an account with many keys', () => {
               (keyId === null || row.key_id === keyId),
           );
           const page = await findPage(database.sql, caller, { status, model, keyId }, before, limit);
-          expect(page.map(({ id, key: { id: of }, status: is }) => [id, of, is])).toEqual(
+          expect(page.map(({ id, key_id: of, status: is }) => [id, of, is])).toEqual(
             matching.slice(0, limit).map((row) => [row.id, row.key_id, row.status]),
           );
         },

@@ -37,7 +37,7 @@ async function times<Result>(count: number, run: (index: number) => Promise<Resu
 }
 
 /** Uses a limit up without the work that it guards. */
-const exhaust = (limit: Limit, count = limit.most) => times(count, () => attempts.take([limit]));
+const exhaust = (limit: Limit, count = limit.max) => times(count, () => attempts.take([limit]));
 
 const alone = (network: string) => ({ network, sites: [] });
 
@@ -200,7 +200,7 @@ describe('a wider IPv6 network', () => {
   const [, narrow, wide] = networkLimits(client, false) as [Limit, Limit, Limit];
 
   test('has more tries than a network in it, but not as many as all of those, except where the user is known', async () => {
-    expect([narrow.subject, narrow.most, wide.subject, wide.most]).toEqual([
+    expect([narrow.subject, narrow.max, wide.subject, wide.max]).toEqual([
       '2001:db8:77:100::/56',
       60,
       '2001:db8:77::/48',
@@ -224,7 +224,7 @@ describe('a wider IPv6 network', () => {
 
   test('has 40 sign-ups an hour', async () => {
     const limit = limitOf(signUpLimits('', client), 'sign-up-network');
-    expect([limit.subject, limit.most]).toEqual(['2001:db8:77::/48', 40]);
+    expect([limit.subject, limit.max]).toEqual(['2001:db8:77::/48', 40]);
   });
 });
 
@@ -356,10 +356,10 @@ describe('while more is tried than can be checked', () => {
 });
 
 describe('the counter', () => {
-  const limit = (subject: string, most: number): Limit => ({
+  const limit = (subject: string, max: number): Limit => ({
     scope: 'test',
     subject,
-    most,
+    max,
     periodSeconds: 3600,
   });
   const outcomes = async (limits: readonly Limit[], count: number) =>

@@ -3,7 +3,7 @@ import { SQL } from 'bun';
 import fc from 'fast-check';
 import { newId, uuidFromRequestId } from '../../src/lib/ids.ts';
 import { formatMoney } from '../../src/lib/money.ts';
-import { parseLimit } from '../../src/usage/limit.ts';
+import { parseLimit } from '../../src/usage/handler.ts';
 import { presentUsage } from '../../src/usage/present.ts';
 import { chargesQuery, findRecentUsage, recentUsageQuery } from '../../src/usage/usage-store.ts';
 import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';

@@ -5,8 +5,7 @@ import { lookUp } from '../../http/lookup.ts';
 import { readQuery } from '../../http/query.ts';
 import { uuidFromRequestId } from '../../lib/ids.ts';
 import { type Found, rowsForOperator } from '../access.ts';
-import { type DetailRow, toDetail } from '../generation-queries.ts';
-import { presentDetail } from '../generations.ts';
+import { type DetailedGeneration, presentDetail } from '../generations.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorGeneration } from '../operator-contract.ts';
 
@@ -26,18 +25,19 @@ export function anyGenerationPage({ sql }: Readonly<{ sql: SQL }>): Routes<Conso
   };
 }
 
-type AnyRow = DetailRow & {
-  account_id: string;
-  account_name: string;
-  reported_input_tokens: bigint | null;
-  reported_output_tokens: bigint | null;
-};
+type AnyGeneration = DetailedGeneration &
+  Readonly<{
+    account_id: string;
+    account_name: string;
+    reported_input_tokens: bigint | null;
+    reported_output_tokens: bigint | null;
+  }>;
 
-function presentAny(row: AnyRow): OperatorGeneration {
-  const { reported_input_tokens: input, reported_output_tokens: output } = row;
+function presentAny(generation: AnyGeneration): OperatorGeneration {
+  const { reported_input_tokens: input, reported_output_tokens: output } = generation;
   return {
-    ...presentDetail(toDetail(row)),
-    account: { id: row.account_id, name: row.account_name },
+    ...presentDetail(generation),
+    account: { id: generation.account_id, name: generation.account_name },
     reported_usage:
       input === null || output === null
         ? null
@@ -45,8 +45,12 @@ function presentAny(row: AnyRow): OperatorGeneration {
   };
 }
 
-export async function findAnyGeneration(sql: SQL, operatorId: string, id: string): Promise<AnyRow | null> {
-  const rows = await sql<Found<AnyRow, 'id'>[]>`
+export async function findAnyGeneration(
+  sql: SQL,
+  operatorId: string,
+  id: string,
+): Promise<AnyGeneration | null> {
+  const rows = await sql<Found<AnyGeneration, 'id'>[]>`
     select generation.*, accounts.name as account_name, api_keys.name as key_name, api_keys.hint as key_hint,
            -charge.amount as charged, refund.amount as refunded, coalesce(charge.is_estimated, false) as is_estimated,
            write_offs.amount as written_off, write_offs.reason as write_off_reason, reported_input_tokens,

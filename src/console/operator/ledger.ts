@@ -2,7 +2,7 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { ApiError } from '../../errors.ts';
 import { readQuery } from '../../http/query.ts';
-import { askInvariants, type Finding } from '../../ledger/audit.ts';
+import { checkInvariants, type Finding } from '../../ledger/audit.ts';
 import { findDeadLetters } from '../../ledger/dead-letters.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
@@ -41,22 +41,21 @@ export function ledgerPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHandl
 }
 
 /** The oldest first, and how many there are. */
-async function findDeadLettersAs(sql: SQL, operatorId: string, most: number): Promise<Unsent<DeadLetters>> {
+async function findDeadLettersAs(sql: SQL, operatorId: string, max: number): Promise<Unsent<DeadLetters>> {
   return await sql.begin('isolation level repeatable read', async (transaction) => {
     await requireOperator(transaction, operatorId);
-    const letters = await findDeadLetters(transaction, most);
+    const letters = await findDeadLetters(transaction, max);
     const accountIds = letters.map(({ accountId }) => accountId);
     const accounts = await transaction<{ id: string; name: string }[]>`
       select id, name from accounts where id = any (${transaction.array(accountIds, 'uuid')})`;
     const names = new Map(accounts.map(({ id, name }) => [id, name]));
-    const [{ total }] = await transaction<
-      [{ total: number }]
-    >`select count(*)::int as total from dead_letters`;
+    const [{ total }] = await transaction<[{ total: number }]>`
+      select count(*)::int as total from dead_letters`;
     const data = letters.map((letter) => ({
       request_id: requestIdFromUuid(letter.generationId),
       account: { id: letter.accountId, name: names.get(letter.accountId) ?? '' },
       amount: letter.amount === null ? null : formatMoney(letter.amount),
-      refusal: { code: letter.refusalCode, about: letter.refusalAbout },
+      refusal: letter.error,
       at: letter.createdAt,
     }));
     return { data, total };
@@ -65,7 +64,6 @@ async function findDeadLettersAs(sql: SQL, operatorId: string, most: number): Pr
 
 type AuditResult = Readonly<{ findings: readonly Finding[]; totals: Audit['totals'] }>;
 
-/** Any number that no other advisory lock uses. */
 const auditLock = 7_012_018_007;
 
 /** It reads every row: a second audit at the same time, on any node, would only slow down the first and all requests. */
@@ -79,11 +77,10 @@ export async function auditAs(sql: SQL, operatorId: string): Promise<AuditResult
       throw new ApiError('too_many_attempts', {
         message: 'An audit is already running. Wait until it has finished.',
       });
-    return { findings: await askInvariants(transaction), totals: await findTotals(transaction) };
+    return { findings: await checkInvariants(transaction), totals: await findTotals(transaction) };
   });
 }
 
-/** What customers have paid and not used, how much of it is held, what was written off, and what was not believed. */
 async function findTotals(transaction: TransactionSQL): Promise<Audit['totals']> {
   const [totals] = await transaction<[Audit['totals']]>`
     select coalesce(sum(balance), 0)::numeric(38,12) as balance, coalesce(sum(held), 0)::numeric(38,12) as held,

@@ -1,8 +1,9 @@
 /** What the operator's long lists have in common: a search, a page, and where the next page starts. */
 import { ApiError } from '../../errors.ts';
+import { newestPosition } from '../../generations/generation-store.ts';
 import { presentPage } from '../../http/present-page.ts';
 import { invalidQuery, parseLimit, readQuery } from '../../http/query.ts';
-import { isUuid } from '../access.ts';
+import { isUuid } from '../../lib/ids.ts';
 import type { Page } from '../contract.ts';
 
 /** What to search for: a text anywhere in a name, as a regular expression, or an ID. Both are null without a search. */
@@ -11,8 +12,6 @@ export type ListQuery = Readonly<{ search: Search; limit: number; before: string
 
 const defaultLimit = 50;
 const maxSearchLength = 200;
-/** No ID is greater, so a list starts here. IDs sort by time: the newest come first. */
-const newestPosition = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 export function readListQuery(url: string): ListQuery {
   const query = readQuery(url, ['search', 'limit', 'cursor']);
@@ -38,7 +37,7 @@ export function pageOf<Item extends Readonly<{ id: string }>>(
 
 function parseSearch(text: string): Search {
   if (text === '') return { pattern: null, id: null };
-  // The database has no text with a NUL in it.
+  // PostgreSQL cannot store a NUL.
   if (text.length > maxSearchLength || text.includes('\0'))
     throw invalidQuery('search', `a text of at most ${maxSearchLength} characters`);
   return { pattern: [...text].map(patternOf).join(''), id: isUuid(text) ? text : null };

@@ -5,7 +5,7 @@ import { runDecision } from '../src/decisions/handler.ts';
 import type { DecisionErrorBody } from '../src/decisions/present.ts';
 import { askProvider } from '../src/decisions/provider.ts';
 import { defaultPatience, patiently } from '../src/decisions/retries.ts';
-import { createDecisionTurns } from '../src/decisions/turns.ts';
+import { createDecisionSlots } from '../src/decisions/slots.ts';
 import { BodyBudget } from '../src/http/body-budget.ts';
 import { createLog } from '../src/lib/log.ts';
 import { eventually } from './support/eventually.ts';
@@ -123,11 +123,11 @@ test('429 rate_limit without a time when a hundred wait', async () => {
 });
 
 test('whoever waits for too long is told so, and never asks', async () => {
-  const inTurnOf = createDecisionTurns(1, 1, 50);
+  const inSlotOf = createDecisionSlots(1, 1, 50);
   const { promise, resolve } = Promise.withResolvers<number>();
-  const first = inTurnOf('ada', new AbortController().signal, () => promise);
+  const first = inSlotOf('ada', new AbortController().signal, () => promise);
   let hasRun = false;
-  const late = await inTurnOf('ada', new AbortController().signal, async () => {
+  const late = await inSlotOf('ada', new AbortController().signal, async () => {
     hasRun = true;
   }).catch((thrown: unknown) => thrown);
   expect(late instanceof DecisionError && late.reason).toBe('timeout');

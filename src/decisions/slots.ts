@@ -1,19 +1,19 @@
 /**
- * How many decisions of one person run at a time. The contract has no quota, so further ones wait, within the deadline
- * of the decision and for as long as the client stays.
+ * Limits how many decisions of one user run at a time. The contract has no quota, so the rest wait, until the deadline of the
+ * decision or until the client leaves.
  */
 import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
 import { DecisionError } from './errors.ts';
 import { deadlineMs } from './retries.ts';
 
 /** `run` gets the time that the decision has waited. */
-export type InTurnOf = <Result>(
+export type InSlotOf = <Result>(
   userId: string,
   client: AbortSignal,
   run: (waitedMs: number) => Promise<Result>,
 ) => Promise<Result>;
 
-export function createDecisionTurns(maxRunning = 4, maxWaiting = 100, maxMs = deadlineMs): InTurnOf {
+export function createDecisionSlots(maxRunning = 4, maxWaiting = 100, maxMs = deadlineMs): InSlotOf {
   const queue = new BoundedQueue({ maxRunningPerOrigin: maxRunning, maxWaitingPerOrigin: maxWaiting });
   return async (userId, client, run) => {
     const startedAtMs = performance.now();
@@ -39,7 +39,7 @@ export function createDecisionTurns(maxRunning = 4, maxWaiting = 100, maxMs = de
   };
 }
 
-/** When there will be room is unknown, so there is no Retry-After. */
+/** Without Retry-After, because nobody knows when there will be room. */
 function tooMany(): DecisionError {
   return new DecisionError('rate_limit', {
     message: 'You have too many decisions in progress. Wait until some of them have finished.',
