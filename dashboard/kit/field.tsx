@@ -145,19 +145,53 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
   );
 }
 
-const minPasswordLength = 8;
-const maxPasswordLength = 128;
-
-type NewPasswordFieldProps = Readonly<{
+type CredentialFieldProps = Readonly<{
   label: string;
   value: string;
   onChange: (value: string) => void;
   error?: string | null;
   hasFocus?: boolean;
+  aside?: ReactNode;
 }>;
 
+/** The e-mail address of a user, in a form that password managers recognise. */
+export function EmailField(props: Omit<CredentialFieldProps, 'label'>) {
+  const { value, onChange, error, hasFocus = false } = props;
+  return (
+    <Field label="E-mail" error={error}>
+      <Input
+        type="email"
+        name="email"
+        autoComplete="username"
+        autoFocus={hasFocus}
+        required
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </Field>
+  );
+}
+
+export function CurrentPasswordField({ label, value, onChange, error, aside }: CredentialFieldProps) {
+  return (
+    <Field label={label} error={error} aside={aside}>
+      <Input
+        type="password"
+        name="password"
+        autoComplete="current-password"
+        required
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </Field>
+  );
+}
+
+const minPasswordLength = 8;
+const maxPasswordLength = 128;
+
 /** A new password, which can be shown instead of being typed twice. */
-export function NewPasswordField({ label, value, onChange, error, hasFocus = false }: NewPasswordFieldProps) {
+export function NewPasswordField({ label, value, onChange, error, hasFocus = false }: CredentialFieldProps) {
   const [isShown, setShown] = useState(false);
   return (
     <Field label={label} hint={`At least ${minPasswordLength} characters.`} error={error}>
