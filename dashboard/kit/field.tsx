@@ -74,6 +74,25 @@ export function Field(props: FieldProps) {
   );
 }
 
+type FieldGroupProps = Readonly<{ label: string; error?: string | null | undefined; children: ReactNode }>;
+
+/** Several controls that together are one field. */
+export function FieldGroup({ label, error, children }: FieldGroupProps) {
+  const id = useId();
+  const hasError = typeof error === 'string';
+  return (
+    <fieldset className="min-w-0" aria-describedby={hasError ? `${id}-error` : undefined}>
+      <legend className="mb-1.5 text-[0.8125rem] font-medium">{label}</legend>
+      {children}
+      {hasError && (
+        <p id={`${id}-error`} className="mt-1.5 text-xs font-medium text-bad">
+          {error}
+        </p>
+      )}
+    </fieldset>
+  );
+}
+
 /** The label and description of the surrounding field. */
 function useControlNames(): ControlNames {
   return useContext(FieldContext);

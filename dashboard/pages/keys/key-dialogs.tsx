@@ -205,12 +205,7 @@ export function RevokeKeyDialog({ subject, onClose }: RevokeKeyDialogProps) {
           </>
         }
       >
-        <Input
-          value={typed}
-          autoFocus
-          autoComplete="off"
-          onChange={(event) => setTyped(event.target.value)}
-        />
+        <Input value={typed} autoComplete="off" onChange={(event) => setTyped(event.target.value)} />
       </Field>
     </FormDialog>
   );

@@ -58,7 +58,6 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
       >
         <Input
           value={name}
-          autoFocus
           autoComplete="off"
           maxLength={maxNameLength}
           onChange={(event) => setName(event.target.value)}
@@ -178,7 +177,7 @@ function Credited({ account, amount, onClose }: CreditedProps) {
       title={`Add credit to ${account.name}`}
       onClose={onClose}
       footer={
-        <Button variant="primary" autoFocus onClick={onClose}>
+        <Button variant="primary" onClick={onClose}>
           Done
         </Button>
       }
