@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { get, useIsReachable } from '../api/client.ts';
 import { useMe, useSelectedAccount } from '../api/session.ts';
 import { IconButton } from '../kit/button.tsx';
-import { SkeletonLines } from '../kit/states.tsx';
+import { Loading, SkeletonLines } from '../kit/states.tsx';
 import { NoAccountPage } from './fallback-pages.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { HomeLink, Wordmark } from './wordmark.tsx';
@@ -122,10 +122,9 @@ export function AccountGate() {
 
 export function PendingApp() {
   return (
-    <div role="status" className="grid min-h-dvh animate-breathe place-items-center">
+    <Loading className="grid min-h-dvh animate-breathe place-items-center">
       <Wordmark />
-      <span className="sr-only">Loading …</span>
-    </div>
+    </Loading>
   );
 }
 
