@@ -1,6 +1,6 @@
 /** The dashboard's files in memory: what was built from these very sources before, or else built now. */
 import { join } from 'node:path';
-import { type Files, storeFiles, readFiles, stampOf } from '../../dashboard/build/dist.ts';
+import { type Files, readFiles, stampOf, storeFiles } from '../../dashboard/build/dist.ts';
 import type { Log } from '../lib/log.ts';
 
 const sources = join(import.meta.dir, '../../dashboard');
