@@ -1,4 +1,4 @@
-/** What a run found, in words and figures. */
+/** The report of a run as text. */
 import { cpus, release, totalmem, type } from 'node:os';
 import { formatMoneyShort } from '../src/lib/money.ts';
 import { isPaid, reasonOf, unbilled } from './billing.ts';
@@ -33,8 +33,8 @@ export function formatReport(result: ChaosResult): string {
   const truthsHold = findings.every(isTrue);
   const inTime = timings.every(isInTime);
   return [
-    `${kills.gatewayReadyMs.length} gateways and ${kills.databaseReadyMs.length} times PostgreSQL killed with SIGKILL under load,`,
-    `${kills.freezes.length} times a gateway frozen past its lease of ${options.leaseMs / 1000} s, ${kills.clockJumps.length} jumps of a clock:`,
+    `${kills.gatewayReadyMs.length} gateway kills and ${kills.databaseReadyMs.length} PostgreSQL kills with SIGKILL under load,`,
+    `${kills.freezes.length} gateways frozen past their lease of ${options.leaseMs / 1000} s, ${kills.clockJumps.length} clock jumps:`,
     `${evidence.seen.length} requests on ${options.connections} connections and 2 nodes in ${result.seconds.toFixed(0)} s, seed ${options.seed}.`,
     '',
     'What the clients saw',
@@ -60,9 +60,9 @@ export function formatReport(result: ChaosResult): string {
     'Times',
     ...timings.map(formatTiming),
     '',
-    `The longest that any client waited: ${maxSeconds(evidence)} s.`,
-    `Starts that found no database and were repeated: ${result.failedStarts}.`,
-    `Uses of the command line meanwhile: ${result.commands.count}, ${result.commands.failed} of them while the database was away.`,
+    `Longest wait of any client: ${maxSeconds(evidence)} s.`,
+    `Starts retried because the database was away: ${result.failedStarts}.`,
+    `Commands run in the meantime: ${result.commands.count}, ${result.commands.failed} of them while the database was away.`,
     `Spool files left: ${result.spooledFiles}.`,
     '',
     `${truthsHold ? 'All truths hold.' : 'NOT ALL TRUTHS HOLD.'} ${inTime ? 'All in time.' : 'NOT ALL IN TIME.'}`,
@@ -103,11 +103,11 @@ function formatNetwork({ network, ledger }: Evidence): string[] {
   );
   const saved = ({ status }: RecordedGeneration) => status === 'completed';
   return [
-    'What the bad network did, by how often it was so',
+    'How often the bad network played each fault',
     ...ranked(network.played),
-    `${network.struck} open connections struck in the middle; the answers to ${network.harmed.size} requests harmed:`,
+    `${network.struck} open connections hit; the answers to ${network.harmed.size} requests affected:`,
     ...counted([...network.harmed.values()].flatMap((kinds) => [...kinds])),
-    `${connections} connections, ${requestBytes} bytes of requests and ${answerBytes} bytes of answers came through.`,
+    `${connections} connections, ${requestBytes} bytes of requests and ${answerBytes} bytes of answers passed through.`,
     '',
     `Generations that fell back to another provider: ${fallbacks.length}, ${fallbacks.filter(saved).length} of them completed;`,
     `from those behind the bad network: ${fromNetwork.length}, ${fromNetwork.filter(saved).length} of them completed.`,
@@ -124,11 +124,11 @@ function formatFreezes({ kills, evidence }: ChaosResult): string[] {
   return [
     `Frozen gateways had ${open.length} Generations open, which the other one closed as interrupted. In the end they were`,
     ...counted(ended.map((one) => `${reasonOf(one)}${isPaid(one) ? ', charged' : ', not charged'}`)),
-    `Charges after the Generation had been given up: ${late.length}; estimated charges: ${estimates}; charges given back: ${refunds}.`,
+    `Charges after the Generation had been closed by another node: ${late.length}; estimated charges: ${estimates}; refunds: ${refunds}.`,
     'Clocks were off by',
     ...kills.clockJumps.map(
       ({ shiftMs, said, during }) =>
-        `  ${`${Math.round(shiftMs / 1000)} s`.padStart(7)}  ${said ?? 'ready'}; asked then: ${during.map(({ outcome, code }) => code ?? outcome)[0] ?? ''}`,
+        `  ${`${Math.round(shiftMs / 1000)} s`.padStart(7)}  ${said ?? 'ready'}; requests then: ${during.map(({ outcome, code }) => code ?? outcome)[0] ?? ''}`,
     ),
   ];
 }
@@ -142,10 +142,10 @@ function formatBystanders({ bystanders, options }: ChaosResult): string[] {
     return `  ${company.padEnd(20)}${`${lines.length}`.padStart(9)}${rate.padStart(11)}${at(0.5)}${at(0.99)}`;
   });
   return [
-    `Honest customers, after the kills, ${options.hostileRounds} times ${options.hostileMs / 1000} s each in turn (milliseconds)`,
+    `Honest customers after the kills, ${options.hostileRounds} rounds of ${options.hostileMs / 1000} s each (milliseconds)`,
     `  ${''.padEnd(20)} requests  succeeded    p50    p99`,
     ...rows,
-    'What the hostile ones did meanwhile, and how it was answered',
+    'What the hostile ones did, and the responses they got',
     ...ranked(bystanders.deeds),
   ];
 }
@@ -166,10 +166,10 @@ export function ranked(counts: ReadonlyMap<string, number>): string[] {
     .map(([name, count]) => `  ${`${count}`.padStart(7)}  ${name}`);
 }
 
-/** Everything that a report is written for has a heading of its own on the page. */
+/** The headings on the page under which reports are written. */
 export type Section = 'Last run' | 'Last hostile run';
 
-/** The page with what stands under that heading replaced by this run: when, on what, how, and the report. */
+/** The page with the section under that heading replaced by this run: date, machine, command and report. */
 export function formatPage(
   page: string,
   section: Section,

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { bundle } from './build/bundle.ts';
-import { type Files, keepFiles, stampOf } from './build/dist.ts';
+import { type Files, stampOf, storeFiles } from './build/dist.ts';
 import { compileStyle } from './build/style.ts';
 
 const folder = import.meta.dir;
@@ -54,6 +54,6 @@ function withCompressed(files: readonly { name: string; bytes: Uint8Array<ArrayB
 if (import.meta.main) {
   const stamp = await stampOf(folder);
   const files = await buildDashboard();
-  await keepFiles(folder, stamp, files);
+  await storeFiles(folder, stamp, files);
   for (const [name, bytes] of files) if (!files.has(`${name}.gz`)) console.log(`${bytes.length}\t${name}`);
 }

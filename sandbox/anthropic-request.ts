@@ -1,4 +1,4 @@
-/** Reads a request for a message, as strictly as Anthropic does. Documented at platform.claude.com/docs/en/api/messages. */
+/** Parses a Messages request as strictly as Anthropic does. Documented at platform.claude.com/docs/en/api/messages. */
 
 import {
   type ChatRequest,
@@ -17,7 +17,7 @@ import {
   readObject,
   readOptionalString,
   readString,
-  refuseUnknown,
+  rejectUnknown,
 } from './fields.ts';
 
 const knownFields = new Set([
@@ -57,7 +57,7 @@ export function readAnthropicChat(body: unknown): ChatRequest {
   const model = readString(fields.model, 'model');
   const maxTokens = fields.max_tokens;
   if (typeof maxTokens !== 'number' || !Number.isInteger(maxTokens) || maxTokens < 1) {
-    throw new BadRequest('A whole number from 1 is required.', 'max_tokens');
+    throw new BadRequest('An integer of at least 1 is required.', 'max_tokens');
   }
   const { temperature } = fields;
   if (
@@ -81,13 +81,13 @@ export function readAnthropicChat(body: unknown): ChatRequest {
   };
 }
 
-/** Each block is a message of its own, as several system messages are in OpenAI's format. */
+/** Each block becomes a separate message, like several system messages in OpenAI's format. */
 function readSystem(system: unknown): readonly Message[] {
   if (system === undefined) return [];
   const blocks = typeof system === 'string' ? [{ type: 'text', text: system }] : readArray(system, 'system');
   return blocks.map((block, index) => {
     const path = `system.${index}`;
-    if (!isObject(block) || block.type !== 'text') throw new BadRequest('Text is expected.', path);
+    if (!isObject(block) || block.type !== 'text') throw new BadRequest('Expected text.', path);
     return { role: 'system', content: readText(block, path) };
   });
 }
@@ -97,10 +97,11 @@ function readMessages(value: unknown): readonly Message[] {
   const callIds = new Set<string>();
   const messages = turns.flatMap((turn, index) => {
     const path = `messages.${index}`;
-    refuseUnknown(turn, messageFields, path);
+    rejectUnknown(turn, messageFields, path);
     const blocks = readBlocks(turn.content, `${path}.content`);
     if (turn.role === 'user') return readUser(blocks, path);
-    if (turn.role !== 'assistant') throw new BadRequest('The role is "user" or "assistant".', `${path}.role`);
+    if (turn.role !== 'assistant')
+      throw new BadRequest('The role must be "user" or "assistant".', `${path}.role`);
     return [readAssistant(blocks, path, callIds)];
   });
   checkToolResults(messages);
@@ -113,22 +114,23 @@ function readBlocks(content: unknown, path: string): readonly Fields[] {
   return blocks.map((block, index) => {
     const fields = readObject(block, `${path}.${index}`);
     const known = blockFields.get(readString(fields.type, `${path}.${index}.type`));
-    if (!known) throw new BadRequest('There is no such block.', `${path}.${index}.type`);
-    refuseUnknown(fields, known, `${path}.${index}`);
+    if (!known) throw new BadRequest('Unknown block type.', `${path}.${index}.type`);
+    rejectUnknown(fields, known, `${path}.${index}`);
     return fields;
   });
 }
 
-/** Results come first, and are messages of their own. */
+/** Results come first, and become separate messages. */
 function readUser(blocks: readonly Fields[], path: string): readonly Message[] {
   const firstOther = blocks.findIndex(({ type }) => type !== 'tool_result');
   const count = firstOther === -1 ? blocks.length : firstOther;
   const results = blocks.slice(0, count).map((block) => readResult(block, path));
   if (new Set(results.map((result) => result.tool_call_id)).size < results.length) {
-    throw new BadRequest('Each tool_use has one tool_result.', path);
+    throw new BadRequest('Each tool_use must have exactly one tool_result.', path);
   }
   const parts = blocks.slice(count).map((block) => {
-    if (block.type === 'tool_result') throw new BadRequest('A tool_result must come before all else.', path);
+    if (block.type === 'tool_result')
+      throw new BadRequest('A tool_result must come before other blocks.', path);
     return readPart(block, path);
   });
   return parts.length === 0 ? results : [...results, { role: 'user', content: parts }];
@@ -142,15 +144,15 @@ function readResult({ tool_use_id, content = '' }: Fields, path: string): Messag
 
 function readPart(block: Fields, path: string): ContentPart {
   if (block.type === 'text') return { type: 'text', text: readText(block, path) };
-  if (block.type !== 'image') throw new BadRequest('Text or an image is expected.', path);
+  if (block.type !== 'image') throw new BadRequest('Expected text or an image.', path);
   const source = readObject(block.source, `${path}.source`);
   if (source.type === 'base64') {
     readString(source.data, `${path}.source.data`);
     if (!imageTypes.has(readString(source.media_type, `${path}.source.media_type`))) {
-      throw new BadRequest('Images are JPEG, PNG, GIF or WebP.', `${path}.source.media_type`);
+      throw new BadRequest('Images must be JPEG, PNG, GIF or WebP.', `${path}.source.media_type`);
     }
   } else if (source.type !== 'url' || !/^https?:/.test(readString(source.url, `${path}.source.url`))) {
-    throw new BadRequest('A source is base64 or an address.', `${path}.source`);
+    throw new BadRequest('A source must be base64 or a URL.', `${path}.source`);
   }
   return { type: 'image_url' };
 }
@@ -161,7 +163,7 @@ function readText({ text }: Fields, path: string): string {
   return read;
 }
 
-/** What was thought earlier is accepted and not counted. */
+/** Earlier thoughts are accepted and not counted. */
 function readAssistant(blocks: readonly Fields[], path: string, callIds: Set<string>): Message {
   const texts: string[] = [];
   const calls: RequestedCall[] = [];
@@ -169,7 +171,8 @@ function readAssistant(blocks: readonly Fields[], path: string, callIds: Set<str
     if (block.type === 'text') texts.push(readText(block, path));
     else if (block.type === 'tool_use') calls.push(readCall(block, path, callIds));
     else if (block.type === 'thinking') readString(block.signature, `${path}.signature`);
-    else if (block.type !== 'redacted_thinking') throw new BadRequest('Not for an assistant.', path);
+    else if (block.type !== 'redacted_thinking')
+      throw new BadRequest('This block is not allowed for an assistant.', path);
   }
   const content = texts.length === 0 ? null : texts.join('\n');
   return { role: 'assistant', content, tool_calls: calls.length === 0 ? undefined : calls };
@@ -177,7 +180,7 @@ function readAssistant(blocks: readonly Fields[], path: string, callIds: Set<str
 
 function readCall({ id, name, input }: Fields, path: string, callIds: Set<string>): RequestedCall {
   const callId = readString(id, `${path}.id`);
-  if (!/^[a-zA-Z0-9_-]+$/.test(callId)) throw new BadRequest('The ID has other characters.', `${path}.id`);
+  if (!/^[a-zA-Z0-9_-]+$/.test(callId)) throw new BadRequest('The ID has invalid characters.', `${path}.id`);
   if (callIds.has(callId)) throw new BadRequest('The IDs of tool_use must be unique.', `${path}.id`);
   callIds.add(callId);
   const called = {
@@ -190,10 +193,11 @@ function readCall({ id, name, input }: Fields, path: string, callIds: Set<string
 function readTool(value: unknown, index: number): Tool {
   const path = `tools.${index}`;
   const tool = readObject(value, path);
-  refuseUnknown(tool, toolFields, path);
-  if ((tool.type ?? 'custom') !== 'custom') throw new BadRequest('There is no such tool.', `${path}.type`);
+  rejectUnknown(tool, toolFields, path);
+  if ((tool.type ?? 'custom') !== 'custom') throw new BadRequest('Unknown tool type.', `${path}.type`);
   const schema = readObject(tool.input_schema, `${path}.input_schema`);
-  if (schema.type !== 'object') throw new BadRequest('An object is described.', `${path}.input_schema.type`);
+  if (schema.type !== 'object')
+    throw new BadRequest('The schema must describe an object.', `${path}.input_schema.type`);
   const description = readOptionalString(tool.description, `${path}.description`);
   const called = { name: readName(tool.name, path), description, parameters: schema };
   return { type: 'function', function: called };
@@ -202,7 +206,7 @@ function readTool(value: unknown, index: number): Tool {
 function readName(name: unknown, path: string): string {
   const read = readString(name, `${path}.name`);
   if (/^[a-zA-Z0-9_-]{1,128}$/.test(read)) return read;
-  throw new BadRequest('The name is too long, or has other characters.', `${path}.name`);
+  throw new BadRequest('The name is too long or has invalid characters.', `${path}.name`);
 }
 
 function readToolChoice(
@@ -217,7 +221,7 @@ function readToolChoice(
   if (type === 'auto') return { tool_choice: 'auto', parallel_tool_calls };
   if (type === 'any') return { tool_choice: 'required', parallel_tool_calls };
   const tool = tools.find(({ function: declared }) => declared.name === name);
-  if (type !== 'tool' || !tool) throw new BadRequest('There is no such choice.', 'tool_choice');
+  if (type !== 'tool' || !tool) throw new BadRequest('Unknown tool choice.', 'tool_choice');
   const choice = { type: 'function', function: { name: tool.function.name } } as const;
   return { tool_choice: choice, parallel_tool_calls };
 }
@@ -227,7 +231,7 @@ function readStop(value: unknown): readonly string[] | null {
   return readArray(value, 'stop_sequences').map((word, index) => {
     const path = `stop_sequences.${index}`;
     const read = readString(word, path);
-    if (read.trim() === '') throw new BadRequest('It must not be white space alone.', path);
+    if (read.trim() === '') throw new BadRequest('It must not be blank.', path);
     return read;
   });
 }
@@ -237,7 +241,8 @@ function readFormat(value: unknown): NonNullable<ChatRequest['response_format']>
   const { format } = readObject(value, 'output_config');
   if (format == null) return null;
   const { type, schema } = readObject(format, 'output_config.format');
-  if (type !== 'json_schema') throw new BadRequest('It is "json_schema".', 'output_config.format.type');
+  if (type !== 'json_schema')
+    throw new BadRequest('The type must be "json_schema".', 'output_config.format.type');
   const described = readObject(schema, 'output_config.format.schema');
   return { type, json_schema: { schema: described } };
 }

@@ -1,4 +1,4 @@
-/** Anthropic's format: how messages, their events and errors are written. */
+/** Anthropic's format: serialises messages, their events and errors. */
 
 import type { Answer, ToolCall } from './chat-answer.ts';
 import { type Failure, privateDetail, privateHeaders } from './errors.ts';
@@ -6,7 +6,7 @@ import { argumentsOf, type ChatFormat, type Head, isGoodKey, type StreamOutline 
 import type { ReportedUsage, TokenCounts } from './usage.ts';
 
 export const anthropic: ChatFormat = {
-  refusal,
+  rejection,
   headers,
   errorBody,
   usageNames: { input: 'input_tokens', output: 'output_tokens', total: null },
@@ -20,7 +20,7 @@ export const anthropic: ChatFormat = {
 const versions = new Set(['2023-01-01', '2023-06-01']);
 const signature = Buffer.from('A signature of the sandbox.').toString('base64');
 
-function refusal(headers: Headers): Failure | null {
+function rejection(headers: Headers): Failure | null {
   if (!isGoodKey(headers.get('x-api-key'))) return { status: 401, message: 'invalid x-api-key' };
   if (versions.has(headers.get('anthropic-version') ?? '')) return null;
   return { status: 400, message: 'A valid version is required.', param: 'anthropic-version' };
@@ -56,7 +56,7 @@ function errorType(status: number): string {
   return errorTypes.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
 }
 
-/** What came from the cache is not part of the input tokens; what was thought is part of the output tokens. */
+/** Input tokens exclude those from the cache; output tokens include thinking. */
 function reportUsage(counts: TokenCounts): ReportedUsage {
   const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = counts;
   return {
@@ -95,7 +95,7 @@ function stream(head: Head, answer: Answer, usage: ReportedUsage | null): Stream
     event('message_start', { message: { ...message, ...(usage && { usage: usageAtStart(usage) }) } }),
     event('ping', {}),
   ];
-  /** How many payloads there are up to each one with content. */
+  /** For each payload with content, the number of payloads up to and including it. */
   const contentEnds: number[] = [];
   const content = (payload: string) => contentEnds.push(payloads.push(payload));
   let index = 0;
@@ -114,7 +114,7 @@ function stream(head: Head, answer: Answer, usage: ReportedUsage | null): Stream
     index += 1;
   }
   for (const [callIndex, call] of toolCalls.entries()) {
-    // The name is a piece of a call, as in the other formats; the first piece of its input is always empty.
+    // As in the other formats, the name counts as a piece of a call. The first piece of its input is always empty.
     content(blockStart(index, { ...toolUse(head, call, callIndex), input: {} }));
     payloads.push(delta(index, { type: 'input_json_delta', partial_json: '' }));
     for (const piece of call.argumentPieces) {
@@ -133,7 +133,7 @@ function stream(head: Head, answer: Answer, usage: ReportedUsage | null): Stream
   };
 }
 
-/** At the start the input is known, and of the output no more than that there will be some. */
+/** At the start only the input is known; any output is reported as one token. */
 function usageAtStart({ output_tokens: output, output_tokens_details: _, ...usage }: ReportedUsage): object {
   return output === undefined ? usage : { ...usage, output_tokens: output === 0 ? 0 : 1 };
 }
@@ -180,7 +180,7 @@ function event(type: string, fields: object): string {
   return JSON.stringify({ type, ...fields });
 }
 
-/** An event is named after the type in its data. Broken data stands in for what most events are. */
+/** An event is named after the type in its data. Malformed data gets the most common name. */
 function frame(payload: string): string {
   const [, name = 'content_block_delta'] = /^\{"type":"([a-z_]+)"/.exec(payload) ?? [];
   return `event: ${name}\ndata: ${payload}\n\n`;

@@ -8,14 +8,14 @@ import type { Reading } from './scenario.ts';
 export type ToolCall = Readonly<{ name: string; argumentPieces: readonly string[] }>;
 
 export type Answer = Readonly<{
-  /** What was thought before, for formats that show it; empty when nothing was. */
+  /** Reasoning before the answer, for formats that show it. */
   thoughtPieces: readonly string[];
   /** One piece is one token and one streamed chunk. Empty when tools are called. */
   pieces: readonly string[];
   toolCalls: readonly ToolCall[];
-  /** In OpenAI's words, or in those of the directive. */
+  /** OpenAI's name for it, or the directive's. */
   finishReason: string;
-  /** Which of the words that end an answer ended this one. */
+  /** The stop sequence that ended the text. */
   stopSequence: string | null;
   tokens: number;
 }>;
@@ -55,7 +55,7 @@ function chooseToolCalls(request: ChatRequest, { scenario }: Reading): ToolCall[
   const forced = forcedTool(request.tool_choice, tools);
   const name = scenario.tool ?? forced;
   const first = name === undefined ? 0 : tools.findIndex((tool) => tool.function.name === name);
-  // A name that was never declared is called all the same: models do that, and clients must cope.
+  // An undeclared tool is called too: models do that, and clients must cope.
   if (name !== undefined && first === -1) return [{ name, argumentPieces: ['{}'] }];
   const wanted = scenario.tools ?? (name === undefined ? 0 : 1);
   const count = request.parallel_tool_calls === false ? Math.min(wanted, 1) : wanted;
@@ -117,7 +117,7 @@ function cutAtStop(
     : { pieces: split(text.slice(0, end)), stopSequence };
 }
 
-/** Words with the space before them, as tokenizers do; long words come in parts. */
+/** Words with the space before them, as in a tokenizer; long words are split. */
 function split(text: string): readonly string[] {
   return text.match(/\s*\S{1,16}|\s+$/gu) ?? [];
 }

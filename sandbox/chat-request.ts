@@ -1,6 +1,6 @@
 /**
- * A chat request, whichever format it came in. The shape is OpenAI's, so a request in that format is used as it is, and
- * the rule by which tokens are counted is the same for all.
+ * A chat request from any format. The shape is OpenAI's, so a request in that format is used as it is, and tokens are
+ * counted by the same rule for all.
  */
 
 import { BadRequest } from './errors.ts';
@@ -8,7 +8,7 @@ import { BadRequest } from './errors.ts';
 export type ContentPart = Readonly<{ type: string; text?: string }>;
 
 export type RequestedCall = Readonly<{
-  /** Google's format has calls without one. */
+  /** Calls in Google's format may have none. */
   id?: string | undefined;
   type: 'function';
   function: Readonly<{ name: string; arguments: string }>;
@@ -75,14 +75,14 @@ export function checkToolResults(messages: readonly Message[]): void {
       answered = [...answered, call];
       continue;
     }
-    refuseUnanswered(calls, answered);
+    rejectUnanswered(calls, answered);
     calls = tool_calls ?? nothing;
     answered = nothing;
   }
-  refuseUnanswered(calls, answered);
+  rejectUnanswered(calls, answered);
 }
 
-function refuseUnanswered(calls: readonly RequestedCall[], answered: readonly RequestedCall[]): void {
+function rejectUnanswered(calls: readonly RequestedCall[], answered: readonly RequestedCall[]): void {
   if (calls.every((call) => answered.includes(call))) return;
   throw new BadRequest('Each tool call must be answered right after the message that makes it.', 'messages');
 }

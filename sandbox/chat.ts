@@ -1,4 +1,4 @@
-/** A chat endpoint in any format: what is answered comes from one place, how it is written from the format. */
+/** A chat endpoint in any format: the answer is computed once, and the format serialises it. */
 
 import { answerChat } from './chat-answer.ts';
 import { type ChatRequest, lastUserText } from './chat-request.ts';

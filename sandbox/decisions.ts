@@ -1,8 +1,8 @@
-/** POST /v1/decisions: typed questions about a state, answered from a hash, so the same each time. */
+/** POST /v1/decisions: typed questions about a state, answered deterministically from a hash. */
 
 import type { Call, Endpoint } from './endpoint.ts';
 import { BadRequest } from './errors.ts';
-import { isObject, readBody, refuseUnknown } from './fields.ts';
+import { isObject, readBody, rejectUnknown } from './fields.ts';
 import { sendJson } from './json-answer.ts';
 import { openai } from './openai-wire.ts';
 import type { Scenario } from './scenario.ts';
@@ -45,7 +45,7 @@ function readRequest(given: unknown): DecisionRequest {
     throw new BadRequest('Ask at least one question.', 'questions');
   }
   for (const [name, question] of Object.entries(questions)) {
-    if (isObject(question)) refuseUnknown(question, questionFields, `questions.${name}`);
+    if (isObject(question)) rejectUnknown(question, questionFields, `questions.${name}`);
     if (!isQuestion(question)) throw new BadRequest('The question is not well formed.', `questions.${name}`);
   }
   return body as DecisionRequest;
@@ -94,7 +94,7 @@ function answerQuestion(question: Question, seed: string): Record<string, unknow
   return { type: 'score', score, probabilities, legend: { ...question.criteria }, confidence };
 }
 
-/** Divides 1 among the names, in parts of 1/10,000 so that the decimals come out even. */
+/** Divides 1 among the names in multiples of 1/10,000, so that the decimals add up exactly. */
 function share(names: readonly string[], seed: string): Shares {
   const weights = names.map((name) => 1 + (Bun.hash.crc32(`${seed} ${name}`) % 1000));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
@@ -105,7 +105,7 @@ function share(names: readonly string[], seed: string): Shares {
   );
 }
 
-/** Makes the first answer one that does not fit its question. */
+/** Makes the first answer not fit its question. */
 function spoil(answers: Record<string, Record<string, unknown>>, how: Scenario['bad-answer']): unknown {
   const [first] = Object.entries(answers);
   if (first === undefined || how === undefined) return answers;

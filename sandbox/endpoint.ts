@@ -1,4 +1,4 @@
-/** What an endpoint is: its format, how its request is read, where a user writes directives, and what is answered. */
+/** An endpoint: its format, how it reads requests, where directives are found, and how it answers. */
 
 import type { Format } from './format.ts';
 import type { RequestRecord } from './log.ts';
@@ -6,18 +6,18 @@ import type { Reading } from './scenario.ts';
 
 export type Call<Input> = Readonly<{
   format: Format;
-  /** Counts the requests of this server; answers take their identifiers from it. */
+  /** The running number of the request, from which answers derive their IDs. */
   number: number;
   input: Input;
   reading: Reading;
   record: RequestRecord;
-  /** The address at which this server is reached. */
+  /** The URL of this server. */
   baseUrl: string;
 }>;
 
 export type Endpoint<Input> = Readonly<{
   format: Format;
-  /** What the request is about, when its path says so and not its body. */
+  /** The model and mode, if the path names them rather than the body. */
   about?: Readonly<{ model: string; stream: boolean }>;
   read: (body: unknown) => Input;
   userText: (input: Input) => string;

@@ -1,12 +1,12 @@
-/** What a refusal is, and the marks by which a test sees whether a gateway lets private things through. */
+/** Error types, and the markers by which tests detect that a gateway leaks private details. */
 
-/** Is in every error body. */
+/** In every error body. */
 export const privateDetail = 'sandbox-private-detail';
 
-/** Is on every answer. */
+/** On every answer. */
 export const privateHeaders = { 'x-sandbox-private': 'sandbox-private-header' } as const;
 
-/** Is in whatever a model is said to have thought. */
+/** In every thought of the model. */
 export const privateThought = 'sandbox-private-thought';
 
 export class BadRequest extends Error {
@@ -18,14 +18,14 @@ export class BadRequest extends Error {
   }
 }
 
-/** An error to be told, before a format has put it into its own shape. */
+/** An error before a format has serialised it. */
 export type Failure = Readonly<{
   status: number;
   message: string;
-  /** Google's own word for the cause, where it gives one. */
+  /** Google's name for the cause, if it has one. */
   reason?: string;
-  /** The field at fault, if one is. */
+  /** The invalid field. */
   param?: string | null;
-  /** What the `retry-after` header says, for formats that say it in the body too. */
+  /** The `retry-after` header, for formats that repeat it in the body. */
   retryAfter?: string | undefined;
 }>;

@@ -1,13 +1,13 @@
-/** What is answered instead of an answer. */
+/** Faults that replace the answer. */
 
 import { answerHeaders, type Call } from './endpoint.ts';
 import { privateDetail } from './errors.ts';
 import { transferBody } from './transfer.ts';
 
-/** Statuses that HTTP gives no body. */
+/** Statuses that have no body in HTTP. */
 const bodiless = new Set([204, 205, 304]);
 
-/** Counts the failures that `[[flaky …]]` has had, by what was written. */
+/** How often each `[[flaky …]]` directive has failed, by its text. */
 export type FlakyCounts = Map<string, number>;
 
 export async function answerFault(call: Call<unknown>, counts: FlakyCounts): Promise<Response | null> {
@@ -20,7 +20,7 @@ export async function answerFault(call: Call<unknown>, counts: FlakyCounts): Pro
     return new Response(null);
   }
   if (scenario.close) {
-    const nothing = { writes: [], delayMs: 0, ending: 'reset', isWhole: false, usage: null } as const;
+    const nothing = { writes: [], delayMs: 0, ending: 'reset', isComplete: false, usage: null } as const;
     return new Response(transferBody(nothing, call.record));
   }
   if (scenario.flaky) {

@@ -1,4 +1,4 @@
-/** Looks into JSON that a client sent, and refuses what does not belong there. */
+/** Reads fields of the JSON that a client sent, and rejects invalid ones. */
 
 import { BadRequest } from './errors.ts';
 
@@ -9,17 +9,17 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 export function readObject(value: unknown, path: string): Fields {
-  if (!isObject(value)) throw new BadRequest('An object is expected.', path);
+  if (!isObject(value)) throw new BadRequest('Expected an object.', path);
   return value;
 }
 
 export function readArray(value: unknown, path: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new BadRequest('An array is expected.', path);
+  if (!Array.isArray(value)) throw new BadRequest('Expected an array.', path);
   return value;
 }
 
 export function readString(value: unknown, path: string): string {
-  if (typeof value !== 'string') throw new BadRequest('A string is expected.', path);
+  if (typeof value !== 'string') throw new BadRequest('Expected a string.', path);
   return value;
 }
 
@@ -27,15 +27,15 @@ export function readOptionalString(value: unknown, path: string): string | undef
   return value === undefined ? undefined : readString(value, path);
 }
 
-/** The body of a request: an object without fields that the vendor does not document. */
+/** The body of a request: an object with documented fields only. */
 export function readBody(body: unknown, known: ReadonlySet<string>): Fields {
   if (!isObject(body)) throw new BadRequest('The body must be a JSON object.', null);
-  refuseUnknown(body, known, '');
+  rejectUnknown(body, known, '');
   return body;
 }
 
-/** A vendor that passes over a field it does not know hides a mistake; those spoken here do not. */
-export function refuseUnknown(object: Fields, known: ReadonlySet<string>, path: string): void {
+/** Ignoring an unknown field would hide a mistake of the gateway; the real vendors reject it too. */
+export function rejectUnknown(object: Fields, known: ReadonlySet<string>, path: string): void {
   for (const name in object) {
     if (known.has(name)) continue;
     throw new BadRequest(`Unknown field "${name}".`, path === '' ? name : `${path}.${name}`);

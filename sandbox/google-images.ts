@@ -1,8 +1,8 @@
-/** Imagen in Google's format: POST /v1beta/models/{model}:predict, with the images in the answer. */
+/** Imagen in Google's format: POST /v1beta/models/{model}:predict, with the images inline. */
 
 import type { Call, Endpoint } from './endpoint.ts';
 import { BadRequest } from './errors.ts';
-import { readArray, readBody, readObject, readString, refuseUnknown } from './fields.ts';
+import { readArray, readBody, readObject, readString, rejectUnknown } from './fields.ts';
 import { google } from './google-wire.ts';
 import { sendJson } from './json-answer.ts';
 import { imageSeed, makePng } from './png.ts';
@@ -38,7 +38,7 @@ const scales: ReadonlyMap<unknown, number> = new Map([
   ['1K', 1],
   ['2K', 2],
 ]);
-const maxImagesLimit = 4;
+const maxImages = 4;
 
 export const googleImages: Endpoint<ImageRequest> = {
   format: google,
@@ -51,20 +51,21 @@ function readRequest(body: unknown): ImageRequest {
   const fields = readBody(body, knownFields);
   const [first, ...others] = readArray(fields.instances, 'instances');
   const instance = readObject(first, 'instances[0]');
-  refuseUnknown(instance, instanceFields, 'instances[0]');
+  rejectUnknown(instance, instanceFields, 'instances[0]');
   const prompt = readString(instance.prompt, 'instances[0].prompt');
-  if (others.length > 0 || prompt === '') throw new BadRequest('Say what to draw, once.', 'instances');
+  if (others.length > 0 || prompt === '')
+    throw new BadRequest('Exactly one non-empty prompt is required.', 'instances');
 
   const parameters = fields.parameters === undefined ? {} : readObject(fields.parameters, 'parameters');
-  refuseUnknown(parameters, parameterFields, 'parameters');
-  const { sampleCount: count = maxImagesLimit, aspectRatio = '1:1', imageSize, sampleImageSize } = parameters;
-  if (typeof count !== 'number' || !Number.isInteger(count) || count < 1 || count > maxImagesLimit) {
-    throw new BadRequest(`From 1 to ${maxImagesLimit} images can be asked for.`, 'parameters.sampleCount');
+  rejectUnknown(parameters, parameterFields, 'parameters');
+  const { sampleCount: count = maxImages, aspectRatio = '1:1', imageSize, sampleImageSize } = parameters;
+  if (typeof count !== 'number' || !Number.isInteger(count) || count < 1 || count > maxImages) {
+    throw new BadRequest(`The count must be from 1 to ${maxImages}.`, 'parameters.sampleCount');
   }
   const size = sizes.get(aspectRatio);
   const scale = scales.get(imageSize ?? sampleImageSize ?? '1K');
-  if (!size) throw new BadRequest('There is no such shape.', 'parameters.aspectRatio');
-  if (!scale) throw new BadRequest('There is no such size.', 'parameters.imageSize');
+  if (!size) throw new BadRequest('Unknown aspect ratio.', 'parameters.aspectRatio');
+  if (!scale) throw new BadRequest('Unknown size.', 'parameters.imageSize');
   return { prompt, width: size[0] * scale, height: size[1] * scale, count };
 }
 
@@ -77,6 +78,6 @@ function answerRequest(call: Call<ImageRequest>): Response {
       'base64',
     ),
   }));
-  // A list without anything in it is left out, as this vendor does.
+  // Like Google, omit an empty list.
   return sendJson(call, JSON.stringify(count > 0 ? { predictions } : {}), { images: count });
 }

@@ -1,4 +1,4 @@
-/** Reads a request for content, as strictly as Google does. Documented at ai.google.dev/api/generate-content. */
+/** Parses a generateContent request as strictly as Google does. Documented at ai.google.dev/api/generate-content. */
 
 import type { ChatRequest, Tool } from './chat-request.ts';
 import { BadRequest } from './errors.ts';
@@ -9,7 +9,7 @@ import {
   readObject,
   readOptionalString,
   readString,
-  refuseUnknown,
+  rejectUnknown,
 } from './fields.ts';
 import { readContents, readSystemInstruction } from './google-contents.ts';
 import { readSchema } from './google-schema.ts';
@@ -76,20 +76,20 @@ function readConfig(value: unknown): Pick<ChatRequest, 'max_tokens' | 'stop' | '
   if (value === undefined) return {};
   const path = 'generationConfig';
   const config = readObject(value, path);
-  refuseUnknown(config, configFields, path);
+  rejectUnknown(config, configFields, path);
   const { maxOutputTokens: maxTokens, stopSequences, temperature } = config;
   if (maxTokens !== undefined && !(Number.isInteger(maxTokens) && Number(maxTokens) > 0)) {
-    throw new BadRequest('A whole number from 1 is expected.', `${path}.maxOutputTokens`);
+    throw new BadRequest('Expected an integer of at least 1.', `${path}.maxOutputTokens`);
   }
   if (
     temperature !== undefined &&
     !(typeof temperature === 'number' && temperature >= 0 && temperature <= 2)
   ) {
-    throw new BadRequest('A number from 0 to 2 is expected.', `${path}.temperature`);
+    throw new BadRequest('Expected a number from 0 to 2.', `${path}.temperature`);
   }
   const stop = stopSequences === undefined ? [] : readArray(stopSequences, `${path}.stopSequences`);
   if (stop.length > maxStopSequences) {
-    throw new BadRequest(`There are at most ${maxStopSequences}.`, `${path}.stopSequences`);
+    throw new BadRequest(`At most ${maxStopSequences} are allowed.`, `${path}.stopSequences`);
   }
   return {
     max_tokens: typeof maxTokens === 'number' ? maxTokens : null,
@@ -105,7 +105,7 @@ function readFormat(config: Fields, path: string): NonNullable<ChatRequest['resp
   if (responseSchema === undefined && jsonSchema === undefined) {
     return isJson ? { type: 'json_object' } : null;
   }
-  if (!isJson) throw new BadRequest('A schema needs application/json.', `${path}.responseMimeType`);
+  if (!isJson) throw new BadRequest('A schema requires application/json.', `${path}.responseMimeType`);
   if (responseSchema !== undefined && jsonSchema !== undefined) {
     throw new BadRequest('One kind of schema excludes the other.', `${path}.responseSchema`);
   }
@@ -116,14 +116,14 @@ function readFormat(config: Fields, path: string): NonNullable<ChatRequest['resp
 function readTool(value: unknown, index: number): readonly Tool[] {
   const path = `tools[${index}]`;
   const tool = readObject(value, path);
-  refuseUnknown(tool, toolFields, path);
+  rejectUnknown(tool, toolFields, path);
   const declarations = readArray(tool.functionDeclarations, `${path}.functionDeclarations`);
   return declarations.map((one, place) => readDeclaration(one, `${path}.functionDeclarations[${place}]`));
 }
 
 function readDeclaration(value: unknown, path: string): Tool {
   const declaration = readObject(value, path);
-  refuseUnknown(declaration, declarationFields, path);
+  rejectUnknown(declaration, declarationFields, path);
   const { description, parameters, parametersJsonSchema } = declaration;
   if (parameters !== undefined && parametersJsonSchema !== undefined) {
     throw new BadRequest('One kind of schema excludes the other.', `${path}.parameters`);
@@ -132,7 +132,7 @@ function readDeclaration(value: unknown, path: string): Tool {
     parameters === undefined ? parametersJsonSchema : readSchema(parameters, `${path}.parameters`);
   const name = readString(declaration.name, `${path}.name`);
   if (!/^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/.test(name)) {
-    throw new BadRequest('The name is too long, or has other characters.', `${path}.name`);
+    throw new BadRequest('The name is too long or has invalid characters.', `${path}.name`);
   }
   const text = readOptionalString(description, `${path}.description`);
   const described = { name, description: text, parameters: schema };
@@ -147,11 +147,11 @@ function readToolConfig(value: unknown): NonNullable<ChatRequest['tool_choice']>
   const { mode = 'AUTO', allowedFunctionNames: allowed } = readObject(config, path);
   const names = allowed === undefined ? [] : readArray(allowed, `${path}.allowedFunctionNames`);
   if (names.length > 0 && mode !== 'ANY' && mode !== 'VALIDATED') {
-    throw new BadRequest('It needs the mode ANY.', `${path}.allowedFunctionNames`);
+    throw new BadRequest('It requires the mode ANY.', `${path}.allowedFunctionNames`);
   }
   if (mode === 'NONE') return 'none';
   if (mode === 'AUTO' || mode === 'VALIDATED') return 'auto';
-  if (mode !== 'ANY') throw new BadRequest('There is no such mode.', `${path}.mode`);
+  if (mode !== 'ANY') throw new BadRequest('Unknown mode.', `${path}.mode`);
   if (names.length === 0) return 'required';
   const name = readString(names[0], `${path}.allowedFunctionNames[0]`);
   return { type: 'function', function: { name } };

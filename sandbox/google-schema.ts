@@ -1,7 +1,7 @@
-/** Google's own kind of schema: some words of OpenAPI's, and no others. Documented at ai.google.dev/api/caching#Schema. */
+/** Google's schema dialect: a subset of OpenAPI's keywords. Documented at ai.google.dev/api/caching#Schema. */
 
 import { BadRequest } from './errors.ts';
-import { type Fields, readArray, readObject, refuseUnknown } from './fields.ts';
+import { type Fields, readArray, readObject, rejectUnknown } from './fields.ts';
 
 const knownFields = new Set([
   'anyOf',
@@ -29,13 +29,13 @@ const knownFields = new Set([
 ]);
 const types = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
 
-/** The schema in the words of JSON Schema, which are the same but for the case of its types. */
+/** Converts it to JSON Schema, which differs only in the case of its types. */
 export function readSchema(value: unknown, path: string): Fields {
   const schema = readObject(value, path);
-  refuseUnknown(schema, knownFields, path);
+  rejectUnknown(schema, knownFields, path);
   const { type, items, anyOf, properties } = schema;
   if (type !== undefined && !(typeof type === 'string' && types.has(type.toLowerCase()))) {
-    throw new BadRequest('There is no such type.', `${path}.type`);
+    throw new BadRequest('Unknown type.', `${path}.type`);
   }
   const read: Record<string, unknown> = { ...schema };
   if (typeof type === 'string') read.type = type.toLowerCase();

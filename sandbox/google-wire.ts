@@ -1,4 +1,4 @@
-/** Google's format for Gemini: how answers, the chunks of a stream and errors are written. */
+/** Google's format for Gemini: serialises answers, the chunks of a stream and errors. */
 
 import type { Answer } from './chat-answer.ts';
 import { type Failure, privateDetail, privateHeaders } from './errors.ts';
@@ -6,7 +6,7 @@ import { argumentsOf, type ChatFormat, type Head, isGoodKey, type StreamOutline 
 import type { ReportedUsage, TokenCounts } from './usage.ts';
 
 export const google: ChatFormat = {
-  refusal,
+  rejection,
   headers,
   errorBody,
   usageNames: { input: 'promptTokenCount', output: 'candidatesTokenCount', total: 'totalTokenCount' },
@@ -19,7 +19,7 @@ export const google: ChatFormat = {
 
 const thoughtSignature = Buffer.from('A signature of the sandbox.').toString('base64');
 
-function refusal(headers: Headers): Failure | null {
+function rejection(headers: Headers): Failure | null {
   return isGoodKey(headers.get('x-goog-api-key'))
     ? null
     : { status: 400, message: 'API key not valid.', reason: 'API_KEY_INVALID' };
@@ -31,7 +31,7 @@ function headers(_: number, contentType: string): Record<string, string> {
 
 function errorBody({ status, message, param = null, retryAfter, reason }: Failure): string {
   const text = `${param === null ? '' : `${param}: `}${message} (${privateDetail})`;
-  // This vendor says when to come back in the body.
+  // Google puts the retry delay into the body.
   const details = [
     ...(reason
       ? [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'googleapis.com' }]
@@ -67,14 +67,14 @@ function statusName(status: number): string {
   return statusNames.get(status) ?? (status >= 500 ? 'UNKNOWN' : 'INVALID_ARGUMENT');
 }
 
-/** What was cached is part of the prompt, what was thought is not part of the candidates. Zeros are left out. */
+/** Cached tokens are part of the prompt; thoughts are not part of the candidates. Zeros are omitted. */
 function reportUsage(counts: TokenCounts): ReportedUsage {
   const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = counts;
   const totalTokens = inputTokens + outputTokens;
   const candidatesTokens = outputTokens - reasoningTokens;
   return {
     promptTokenCount: inputTokens,
-    // All of them zero is what a directive asks for, and is then said.
+    // If a directive makes all of them zero, they are reported nevertheless.
     ...((candidatesTokens > 0 || totalTokens === 0) && { candidatesTokenCount: candidatesTokens }),
     totalTokenCount: totalTokens,
     ...(cachedTokens > 0 && { cachedContentTokenCount: cachedTokens }),
@@ -98,7 +98,7 @@ function body(head: Head, answer: Answer, usage: ReportedUsage | null): string {
   });
 }
 
-/** A call comes whole, in one chunk. The last chunk has the finish reason and the usage. */
+/** Each call is one chunk. The last chunk has the finish reason and the usage. */
 function stream(head: Head, answer: Answer, usage: ReportedUsage | null): StreamOutline {
   const before = '{"candidates":[{"content":{"parts":[';
   const soFar = usage ? `,"usageMetadata":${JSON.stringify(usageSoFar(usage))}` : '';
@@ -130,12 +130,12 @@ function stream(head: Head, answer: Answer, usage: ReportedUsage | null): Stream
   };
 }
 
-/** Every chunk tells a usage. Until the last one it knows the prompt only. */
+/** Every chunk reports usage. Until the last one it covers only the prompt. */
 function usageSoFar({ promptTokenCount, totalTokenCount }: ReportedUsage): object {
   return { promptTokenCount, ...(totalTokenCount !== undefined && { totalTokenCount: promptTokenCount }) };
 }
 
-/** Models from Gemini 3 on give each call an ID, sign the first one, and want the signature back. */
+/** Models from Gemini 3 on give each call an ID, sign the first one, and require the signature back. */
 export function signsCalls(model: string): boolean {
   return /^gemini-(?:[3-9]|\d\d)/.test(model);
 }

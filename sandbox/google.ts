@@ -1,4 +1,4 @@
-/** The endpoints under /v1beta/models, where the path names the model and what it is to do. */
+/** The endpoints under /v1beta/models, where the path names the model and the method. */
 
 import { chatEndpoint } from './chat.ts';
 import type { ChatRequest } from './chat-request.ts';
@@ -13,10 +13,10 @@ export function generateContent(model: string): Endpoint<ChatRequest> {
   return { ...endpoint, about: { model, stream: false } };
 }
 
-/** The stream of events only; without `alt=sse` this vendor streams one long array. */
+/** Server-Sent Events only; without `alt=sse` Google streams one long array. */
 export function streamGenerateContent(model: string, alt: string | null): Endpoint<ChatRequest> {
   const endpoint = chatEndpoint(google, (body) => {
-    if (alt !== 'sse') throw new BadRequest('The sandbox streams with alt=sse only.', 'alt');
+    if (alt !== 'sse') throw new BadRequest('The sandbox streams only with alt=sse.', 'alt');
     return readGoogleChat(body, model, true);
   });
   return { ...endpoint, about: { model, stream: true } };

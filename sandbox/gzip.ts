@@ -3,11 +3,11 @@
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 import type { Writes } from './transfer.ts';
 
-/** The mark of the format, then: deflated, no name, no time, an unknown system. */
+/** The magic bytes, then: deflate, no flags, no time, unknown operating system. */
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 const lastBlock = deflateRawSync('');
 
-/** As many writes as there were. What is cut off in the middle gets no trailer. */
+/** Keeps the number of writes. A body that is cut off gets no trailer. */
 export function gzipWrites(writes: Writes, isEnded: boolean): Writes {
   let checksum = 0;
   let length = 0;
@@ -15,7 +15,7 @@ export function gzipWrites(writes: Writes, isEnded: boolean): Writes {
   let bytes = Buffer.alloc(0);
   let block = bytes;
   return writes.map((write, index) => {
-    // Padding is the same write many times over, and need not be compressed again each time.
+    // Padding repeats the same write, which needs compressing only once.
     if (write !== previous) {
       bytes = Buffer.from(write);
       block = deflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH });

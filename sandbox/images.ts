@@ -1,4 +1,4 @@
-/** POST /v1/images/generations, and the images themselves. */
+/** POST /v1/images/generations, and the images that its responses link to. */
 
 import type { Call, Endpoint } from './endpoint.ts';
 import { BadRequest, privateHeaders } from './errors.ts';
@@ -9,7 +9,7 @@ import { imageSeed, makePng } from './png.ts';
 
 type ImageRequest = { model: string; prompt: string; size: string; count: number };
 
-const largestSide = 4096;
+const maxSide = 4096;
 
 export const images: Endpoint<ImageRequest> = {
   format: openai,
@@ -21,19 +21,19 @@ export const images: Endpoint<ImageRequest> = {
 function readRequest(body: unknown): ImageRequest {
   if (!isObject(body)) throw new BadRequest('The body must be a JSON object.', null);
   const { model, prompt, n: count = 1, size = '1024x1024' } = body;
-  if (typeof model !== 'string' || model === '') throw new BadRequest('Name a model.', 'model');
-  if (typeof prompt !== 'string' || prompt === '') throw new BadRequest('Say what to draw.', 'prompt');
+  if (typeof model !== 'string' || model === '') throw new BadRequest('A model is required.', 'model');
+  if (typeof prompt !== 'string' || prompt === '') throw new BadRequest('A prompt is required.', 'prompt');
   if (typeof count !== 'number' || !Number.isInteger(count) || count < 1 || count > 10) {
-    throw new BadRequest('From 1 to 10 images can be asked for.', 'n');
+    throw new BadRequest('The count must be from 1 to 10.', 'n');
   }
-  if (typeof size !== 'string' || readSize(size) === null) throw new BadRequest('No such size.', 'size');
+  if (typeof size !== 'string' || readSize(size) === null) throw new BadRequest('Unknown size.', 'size');
   return { model, prompt, size, count };
 }
 
 function answerRequest(call: Call<ImageRequest>): Response {
   const { input, reading, baseUrl } = call;
   const count = Math.max(0, input.count - (reading.scenario.fewer ?? 0));
-  // The name holds all that is needed to draw the image, so nothing has to be remembered.
+  // The name contains everything needed to draw the image, so nothing has to be stored.
   const data = Array.from({ length: count }, (_, index) => {
     const seed = imageSeed(reading.plainText, index).toString(16).padStart(8, '0');
     return { url: `${baseUrl}/images/${input.size}-${seed}.png` };
@@ -53,6 +53,6 @@ export function serveImage(name: string): Response {
 
 function readSize(text: string): { width: number; height: number } | null {
   const [width = 0, height = 0] = /^\d{1,4}x\d{1,4}$/.test(text) ? text.split('x').map(Number) : [];
-  const fits = width >= 1 && height >= 1 && width <= largestSide && height <= largestSide;
+  const fits = width >= 1 && height >= 1 && width <= maxSide && height <= maxSide;
   return fits ? { width, height } : null;
 }

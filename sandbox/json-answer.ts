@@ -1,4 +1,4 @@
-/** Sends a JSON answer, with the transfer faults that make sense for one. */
+/** Sends a JSON answer, with the transfer faults that apply to one. */
 
 import { answerHeaders, type Call } from './endpoint.ts';
 import { gzipWrites } from './gzip.ts';
@@ -16,30 +16,30 @@ export function sendJson(call: Call<unknown>, body: string, usage: ReportedUsage
   }
 
   const transfer = planJson(body, usage, scenario);
-  const { writes, ending, isWhole } = transfer;
-  // What is sent in one piece says how long it is, also when it is compressed and the length says little.
+  const { writes, ending, isComplete } = transfer;
+  // A body sent in one piece has a content length, even if it is compressed.
   const isOnePiece = ending === 'end' && scenario.bytes === undefined && (writes.length < 2 || scenario.gzip);
   if (!isOnePiece) return new Response(transferBody(transfer, record), { headers });
-  record.finish(200, isWhole ? 'complete' : 'ended_early', isWhole ? usage : null);
+  record.finish(200, isComplete ? 'complete' : 'ended_early', isComplete ? usage : null);
   return new Response(scenario.gzip ? Buffer.concat(writes.map(bytesOf)) : (writes[0] ?? ''), { headers });
 }
 
 function planJson(body: string, usage: ReportedUsage | null, scenario: Scenario): Transfer {
   const { cut, stall, end, malformed, empty, bytes, huge } = scenario;
-  const isWhole = !empty && [cut, stall, end, malformed].every((position) => position === undefined);
-  const text = isWhole ? body : body.slice(0, body.length / 2);
+  const isComplete = !empty && [cut, stall, end, malformed].every((position) => position === undefined);
+  const text = isComplete ? body : body.slice(0, body.length / 2);
   const ending = cut !== undefined ? 'reset' : stall !== undefined ? 'stall' : 'end';
   const plain = empty ? [] : split(text, huge, bytes);
   const writes = scenario.gzip ? gzipWrites(plain, ending === 'end') : plain;
-  // Padding comes before all else, so what is padded tells its usage with the last write.
+  // Padding comes first, so a padded body reports its usage with the last write.
   const writeIndex = huge === undefined ? 0 : writes.length - 1;
   const delayMs = scenario['chunk-delay'] ?? 0;
   return {
     writes,
     delayMs,
     ending,
-    isWhole,
-    usage: isWhole && usage ? { reported: usage, writeIndex } : null,
+    isComplete,
+    usage: isComplete && usage ? { reported: usage, writeIndex } : null,
   };
 }
 

@@ -1,4 +1,4 @@
-/** The log: one line of JSON for each request, so that what a gateway charged can be checked against it. */
+/** The log: one line of JSON per request, to check a gateway's charges against. */
 
 import { openSync, writeSync } from 'node:fs';
 import type { ReportedUsage } from './usage.ts';
@@ -8,21 +8,21 @@ export type Ended = 'complete' | 'ended_early' | 'cut' | 'client_gone';
 export type LogEntry = {
   readonly at: string;
   readonly path: string;
-  /** The identifiers that the caller sent along, each null when it did not. */
+  /** The IDs that the caller sent; null if it sent none. */
   readonly request_id: string | null;
   readonly client_request_id: string | null;
   readonly generation: string | null;
   readonly model: string | null;
   readonly stream: boolean;
-  /** Null when the client left before there was one. */
+  /** Null if the client disconnected before there was one. */
   readonly status: number | null;
   readonly usage: ReportedUsage | null;
   readonly ended: Ended;
   readonly directives: readonly string[];
 };
 
-/** What is kept in memory also has what was received, for tests that look at what a gateway forwards. */
-export type KeptEntry = LogEntry & { readonly headers: Headers; readonly body: unknown };
+/** Entries in memory also have the received request, for tests of what a gateway forwards. */
+export type StoredEntry = LogEntry & { readonly headers: Headers; readonly body: unknown };
 
 export type LogOptions = {
   /** A file to append to. */
@@ -32,7 +32,7 @@ export type LogOptions = {
 };
 
 export class Log {
-  readonly kept: KeptEntry[] = [];
+  readonly stored: StoredEntry[] = [];
   readonly #file: number | null;
   readonly #keepEntries: number;
 
@@ -46,15 +46,15 @@ export class Log {
   }
 
   write(entry: LogEntry, received: { headers: Headers; body: unknown }): void {
-    // Written at once, not buffered: the line must be there before the answer that it describes.
+    // Unbuffered: the line must be written before the answer that it describes is sent.
     if (this.#file !== null) writeSync(this.#file, `${JSON.stringify(entry)}\n`);
     if (this.#keepEntries === 0) return;
-    this.kept.push({ ...entry, ...received });
-    if (this.kept.length > this.#keepEntries) this.kept.shift();
+    this.stored.push({ ...entry, ...received });
+    if (this.stored.length > this.#keepEntries) this.stored.shift();
   }
 }
 
-/** One request on its way to its line in the log. The first `finish` is the one that counts. */
+/** Collects the log entry of one request. Only the first `finish` counts. */
 export class RequestRecord {
   body: unknown = null;
   model: string | null = null;

@@ -13,7 +13,7 @@ const { values } = parseArgs({
 });
 
 if (values['with-parent']) {
-  // The parent says when to end. A signal to the whole process group is meant for it, and it may still need answers.
+  // The parent decides when to stop. A signal to the process group is meant for it, and it may still need answers.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
 }
 
@@ -21,7 +21,7 @@ const { port, url } = startSandbox({ port: Number(values.port), host: values.hos
 console.log(JSON.stringify({ sandbox: 'listening', port, url }));
 
 if (values['with-parent']) {
-  // The parent holds the other end of stdin. However it dies, the system closes that end for it.
+  // The parent holds the other end of stdin, which the system closes however the parent dies.
   for await (const _ of Bun.stdin.stream());
   process.exit(0);
 }

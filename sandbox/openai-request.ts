@@ -1,4 +1,4 @@
-/** Reads a request for a chat completion, as strictly as OpenAI does. Documented at platform.openai.com/docs/api-reference/chat. */
+/** Parses a chat completion request as strictly as OpenAI does. Documented at platform.openai.com/docs/api-reference/chat. */
 
 import { type ChatRequest, checkToolResults } from './chat-request.ts';
 import { BadRequest } from './errors.ts';
@@ -25,7 +25,7 @@ const knownFields = new Set([
   'prompt_cache_key',
   'prompt_cache_options',
   'prompt_cache_retention',
-  // Mistral speaks this format, and calls the seed by another name.
+  // Mistral uses this format with another name for the seed.
   'random_seed',
   'reasoning_effort',
   'response_format',
@@ -50,21 +50,21 @@ const roles = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'func
 export function readOpenaiChat(body: unknown): ChatRequest {
   const fields = readBody(body, knownFields);
   const { model, messages, tools, tool_choice, stream, stream_options } = fields;
-  if (typeof model !== 'string' || model === '') throw new BadRequest('Name a model.', 'model');
+  if (typeof model !== 'string' || model === '') throw new BadRequest('A model is required.', 'model');
   if (!Array.isArray(messages) || messages.length === 0 || !messages.every(isMessage)) {
-    throw new BadRequest('Give at least one message; each has a role and text or parts.', 'messages');
+    throw new BadRequest('At least one message is required, each with a role and text or parts.', 'messages');
   }
   if (tools != null && !readArray(tools, 'tools').every(isTool)) {
-    throw new BadRequest('A tool is a function with a name.', 'tools');
+    throw new BadRequest('A tool must be a function with a valid name.', 'tools');
   }
   if (
     isObject(tool_choice) &&
     !(isObject(tool_choice.function) && typeof tool_choice.function.name === 'string')
   ) {
-    throw new BadRequest('A choice is a word, or a function with a name.', 'tool_choice');
+    throw new BadRequest('A tool choice must be a string or a function with a name.', 'tool_choice');
   }
   if (stream_options != null && stream !== true) {
-    throw new BadRequest('It is only allowed together with "stream".', 'stream_options');
+    throw new BadRequest('Only allowed with "stream".', 'stream_options');
   }
   const request = fields as unknown as ChatRequest;
   checkToolResults(request.messages);

@@ -1,4 +1,4 @@
-/** OpenAI's format: how chat completions and errors are written, with the extra fields that a gateway has to drop. */
+/** OpenAI's format: serialises chat completions and errors, with extra fields that a gateway has to drop. */
 
 import type { Answer, ToolCall } from './chat-answer.ts';
 import { type Failure, privateDetail, privateHeaders } from './errors.ts';
@@ -6,7 +6,7 @@ import { type ChatFormat, type Head, isGoodKey, type StreamOutline } from './for
 import type { ReportedUsage, TokenCounts } from './usage.ts';
 
 export const openai: ChatFormat = {
-  refusal,
+  rejection,
   headers,
   errorBody,
   usageNames: { input: 'prompt_tokens', output: 'completion_tokens', total: 'total_tokens' },
@@ -19,7 +19,7 @@ export const openai: ChatFormat = {
 
 const extras = { service_tier: 'default', system_fingerprint: 'fp_sandbox' };
 
-function refusal(headers: Headers): Failure | null {
+function rejection(headers: Headers): Failure | null {
   const [scheme, key] = (headers.get('authorization') ?? '').split(' ');
   if (scheme === 'Bearer' && isGoodKey(key)) return null;
   return { status: 401, message: 'Incorrect API key provided.' };
@@ -50,7 +50,7 @@ function errorKind(status: number): { type: string; code: string | null } {
   return { type: 'invalid_request_error', code: null };
 }
 
-/** What was cached is part of the prompt, and what was reasoned part of the completion. */
+/** Cached tokens are part of the prompt, reasoning tokens part of the completion. */
 function reportUsage(counts: TokenCounts): ReportedUsage {
   const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = counts;
   return {
@@ -87,9 +87,9 @@ function body(head: Head, answer: Answer, usage: ReportedUsage | null): string {
   });
 }
 
-/** The role, one chunk for each piece, the finish and, last, the usage if there is any. */
+/** The role, one chunk per piece, the finish reason and, last, the usage if there is any. */
 function stream(head: Head, answer: Answer, usage: ReportedUsage | null, interleave: boolean): StreamOutline {
-  // What is the same in every chunk is written once; only the delta is encoded for each.
+  // The constant parts of a chunk are serialised once; only the delta is serialised for each.
   const start = JSON.stringify({
     id: completionId(head),
     object: 'chat.completion.chunk',

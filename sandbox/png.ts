@@ -1,20 +1,20 @@
-/** A real PNG of any size, cheaply: one byte a pixel, the colours in a palette, each row in one colour. */
+/** A real PNG of any size, cheaply: one byte per pixel, a colour palette, each row in one colour. */
 
 import { crc32, deflateSync } from 'node:zlib';
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** The same image for the same prompt, another for each one of a request. */
+/** The same prompt gives the same image; each image of a request differs. */
 export function imageSeed(prompt: string, index: number): number {
   return Bun.hash.crc32(`${index} ${prompt}`);
 }
 
-/** A gradient from the colour that the seed gives down to black. */
+/** A gradient from the colour of the seed to black. */
 export function makePng(width: number, height: number, seed: number): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
-  header.set([8, 3, 0, 0, 0], 8); // Eight bits a pixel, a palette, and the only methods there are.
+  header.set([8, 3, 0, 0, 0], 8); // Eight bits per pixel, a palette, and the only defined methods.
 
   const palette = Buffer.alloc(256 * 3);
   for (let index = 0; index < palette.length; index += 1) {
@@ -24,7 +24,7 @@ export function makePng(width: number, height: number, seed: number): Buffer {
 
   const rows = Buffer.alloc((width + 1) * height);
   for (let row = 0; row < height; row += 1) {
-    const start = row * (width + 1) + 1; // Each row begins with a zero: no filter.
+    const start = row * (width + 1) + 1; // Each row starts with a zero: no filter.
     rows.fill(Math.floor((row * 256) / height), start, start + width);
   }
 

@@ -1,23 +1,23 @@
-/** Makes a value that fits a JSON Schema, the same one each time. */
+/** Builds a value that fits a JSON Schema, deterministically. */
 
 import { isObject } from './fields.ts';
 
-/** Schemas may refer to themselves; below this depth only what is required is filled in, then nothing. */
+/** Schemas may be recursive: beyond the first depth only required fields are filled in, beyond the second nothing. */
 const fullDepth = 5;
-const deepestLevel = 20;
+const maxDepth = 20;
 
 export function sample(schema: unknown): unknown {
   return sampleAt(schema, schema, 0);
 }
 
 function sampleAt(schema: unknown, root: unknown, depth: number): unknown {
-  if (!isObject(schema) || depth > deepestLevel) return null;
+  if (!isObject(schema) || depth > maxDepth) return null;
   if ('const' in schema) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0] ?? null;
   if (typeof schema.$ref === 'string') return sampleAt(resolve(schema.$ref, root), root, depth + 1);
   const alternatives = schema.anyOf ?? schema.oneOf;
   if (Array.isArray(alternatives)) {
-    // Past the full depth the last alternative is taken, which is where `null` is usually written.
+    // Beyond the full depth the last alternative is used, which is usually `null`.
     return sampleAt(alternatives[depth < fullDepth ? 0 : alternatives.length - 1], root, depth + 1);
   }
   if (Array.isArray(schema.allOf)) {
@@ -40,8 +40,8 @@ function sampleObject(schema: Record<string, unknown>, root: unknown, depth: num
 }
 
 function sampleArray(schema: Record<string, unknown>, root: unknown, depth: number): unknown {
-  const least = typeof schema.minItems === 'number' ? schema.minItems : 0;
-  const count = Math.max(least, depth < fullDepth ? 1 : 0);
+  const minItems = typeof schema.minItems === 'number' ? schema.minItems : 0;
+  const count = Math.max(minItems, depth < fullDepth ? 1 : 0);
   return Array.from({ length: Math.min(count, 100) }, () => sampleAt(schema.items, root, depth + 1));
 }
 

@@ -1,11 +1,11 @@
 /**
- * The directives a user can write to ask for a fault, `[[name value]]`, and how they are read.
- * Nothing here does anything: a Scenario only says what was asked for. docs/sandbox.md explains each one.
+ * Parses the directives with which a user asks for a fault, `[[name value]]`. A Scenario only states what was asked for;
+ * docs/sandbox.md explains each directive.
  */
 
 import { BadRequest } from './errors.ts';
 
-/** One reader a directive. A reader turns the words after the name into a value, or refuses them. */
+/** One parser per directive. It turns the text after the name into a value, or undefined if the text is invalid. */
 export const directives = {
   // Instead of an answer.
   status: status,
@@ -22,7 +22,7 @@ export const directives = {
   delay: whole,
   'chunk-delay': whole,
 
-  // What is said.
+  // Content.
   say: text,
   long: whole,
   repeat: whole,
@@ -31,7 +31,7 @@ export const directives = {
   tools: whole,
   interleave: flag,
 
-  // What is reported as used.
+  // Reported usage.
   usage: twoWhole,
   reasoning: whole,
   cached: whole,
@@ -39,7 +39,7 @@ export const directives = {
   'zero-usage': flag,
   'bad-usage': oneOf('negative', 'fraction', 'string', 'partial', 'total'),
 
-  // How the answer is transferred.
+  // Transfer.
   cut: position,
   end: position,
   stall: position,
@@ -66,13 +66,13 @@ export type Scenario = { readonly [Name in DirectiveName]?: ReturnType<(typeof d
 
 export type Reading = Readonly<{
   scenario: Scenario;
-  /** The directives as they were written, without the brackets. */
+  /** The directives as written, without the brackets. */
   written: readonly string[];
-  /** What the user wrote besides. */
+  /** The rest of the user's text. */
   plainText: string;
 }>;
 
-/** A moment in a stream: after so many contents, after the finish reason, or after the usage. */
+/** A position in a stream: after a number of content chunks, after the finish reason, or after the usage. */
 export type Position = number | 'finish' | 'usage';
 
 export function readDirectives(userText: string): Reading {
@@ -80,7 +80,7 @@ export function readDirectives(userText: string): Reading {
   const written: string[] = [];
   let plainText = '';
   let position = 0;
-  // indexOf rather than a pattern: a megabyte of brackets must not take a second to read.
+  // indexOf instead of a pattern, because a pattern would take a second for a megabyte of brackets.
   for (let close = userText.indexOf(']]'); close !== -1; close = userText.indexOf(']]', position)) {
     const before = userText.slice(position, close);
     const open = before.lastIndexOf('[[');
@@ -91,7 +91,7 @@ export function readDirectives(userText: string): Reading {
       continue;
     }
     const [whole, name = '', value = ''] = directive;
-    if (!isDirectiveName(name)) throw new BadRequest(`The sandbox knows no directive [[${name}]].`, null);
+    if (!isDirectiveName(name)) throw new BadRequest(`Unknown directive [[${name}]].`, null);
     scenario[name] = readValue(name, value);
     written.push(whole);
     plainText += before.slice(0, open);
@@ -100,7 +100,7 @@ export function readDirectives(userText: string): Reading {
   return { scenario: scenario as Scenario, written, plainText: plainText.trim() };
 }
 
-/** Directives that hold for every request, and those of one. A directive of the request takes the place of its namesake. */
+/** Merges the directives for every request with those of one, which override those with the same name. */
 export function mergeReadings(standing: Reading, own: Reading): Reading {
   return {
     scenario: { ...standing.scenario, ...own.scenario },
@@ -115,8 +115,8 @@ function isDirectiveName(name: string): name is DirectiveName {
 
 function readValue(name: DirectiveName, value: string): unknown {
   const read = directives[name](value);
-  // A typing error must not turn a fault test into a test of nothing.
-  if (read === undefined) throw new BadRequest(`The directive [[${name}]] does not take "${value}".`, null);
+  // A typo must not turn a fault test into a test of nothing.
+  if (read === undefined) throw new BadRequest(`Invalid value for [[${name}]]: "${value}".`, null);
   return read;
 }
 
@@ -153,7 +153,7 @@ function twoWhole(value: string): readonly [number, number] | undefined {
   return first && second ? [Number(first), Number(second)] : undefined;
 }
 
-/** The whole value is the key of the count, so a label after the status gives a test a count of its own. */
+/** The full text is the key of the count, so a label after the status gives a test its own count. */
 function flaky(value: string): { times: number; status: number; key: string } | undefined {
   const [, times, code] = /^(\d{1,7})\s+([2-5]\d\d)(?:\s+\S+)?$/.exec(value) ?? [];
   return times && code ? { times: Number(times), status: Number(code), key: value } : undefined;

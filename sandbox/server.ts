@@ -1,4 +1,4 @@
-/** The sandbox provider: its routes, and what happens to every request. */
+/** The sandbox provider: its routes, and the life of a request. */
 
 import { readAnthropicChat } from './anthropic-request.ts';
 import { anthropic } from './anthropic-wire.ts';
@@ -11,7 +11,7 @@ import type { Format } from './format.ts';
 import { generateContent, predict, streamGenerateContent } from './google.ts';
 import { google } from './google-wire.ts';
 import { images, serveImage } from './images.ts';
-import { type KeptEntry, Log, type LogOptions, RequestRecord } from './log.ts';
+import { Log, type LogOptions, RequestRecord, type StoredEntry } from './log.ts';
 import { readOpenaiChat } from './openai-request.ts';
 import { openai } from './openai-wire.ts';
 import { mergeReadings, type Reading, readDirectives } from './scenario.ts';
@@ -25,10 +25,10 @@ export type SandboxOptions = LogOptions & {
 export type Sandbox = {
   readonly port: number;
   readonly url: string;
-  /** Directives that hold for every request, as if its user had written them. Those of a request count for more. */
+  /** Directives for every request, as if its user had written them. Those of a request override them. */
   directives: string;
   /** The latest requests, oldest first; empty unless `keepEntries` was given. */
-  readonly entries: readonly KeptEntry[];
+  readonly entries: readonly StoredEntry[];
   readonly stop: () => Promise<void>;
 };
 
@@ -59,8 +59,8 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
     const record = new RequestRecord(log, request);
     const { format } = endpoint;
     try {
-      const refusal = format.refusal(request.headers);
-      if (refusal !== null) return refuse(format, record, number, refusal);
+      const rejection = format.rejection(request.headers);
+      if (rejection !== null) return reject(format, record, number, rejection);
       record.body = await readJson(request);
       describe(record, endpoint.about);
       const input = endpoint.read(record.body);
@@ -68,16 +68,16 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
       const reading = standing === null ? own : mergeReadings(standing, own);
       record.directives = reading.written;
       const call = { format, number, input, reading, record, baseUrl: url };
-      // Nearly every request asks for no fault, and should not wait a turn to learn that there is none.
+      // Most requests ask for no fault and skip the await.
       const fault = reading.written.length > 0 ? await answerFault(call, flakyCounts) : null;
       return fault ?? endpoint.answer(call);
     } catch (error) {
       if (!(error instanceof BadRequest)) throw error;
-      return refuse(format, record, number, { status: 400, message: error.message, param: error.param });
+      return reject(format, record, number, { status: 400, message: error.message, param: error.param });
     }
   }
 
-  /** The path ends in the model's name, a colon and the method. */
+  /** The path ends with the model, a colon and the method. */
   function handleGoogle(request: Bun.BunRequest<'/v1beta/models/:action'>): Promise<Response> | Response {
     const { action } = request.params;
     const colon = action.lastIndexOf(':');
@@ -97,8 +97,8 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
   function listModels(request: Request): Response {
     requestCount += 1;
     const record = new RequestRecord(log, request);
-    const refusal = openai.refusal(request.headers);
-    if (refusal !== null) return refuse(openai, record, requestCount, refusal);
+    const rejection = openai.rejection(request.headers);
+    if (rejection !== null) return reject(openai, record, requestCount, rejection);
     record.finish(200, 'complete', null);
     return new Response(modelList, { headers: openai.headers(requestCount, 'application/json') });
   }
@@ -106,7 +106,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
   function notFound(request: Request): Response {
     requestCount += 1;
     const failure = { status: 404, message: 'Unknown request URL.' };
-    return refuse(
+    return reject(
       formatAt(new URL(request.url).pathname),
       new RequestRecord(log, request),
       requestCount,
@@ -117,7 +117,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
   const server = Bun.serve({
     port,
     hostname: host,
-    idleTimeout: 0, // A scenario may be silent for as long as it likes.
+    idleTimeout: 0, // A scenario may be silent for any length of time.
     development: false,
     routes: {
       '/v1/chat/completions': { POST: (request) => handle(openaiChat, request) },
@@ -143,16 +143,16 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
       standing = readStanding(text);
       directives = text;
     },
-    entries: log.kept,
+    entries: log.stored,
     stop: () => server.stop(true),
   };
 }
 
-/** Null when there are none, so that a request without directives has nothing to merge. */
+/** Null if there are none, so that most requests need no merge. */
 function readStanding(text: string): Reading | null {
   const reading = readDirectives(text);
-  // Brackets forgotten would make a fault test into a test of nothing.
-  if (reading.plainText !== '') throw new Error(`The sandbox was given text that is no directive: ${text}`);
+  // Forgotten brackets would turn a fault test into a test of nothing.
+  if (reading.plainText !== '') throw new Error(`This text is not a directive: ${text}`);
   return reading.written.length === 0 ? null : reading;
 }
 
@@ -170,14 +170,14 @@ async function readJson(request: Request): Promise<unknown> {
   }
 }
 
-/** Notes what the request is about before it is checked, so that a refused one is told apart in the log. */
+/** Records the model and mode before validation, so that the log identifies rejected requests too. */
 function describe(record: RequestRecord, about: Endpoint<unknown>['about']): void {
   const { model, stream } = about ?? ((record.body ?? {}) as { model?: unknown; stream?: unknown });
   record.model = typeof model === 'string' ? model : null;
   record.stream = stream === true;
 }
 
-function refuse(format: Format, record: RequestRecord, number: number, failure: Failure): Response {
+function reject(format: Format, record: RequestRecord, number: number, failure: Failure): Response {
   record.finish(failure.status, 'complete', null);
   const headers = format.headers(number, 'application/json');
   return new Response(format.errorBody(failure, number), { status: failure.status, headers });

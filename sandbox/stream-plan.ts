@@ -1,4 +1,4 @@
-/** Turns the events of a stream into what is to be written, with the faults that a scenario asks for. */
+/** Turns the events of a stream into writes, with the faults of a scenario. */
 
 import type { ChatFormat, StreamOutline } from './format.ts';
 import { gzipWrites } from './gzip.ts';
@@ -10,8 +10,8 @@ import type { ReportedUsage } from './usage.ts';
 type Script = Readonly<{
   events: readonly string[];
   ending: Transfer['ending'];
-  isWhole: boolean;
-  /** Which event tells the usage; null when none does. */
+  isComplete: boolean;
+  /** The event that reports the usage; null if none does. */
   usageIndex: number | null;
 }>;
 
@@ -22,7 +22,7 @@ export function planStream(
   scenario: Scenario,
   number: number,
 ): Transfer {
-  const { events, ending, isWhole, usageIndex } = scriptOf(format, outline, scenario, number);
+  const { events, ending, isComplete, usageIndex } = scriptOf(format, outline, scenario, number);
   const frames = events.map(scenario.crlf ? (event) => unusual(format.frame(event)) : format.frame);
   const { writes, shift } = writesOf(frames, scenario);
   const reported = usage !== null && usageIndex !== null ? usage : null;
@@ -30,8 +30,8 @@ export function planStream(
     writes: scenario.gzip ? gzipWrites(writes, ending === 'end') : writes,
     delayMs: scenario['chunk-delay'] ?? 0,
     ending,
-    isWhole,
-    // Where one event is not one write, the usage counts as told from the first byte on.
+    isComplete,
+    // If events are not separate writes, the usage counts as reported from the first byte on.
     usage: reported && { reported, writeIndex: shift === null ? 0 : (usageIndex ?? 0) + shift },
   };
 }
@@ -45,12 +45,12 @@ function scriptOf(format: ChatFormat, outline: StreamOutline, scenario: Scenario
   const usageIndex = payloads.length - 1;
   const broken = (position: Position, ending: Transfer['ending'], more: readonly string[] = []): Script => {
     const count = upTo(position);
-    const isUsageTold = count === payloads.length;
+    const isUsageReported = count === payloads.length;
     const events = [...payloads.slice(0, count), ...more];
-    return { events, ending, isWhole: false, usageIndex: isUsageTold ? usageIndex : null };
+    return { events, ending, isComplete: false, usageIndex: isUsageReported ? usageIndex : null };
   };
 
-  if (scenario.empty) return { events: [], ending: 'end', isWhole: false, usageIndex: null };
+  if (scenario.empty) return { events: [], ending: 'end', isComplete: false, usageIndex: null };
   if (scenario.cut !== undefined) return broken(scenario.cut, 'reset');
   if (scenario.stall !== undefined) return broken(scenario.stall, 'stall');
   if (scenario.end !== undefined) return broken(scenario.end, 'end');
@@ -60,15 +60,15 @@ function scriptOf(format: ChatFormat, outline: StreamOutline, scenario: Scenario
     return broken(scenario['error-event'], 'end', endAfterError === null ? [error] : [error, endAfterError]);
   }
 
-  const isWhole = !scenario['no-done'] || end === null;
-  const events = isWhole && end !== null ? [...payloads, end] : [...payloads];
-  if (scenario.malformed === undefined) return { events, ending: 'end', isWhole, usageIndex };
+  const isComplete = !scenario['no-done'] || end === null;
+  const events = isComplete && end !== null ? [...payloads, end] : [...payloads];
+  if (scenario.malformed === undefined) return { events, ending: 'end', isComplete, usageIndex };
   const count = upTo(scenario.malformed);
   events.splice(count, 0, '{broken');
-  return { events, ending: 'end', isWhole, usageIndex: count > usageIndex ? usageIndex : usageIndex + 1 };
+  return { events, ending: 'end', isComplete, usageIndex: count > usageIndex ? usageIndex : usageIndex + 1 };
 }
 
-/** One write an event, all in one, or cut by bytes. `shift` is how much later a write is than its event, if it has one. */
+/** One write per event, one for all, or split by bytes. `shift` is the offset of a write from its event, if events have their own. */
 function writesOf(
   frames: readonly string[],
   { huge, burst, bytes }: Scenario,
@@ -82,7 +82,7 @@ function writesOf(
   return { writes: frames, shift: 0 };
 }
 
-/** What the event stream format allows and few servers write: comments, CRLF, no space, data on two lines. */
+/** Valid but unusual event streams: comments, CRLF, no space after the colon, data on two lines. */
 function unusual(frame: string): string {
   const lines = frame.trimEnd().split(/\r?\n/);
   const odd = lines.map((line) => line.replace(': ', ':').replace('{', '{\r\ndata: '));

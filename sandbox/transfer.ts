@@ -1,4 +1,4 @@
-/** Puts an answer on the wire: at the pace asked for, ended in the way asked for, no faster than the client reads. */
+/** Writes an answer with the requested pace and ending, no faster than the client reads. */
 
 import type { Ended, RequestRecord } from './log.ts';
 import type { ReportedUsage } from './usage.ts';
@@ -8,15 +8,15 @@ export type Writes = readonly (string | Uint8Array)[];
 export type Transfer = Readonly<{
   writes: Writes;
   delayMs: number;
-  /** After the last write: end as HTTP ends, reset the connection, or keep it open in silence. */
+  /** After the last write: end normally, reset the connection, or keep it open in silence. */
   ending: 'end' | 'reset' | 'stall';
-  /** Whether a client that gets all of it was given a whole answer. */
-  isWhole: boolean;
-  /** The usage told, and the write that tells it. */
+  /** Whether all of it is a complete answer. */
+  isComplete: boolean;
+  /** The reported usage, and the write that reports it. */
   usage: Readonly<{ reported: ReportedUsage; writeIndex: number }> | null;
 }>;
 
-/** A client that is given a reset at once may never see what was sent before it. */
+/** A client may never see what was sent right before a reset. */
 const beforeResetMs = 120;
 
 export function transferBody(transfer: Transfer, record: RequestRecord): ReadableStream {
@@ -27,14 +27,14 @@ export function transferBody(transfer: Transfer, record: RequestRecord): Readabl
 
   async function pull(controller: ReadableStreamDirectController): Promise<void> {
     for (let index = 0; index < writes.length; index += 1) {
-      // What is written in one turn of the event loop leaves in one packet. A turn each keeps events apart.
+      // Writes in one turn of the event loop leave in one packet. One turn per event keeps them separate.
       if (index > 0) await (delayMs > 0 ? Bun.sleep(delayMs) : nextTurn());
       if (isGone) return record.finish(200, 'client_gone', null);
-      // Logged before it leaves: a charge can be checked against the log whatever crashes afterwards.
+      // Logged before it is sent, so that a charge can be checked against the log whatever crashes afterwards.
       if (index === usage?.writeIndex) record.finish(200, ended, usage.reported);
       const accepted = controller.write(writes[index] ?? '');
       const flushed = controller.flush();
-      // A number means taken at once; a promise means that the client reads slower than we write.
+      // A number means accepted; a promise means that the client reads slower than we write.
       if (typeof accepted !== 'number' || typeof flushed !== 'number') await Promise.all([accepted, flushed]);
     }
     if (ending === 'stall') {
@@ -44,8 +44,8 @@ export function transferBody(transfer: Transfer, record: RequestRecord): Readabl
     if (ending === 'reset') {
       if (writes.length > 0) await Bun.sleep(Math.max(beforeResetMs, delayMs));
       record.finish(200, ended, null);
-      // Bun resets the connection when a body fails; if nothing was written, no header has left either.
-      // It also prints why, so it is given no reason.
+      // Bun resets the connection when a body fails; if nothing was written, no header was sent either.
+      // Bun would print the reason, so there is none.
       return Promise.reject();
     }
     record.finish(200, ended, null);
@@ -60,11 +60,11 @@ export function transferBody(transfer: Transfer, record: RequestRecord): Readabl
   return new ReadableStream({ type: 'direct', pull, cancel });
 }
 
-/** How it will have ended if the client does not leave before. */
-function endOf({ ending, isWhole }: Transfer): Ended {
+/** How it ends unless the client disconnects first. */
+function endOf({ ending, isComplete }: Transfer): Ended {
   if (ending === 'reset') return 'cut';
   if (ending === 'stall') return 'client_gone';
-  return isWhole ? 'complete' : 'ended_early';
+  return isComplete ? 'complete' : 'ended_early';
 }
 
 function nextTurn(): Promise<void> {
@@ -80,7 +80,7 @@ export function cutBytes(text: string, size: number): Writes {
 
 const megabyte = Buffer.alloc(1_000_000, 'x');
 
-/** Puts a field of so many megabytes into the first object of the text. The megabytes are one, written many times. */
+/** Inserts a field of that many megabytes into the first object of the text. One megabyte is written repeatedly. */
 export function padText(text: string, megabytes: number): Writes {
   const start = text.indexOf('{') + 1;
   const padding = new Array<Uint8Array>(megabytes).fill(megabyte);

@@ -1,4 +1,4 @@
-/** How the sandbox counts tokens, and what it reports. The rule is a rule, not a tokenizer: anyone can redo it. */
+/** Counts tokens by a simple rule instead of a tokenizer, so that a test can recompute it. */
 
 import type { Answer } from './chat-answer.ts';
 import { type ChatRequest, countImages, textOf } from './chat-request.ts';
@@ -8,20 +8,20 @@ const tokensPerMessage = 4;
 const tokensPerImage = 85;
 const bytesPerToken = 4;
 
-/** What is to be reported, before a format puts it into its own fields. */
+/** The usage to report, before a format serialises it. */
 export type TokenCounts = Readonly<{
-  /** All of the input, what came from a cache included. */
+  /** All of the input, including cached tokens. */
   inputTokens: number;
-  /** All of the output, what was only thought included. */
+  /** All of the output, including reasoning. */
   outputTokens: number;
   cachedTokens: number;
   reasoningTokens: number;
 }>;
 
-/** What is written into an answer and into the log. Wrong on purpose when a directive asks for it. */
+/** As it appears in the answer and in the log. Wrong if a directive asks for it. */
 export type ReportedUsage = Readonly<Record<string, unknown>>;
 
-/** What a format calls the numbers that a directive can spoil. */
+/** A format's names of the figures that a directive can falsify. */
 export type UsageNames = Readonly<{ input: string; output: string; total: string | null }>;
 
 export function countTokens(text: string): number {
@@ -47,7 +47,7 @@ export function countUsage(request: ChatRequest, answer: Answer, scenario: Scena
     countPromptTokens(request),
     answer.tokens + reasoning,
   ];
-  // A part is never more than the whole, also when `[[usage …]]` made the whole small.
+  // A part never exceeds the total, even if `[[usage …]]` makes the total small.
   return {
     inputTokens,
     outputTokens,
@@ -56,7 +56,7 @@ export function countUsage(request: ChatRequest, answer: Answer, scenario: Scena
   };
 }
 
-/** Makes a usage one that cannot be. */
+/** Makes a usage impossible. */
 export function spoilUsage(
   usage: ReportedUsage,
   { input, output, total }: UsageNames,

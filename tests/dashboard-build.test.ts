@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { type Files, keepFiles, readFiles, stampOf } from '../dashboard/build/dist.ts';
+import { type Files, readFiles, stampOf, storeFiles } from '../dashboard/build/dist.ts';
 import { candidatesIn } from '../dashboard/build/style.ts';
 import { buildDashboard } from '../dashboard/build.ts';
 import { openDashboard } from '../src/dashboard/open.ts';
@@ -40,7 +40,7 @@ describe('the stamp', () => {
   test('is the same for the same sources, whatever was built from them', async () => {
     const folder = sources();
     const stamp = await stampOf(folder);
-    await keepFiles(folder, stamp, some);
+    await storeFiles(folder, stamp, some);
     expect(await stampOf(folder)).toBe(stamp);
     expect(stamp).toMatch(/^[0-9a-f]{32}$/);
   });
@@ -68,15 +68,15 @@ describe('the stamp', () => {
 describe('what is kept', () => {
   test('is read again as it was, by its stamp only', async () => {
     const folder = sources();
-    await keepFiles(folder, 'a', some);
+    await storeFiles(folder, 'a', some);
     expect(await readFiles(folder, 'a')).toEqual(some);
     expect(await readFiles(folder, 'b')).toBeNull();
   });
 
   test('takes the place of what other sources were built to', async () => {
     const folder = sources();
-    await keepFiles(folder, 'a', some);
-    await keepFiles(folder, 'b', some);
+    await storeFiles(folder, 'a', some);
+    await storeFiles(folder, 'b', some);
     expect(readdirSync(join(folder, 'dist'))).toEqual(['b']);
   });
 
@@ -86,13 +86,13 @@ describe('what is kept', () => {
       mkdirSync(join(folder, 'dist', name), { recursive: true });
     const longAgo = new Date(Date.now() - 86_400_000);
     utimesSync(join(folder, 'dist/draft-old'), longAgo, longAgo);
-    await keepFiles(folder, 'a', some);
+    await storeFiles(folder, 'a', some);
     expect(readdirSync(join(folder, 'dist')).toSorted()).toEqual(['a', 'draft-young']);
   });
 
   test('is whole, and there once, when many keep it at the same time', async () => {
     const folder = sources();
-    await Promise.all(Array.from({ length: 16 }, () => keepFiles(folder, 'a', some)));
+    await Promise.all(Array.from({ length: 16 }, () => storeFiles(folder, 'a', some)));
     expect(readdirSync(join(folder, 'dist'))).toEqual(['a']);
     expect(await readFiles(folder, 'a')).toEqual(some);
   });
@@ -108,7 +108,7 @@ describe('what is kept', () => {
     const folder = sources();
     writeFileSync(join(folder, 'dist'), '');
     chmodSync(folder, 0o555);
-    expect(async () => await keepFiles(folder, 'a', some)).toThrow();
+    expect(async () => await storeFiles(folder, 'a', some)).toThrow();
     chmodSync(folder, 0o755);
     expect(readFileSync(join(folder, 'dist'), 'utf8')).toBe('');
   });

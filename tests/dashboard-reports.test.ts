@@ -8,7 +8,7 @@ import { timelineOf } from '../dashboard/pages/generations/attempts.tsx';
 import { describeMoney, explainError } from '../dashboard/pages/generations/explain.ts';
 import { filterIn } from '../dashboard/pages/generations/filters.tsx';
 import { requestIdIn } from '../dashboard/pages/generations/find-request.tsx';
-import { holdRows } from '../dashboard/pages/generations/held-rows.ts';
+import { pinRows } from '../dashboard/pages/generations/pinned-rows.ts';
 import { describeAttention } from '../dashboard/pages/overview/describe-attention.ts';
 import { titleOfRecent } from '../dashboard/pages/overview/figures.tsx';
 import { firstRequest } from '../dashboard/pages/overview/first-steps.tsx';
@@ -201,10 +201,10 @@ test('a reader keeps the rows in their places while new ones arrive', () => {
   const row = (id: string, status: string) => ({ id, status });
   const shown = [row('req_5', 'in_progress'), row('req_4', 'completed'), row('req_3', 'completed')];
   const fetched = [row('req_7', 'in_progress'), row('req_6', 'completed'), row('req_5', 'completed')];
-  const { rows, newCount } = holdRows(shown, fetched);
+  const { rows, newCount } = pinRows(shown, fetched);
   expect(rows).toEqual([row('req_5', 'completed'), row('req_4', 'completed'), row('req_3', 'completed')]);
   expect(newCount).toBe(2);
-  expect(holdRows(shown, [...shown, row('req_2', 'failed')]).newCount).toBe(0);
+  expect(pinRows(shown, [...shown, row('req_2', 'failed')]).newCount).toBe(0);
 });
 
 test('a request ID is found in whatever was pasted', () => {

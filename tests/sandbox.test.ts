@@ -696,7 +696,7 @@ describe('directives', () => {
       expect(failing.entries.at(-1)?.directives).toEqual(['status 503', 'say always', 'status 429']);
       expect(() => {
         failing.directives = '[status 500]';
-      }).toThrow('no directive');
+      }).toThrow('not a directive');
       expect(() => {
         failing.directives = '[[statsu 500]]';
       }).toThrow();
@@ -777,10 +777,10 @@ test.each([
     upToFinish: 4,
     end: '[DONE]',
   };
-  const { writes, usage, isWhole, ending } = planStream(openai, outline, { tokens: 1 }, scenario, 1);
+  const { writes, usage, isComplete, ending } = planStream(openai, outline, { tokens: 1 }, scenario, 1);
   expect(usage?.writeIndex ?? null).toBe(index);
   if (index) expect(writes[index]).toBe('data: {"usage":1}\n\n');
-  expect(ending === 'reset' ? 'cut' : isWhole ? 'complete' : 'ended_early').toBe(ended);
+  expect(ending === 'reset' ? 'cut' : isComplete ? 'complete' : 'ended_early').toBe(ended);
   // What is cut off is cut off inside what is compressed, too.
   const compressed = planStream(openai, outline, null, { ...scenario, gzip: true }, 1).writes.map(
     Buffer.from,

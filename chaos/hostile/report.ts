@@ -22,7 +22,7 @@ export function formatHostileReport(result: HostileResult): string {
     `Memory: ${megabytes(memory.afterWarmUp)} at rest after the first tenth, ${megabytes(memory.atEnd)} at the end, ${megabytes(memory.most)} at most.`,
     `Event loop kept by work: beyond 20 ms ${beyond(20)} times, beyond 50 ms ${beyond(50)}, beyond ${maxStallMs} ms ${beyond(maxStallMs)}.`,
     `Its longest gap by work: ${describe(longest)}. By anything else: ${describe(idle)}.`,
-    `Stored for named requests: ${idempotency.rows} rows, ${megabytes(idempotency.bytes)}.`,
+    `Stored for idempotent requests: ${idempotency.rows} rows, ${megabytes(idempotency.bytes)}.`,
     'What the gateway logged as errors',
     ...(logged.size === 0 ? ['  nothing'] : ranked(logged)),
     '',

@@ -41,7 +41,7 @@ export async function readFiles(folder: string, stamp: string): Promise<Files | 
 }
 
 /** Several processes may do this at once: the first to rename its folder wins, and all wrote the same files. */
-export async function keepFiles(folder: string, stamp: string, files: Files): Promise<void> {
+export async function storeFiles(folder: string, stamp: string, files: Files): Promise<void> {
   const dist = join(folder, 'dist');
   const draft = join(dist, `draft-${crypto.randomUUID()}`);
   await mkdir(draft, { recursive: true });

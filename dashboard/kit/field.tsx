@@ -74,6 +74,25 @@ export function Field(props: FieldProps) {
   );
 }
 
+type FieldGroupProps = Readonly<{ label: string; error?: string | null | undefined; children: ReactNode }>;
+
+/** Several controls that together are one field. */
+export function FieldGroup({ label, error, children }: FieldGroupProps) {
+  const id = useId();
+  const hasError = typeof error === 'string';
+  return (
+    <fieldset className="min-w-0" aria-describedby={hasError ? `${id}-error` : undefined}>
+      <legend className="mb-1.5 text-[0.8125rem] font-medium">{label}</legend>
+      {children}
+      {hasError && (
+        <p id={`${id}-error`} className="mt-1.5 text-xs font-medium text-bad">
+          {error}
+        </p>
+      )}
+    </fieldset>
+  );
+}
+
 /** The label and description of the surrounding field. */
 function useControlNames(): ControlNames {
   return useContext(FieldContext);
@@ -145,19 +164,53 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
   );
 }
 
-const minPasswordLength = 8;
-const maxPasswordLength = 128;
-
-type NewPasswordFieldProps = Readonly<{
+type CredentialFieldProps = Readonly<{
   label: string;
   value: string;
   onChange: (value: string) => void;
   error?: string | null;
   hasFocus?: boolean;
+  aside?: ReactNode;
 }>;
 
+/** The e-mail address of a user, in a form that password managers recognise. */
+export function EmailField(props: Omit<CredentialFieldProps, 'label'>) {
+  const { value, onChange, error, hasFocus = false } = props;
+  return (
+    <Field label="E-mail" error={error}>
+      <Input
+        type="email"
+        name="email"
+        autoComplete="username"
+        autoFocus={hasFocus}
+        required
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </Field>
+  );
+}
+
+export function CurrentPasswordField({ label, value, onChange, error, aside }: CredentialFieldProps) {
+  return (
+    <Field label={label} error={error} aside={aside}>
+      <Input
+        type="password"
+        name="password"
+        autoComplete="current-password"
+        required
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </Field>
+  );
+}
+
+const minPasswordLength = 8;
+const maxPasswordLength = 128;
+
 /** A new password, which can be shown instead of being typed twice. */
-export function NewPasswordField({ label, value, onChange, error, hasFocus = false }: NewPasswordFieldProps) {
+export function NewPasswordField({ label, value, onChange, error, hasFocus = false }: CredentialFieldProps) {
   const [isShown, setShown] = useState(false);
   return (
     <Field label={label} hint={`At least ${minPasswordLength} characters.`} error={error}>

@@ -51,7 +51,7 @@ export function Time({ at, style = 'moment', otherwise = '–' }: TimeProps) {
   );
 }
 
-function titleOf(instant: Date, style: TimeStyle | 'distance'): string {
+export function titleOf(instant: Date, style: TimeStyle | 'distance'): string {
   const utc = formatUtc(instant);
   return style === 'distance' ? `${formatTime(instant, 'exact')} · ${utc}` : utc;
 }

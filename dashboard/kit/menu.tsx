@@ -115,7 +115,7 @@ function highlight(event: PointerEvent<HTMLDivElement>): void {
 const itemClass =
   'flex w-full items-center gap-2.5 rounded-md px-2.5 py-1.5 text-left outline-none select-none disabled:opacity-50 focus:bg-hover';
 
-type ItemLooks = Readonly<{ icon?: LucideIcon; children: ReactNode }>;
+type ItemLooks = Readonly<{ icon: LucideIcon; children: ReactNode }>;
 
 type MenuItemProps = ItemLooks &
   Readonly<{ onSelect: () => unknown; isDangerous?: boolean; isDisabled?: boolean }>;
@@ -133,14 +133,10 @@ export function MenuItem({
       role="menuitem"
       tabIndex={-1}
       disabled={isDisabled}
-      onClick={() => {
-        onSelect();
-      }}
+      onClick={() => onSelect()}
       className={classNames(itemClass, isDangerous && 'text-bad')}
     >
-      {Icon !== undefined && (
-        <Icon aria-hidden className={classNames('size-4 shrink-0', !isDangerous && 'text-ink-faint')} />
-      )}
+      <Icon aria-hidden className={classNames('size-4 shrink-0', !isDangerous && 'text-ink-faint')} />
       {children}
     </button>
   );
@@ -153,7 +149,7 @@ export function MenuLink({
 }: ItemLooks & Pick<LinkProps, 'to' | 'params' | 'search'>) {
   return (
     <Link {...link} role="menuitem" tabIndex={-1} className={itemClass}>
-      {Icon !== undefined && <Icon aria-hidden className="size-4 shrink-0 text-ink-faint" />}
+      <Icon aria-hidden className="size-4 shrink-0 text-ink-faint" />
       {children}
     </Link>
   );
@@ -163,7 +159,7 @@ export function MenuLink({
 export function MenuAnchor({ icon: Icon, href, children }: ItemLooks & Readonly<{ href: string }>) {
   return (
     <a href={href} role="menuitem" tabIndex={-1} className={itemClass}>
-      {Icon !== undefined && <Icon aria-hidden className="size-4 shrink-0 text-ink-faint" />}
+      <Icon aria-hidden className="size-4 shrink-0 text-ink-faint" />
       {children}
     </a>
   );

@@ -30,15 +30,24 @@ export function Skeleton({ className = 'h-4 w-full' }: Readonly<{ className?: st
 
 const lineWidths = ['w-11/12', 'w-4/5', 'w-full', 'w-2/3', 'w-10/12'];
 
+/** Placeholders, announced to screen readers. */
+export function Loading({ className, children }: Readonly<{ className?: string; children: ReactNode }>) {
+  return (
+    <div role="status" className={className}>
+      <span className="sr-only">Loading …</span>
+      {children}
+    </div>
+  );
+}
+
 export function SkeletonLines({ count = 3 }: Readonly<{ count?: number }>) {
   return (
-    <div role="status" className="space-y-3">
-      <span className="sr-only">Loading …</span>
+    <Loading className="space-y-3">
       {Array.from({ length: count }, (_, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the lines are identical and never move.
         <Skeleton key={at} className={`h-4 ${lineWidths[at % lineWidths.length]}`} />
       ))}
-    </div>
+    </Loading>
   );
 }
 

@@ -31,6 +31,18 @@ export type Column<Row> = Readonly<{
   isOptional?: boolean;
 }>;
 
+/** The last column, with the menu of each row. */
+export function actionsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
+  return {
+    key: 'actions',
+    header: <span className="sr-only">Actions</span>,
+    align: 'right',
+    isCorner: true,
+    width: 'w-14',
+    cell,
+  };
+}
+
 export type TableProps<Row> = Readonly<{
   /** What the table shows, as an accessible name. */
   caption: string;

@@ -1,15 +1,15 @@
 /** The frame of every page behind the sign-in: a sidebar, or a bar with a drawer on narrow screens. */
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, Navigate, Outlet, useLocation } from '@tanstack/react-router';
+import { Navigate, Outlet, useLocation } from '@tanstack/react-router';
 import { Menu as MenuIcon, WifiOff, X } from 'lucide-react';
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { get, useIsReachable } from '../api/client.ts';
 import { useMe, useSelectedAccount } from '../api/session.ts';
 import { IconButton } from '../kit/button.tsx';
-import { SkeletonLines } from '../kit/states.tsx';
+import { Loading, SkeletonLines } from '../kit/states.tsx';
 import { NoAccountPage } from './fallback-pages.tsx';
 import { Sidebar } from './sidebar.tsx';
-import { Wordmark } from './wordmark.tsx';
+import { HomeLink, Wordmark } from './wordmark.tsx';
 
 export function AppLayout() {
   const [isDrawerOpen, setDrawerOpen] = useState(false);
@@ -32,9 +32,7 @@ export function AppLayout() {
           aria-haspopup="dialog"
           onClick={() => setDrawerOpen(true)}
         />
-        <Link to="/" aria-label="Tollgate overview" className="rounded">
-          <Wordmark />
-        </Link>
+        <HomeLink />
         <span className="ml-auto min-w-0 truncate pr-1 pl-3 text-[0.8125rem] text-ink-soft">
           {account?.name}
         </span>
@@ -42,9 +40,7 @@ export function AppLayout() {
       {isDrawerOpen && <Drawer onClose={() => setDrawerOpen(false)} />}
       <aside className="fixed inset-y-0 left-0 hidden w-60 flex-col border-r border-line bg-surface lg:flex">
         <div className="flex h-14 shrink-0 items-center px-5">
-          <Link to="/" aria-label="Tollgate overview" className="rounded">
-            <Wordmark />
-          </Link>
+          <HomeLink />
         </div>
         <Sidebar />
       </aside>
@@ -126,10 +122,9 @@ export function AccountGate() {
 
 export function PendingApp() {
   return (
-    <div role="status" className="grid min-h-dvh animate-breathe place-items-center">
+    <Loading className="grid min-h-dvh animate-breathe place-items-center">
       <Wordmark />
-      <span className="sr-only">Loading …</span>
-    </div>
+    </Loading>
   );
 }
 

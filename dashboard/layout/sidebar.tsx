@@ -37,14 +37,7 @@ export function Sidebar() {
       <AccountSwitcher />
       <nav aria-label="Pages" className="min-h-0 flex-1 overflow-y-auto px-3 pb-4">
         {account !== null && <Destinations list={accountDestinations} />}
-        {user.is_operator && (
-          <>
-            <p className="px-2.5 pt-5 pb-1.5 text-2xs font-medium tracking-wide text-ink-faint uppercase">
-              Operator
-            </p>
-            <OperatorDestinations />
-          </>
-        )}
+        {user.is_operator && <OperatorDestinations />}
       </nav>
       <div className="space-y-2 border-t border-line p-3">
         <ThemeSwitch />
@@ -54,22 +47,24 @@ export function Sidebar() {
   );
 }
 
-/** Failed settlements are shown on every page, because nobody runs an audit without a reason. */
 function OperatorDestinations() {
   const count = useDeadLetters().data?.total ?? 0;
-  const attention = { count, what: count === 1 ? 'failed settlement' : 'failed settlements' };
-  const list = operatorDestinations.map((destination) =>
-    destination.to === '/operator/ledger' && count > 0 ? { ...destination, attention } : destination,
+  return (
+    <>
+      <p className="px-2.5 pt-5 pb-1.5 text-2xs font-medium tracking-wide text-ink-faint uppercase">
+        Operator
+      </p>
+      <Destinations list={operatorDestinations} failedSettlements={count} />
+    </>
   );
-  return <Destinations list={list} />;
 }
 
-type Attention = Readonly<{ count: number; what: string }>;
+type DestinationsProps = Readonly<{ list: readonly Destination[]; failedSettlements?: number }>;
 
-function Destinations({ list }: Readonly<{ list: readonly (Destination & { attention?: Attention })[] }>) {
+function Destinations({ list, failedSettlements = 0 }: DestinationsProps) {
   return (
     <ul className="space-y-px">
-      {list.map(({ to, label, icon: Icon, attention }) => (
+      {list.map(({ to, label, icon: Icon }) => (
         <li key={to}>
           <Link
             to={to}
@@ -78,7 +73,9 @@ function Destinations({ list }: Readonly<{ list: readonly (Destination & { atten
           >
             <Icon aria-hidden className="size-4 text-ink-faint" />
             {label}
-            {attention !== undefined && <AttentionMark {...attention} />}
+            {to === '/operator/ledger' && failedSettlements > 0 && (
+              <FailedSettlements count={failedSettlements} />
+            )}
           </Link>
         </li>
       ))}
@@ -86,7 +83,9 @@ function Destinations({ list }: Readonly<{ list: readonly (Destination & { atten
   );
 }
 
-function AttentionMark({ count, what }: Attention) {
+/** Shown on every page, because nobody runs an audit without a reason. */
+function FailedSettlements({ count }: Readonly<{ count: number }>) {
+  const what = count === 1 ? 'failed settlement' : 'failed settlements';
   return (
     <span className="ml-auto" title={`${formatCount(count)} ${what}`}>
       <Badge tone="bad">

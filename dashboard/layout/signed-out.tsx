@@ -1,8 +1,11 @@
-import { Outlet } from '@tanstack/react-router';
+import type { UseMutationResult } from '@tanstack/react-query';
+import { Link, Outlet } from '@tanstack/react-router';
 import type { FormEvent, ReactNode } from 'react';
-import { LinkButton } from '../kit/button.tsx';
+import { Button, LinkButton } from '../kit/button.tsx';
 import { Card } from '../kit/card.tsx';
+import { textLinkClass } from '../kit/class-names.ts';
 import { Page } from '../kit/page.tsx';
+import { FormProblem } from '../kit/states.tsx';
 import { Wordmark } from './wordmark.tsx';
 
 export function SignedOutLayout() {
@@ -21,33 +24,46 @@ export function SignedOutLayout() {
   );
 }
 
-type SignedOutCardProps = Readonly<{
+type SignedOutFormProps = Readonly<{
   title: string;
   description?: ReactNode;
-  onSubmit?: () => void;
+  submitLabel: string;
+  /** What submitting does. */
+  action: Pick<UseMutationResult<unknown, unknown, void>, 'mutate' | 'isPending' | 'error'>;
+  /** The names of the fields that show their own errors. */
+  ownFields?: readonly string[];
   footer?: ReactNode;
   children: ReactNode;
 }>;
 
 /** A form in the middle of the page, for people who are not signed in. */
-export function SignedOutCard({ title, description, onSubmit, footer, children }: SignedOutCardProps) {
+export function SignedOutForm(props: SignedOutFormProps) {
+  const { title, description, submitLabel, action, ownFields, footer, children } = props;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    onSubmit?.();
+    action.mutate();
   };
   return (
     <Page title={title} isCentered description={description}>
       <Card>
-        {onSubmit === undefined ? (
-          children
-        ) : (
-          <form onSubmit={submit} className="space-y-4">
-            {children}
-          </form>
-        )}
+        <form onSubmit={submit} className="space-y-4">
+          {children}
+          <FormProblem error={action.error} fields={ownFields} />
+          <Button type="submit" variant="primary" isBusy={action.isPending} className="w-full">
+            {submitLabel}
+          </Button>
+        </form>
       </Card>
       {footer !== undefined && <p className="text-center text-ink-soft">{footer}</p>}
     </Page>
+  );
+}
+
+export function BackToSignIn() {
+  return (
+    <Link to="/sign-in" className={textLinkClass}>
+      Back to sign-in
+    </Link>
   );
 }
 
@@ -55,11 +71,13 @@ type SignedOutMessageProps = Readonly<{ title: string; action?: ReactNode; child
 
 export function SignedOutMessage({ title, action, children }: SignedOutMessageProps) {
   return (
-    <SignedOutCard title={title}>
-      <div className="space-y-4 text-center">
-        <p className="text-ink-soft">{children}</p>
-        {action ?? <LinkButton to="/sign-in">Back to sign-in</LinkButton>}
-      </div>
-    </SignedOutCard>
+    <Page title={title} isCentered>
+      <Card>
+        <div className="space-y-4 text-center">
+          <p className="text-ink-soft">{children}</p>
+          {action ?? <LinkButton to="/sign-in">Back to sign-in</LinkButton>}
+        </div>
+      </Card>
+    </Page>
   );
 }

@@ -1,3 +1,13 @@
+import { Link } from '@tanstack/react-router';
+
+export function HomeLink() {
+  return (
+    <Link to="/" aria-label="Tollgate overview" className="rounded">
+      <Wordmark />
+    </Link>
+  );
+}
+
 /** The logo: a toll gate with its post and barrier. */
 export function Wordmark() {
   return (

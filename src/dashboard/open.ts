@@ -1,6 +1,6 @@
 /** The dashboard's files in memory: from an earlier build of the same sources, or built now. */
 import { join } from 'node:path';
-import { type Files, keepFiles, readFiles, stampOf } from '../../dashboard/build/dist.ts';
+import { type Files, readFiles, stampOf, storeFiles } from '../../dashboard/build/dist.ts';
 import type { Log } from '../lib/log.ts';
 
 const sources = join(import.meta.dir, '../../dashboard');
@@ -13,7 +13,7 @@ export async function openDashboard(log: Log, folder: string = sources, build = 
   const files = await build();
   log.info('dashboard built', { latencyMs: Math.round(performance.now() - startedAt) });
   try {
-    await keepFiles(folder, stamp, files);
+    await storeFiles(folder, stamp, files);
   } catch (error) {
     log.warn('dashboard not stored: it will be built again at the next start', { error });
   }

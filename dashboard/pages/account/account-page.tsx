@@ -4,7 +4,7 @@ import { type FormEvent, useState } from 'react';
 import { changePassword, sessionsQuery, useMe } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { Card, Fact, Facts } from '../../kit/card.tsx';
-import { Field, Input, NewPasswordField } from '../../kit/field.tsx';
+import { CurrentPasswordField, NewPasswordField } from '../../kit/field.tsx';
 import { Page } from '../../kit/page.tsx';
 import { FormProblem, fieldProblem } from '../../kit/states.tsx';
 import { showToast } from '../../kit/toast.tsx';
@@ -59,16 +59,12 @@ function ChangePassword() {
       <form onSubmit={submit} className="space-y-4">
         {/* Tells password managers which user this is. */}
         <input type="text" name="username" autoComplete="username" value={user.email} readOnly hidden />
-        <Field label="Current password" error={fieldProblem(changing.error, 'currentPassword')}>
-          <Input
-            type="password"
-            name="password"
-            autoComplete="current-password"
-            required
-            value={currentPassword}
-            onChange={(event) => setCurrentPassword(event.target.value)}
-          />
-        </Field>
+        <CurrentPasswordField
+          label="Current password"
+          value={currentPassword}
+          onChange={setCurrentPassword}
+          error={fieldProblem(changing.error, 'currentPassword')}
+        />
         <NewPasswordField
           label="New password"
           value={newPassword}

@@ -2,6 +2,8 @@
  * Questions as the form holds them: in order, with names that may still be empty or repeated. A name can be anything,
  * even `__proto__`, so objects are built from entries and never by assignment.
  */
+import type { JsonObject as Fields } from '../../kit/json.ts';
+
 export type QuestionType = 'choice' | 'noul' | 'score';
 
 /** Each type keeps its own criteria, so that switching between types loses nothing. */
@@ -23,8 +25,6 @@ export const emptyQuestion: QuestionDraft = {
   ],
   levels: ['', ''],
 };
-
-type Fields = Readonly<Record<string, unknown>>;
 
 export function questionsOf(drafts: readonly QuestionDraft[]): Fields {
   return Object.fromEntries(drafts.map((draft) => [draft.name, questionOf(draft)]));

@@ -1,9 +1,9 @@
 /** Checks a decision by the rules of the server, so that mistakes are shown while one types. */
+import { type JsonObject as Fields, isObject, parseJson } from '../../kit/json.ts';
 import { type QuestionDraft, questionsOf } from './question-form.ts';
 
 export type Path = readonly (string | number)[];
 export type Problem = Readonly<{ path: Path; message: string }>;
-type Fields = Readonly<Record<string, unknown>>;
 
 export const maxBodyBytes = 262_144;
 
@@ -25,13 +25,8 @@ export function readQuestions(text: string): Read<Fields> {
 }
 
 function readObject(text: string, path: Path, what: string): Read<Fields> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : 'it cannot be read';
-    return { value: null, problems: [{ path, message: `This is not JSON: ${reason}` }] };
-  }
+  const { value, problem } = parseJson(text);
+  if (problem !== null) return { value: null, problems: [{ path, message: problem }] };
   if (!isObject(value))
     return { value: null, problems: [{ path, message: `${what} must be an object: { … }.` }] };
   const repeated = repeatedName(text);
@@ -146,10 +141,6 @@ export function describeProblem({ path, message }: Problem): string {
 export function sizeProblem(body: string): string | null {
   const sizeBytes = new TextEncoder().encode(body).length;
   return sizeBytes > maxBodyBytes ? 'the state and the questions together exceed 256 KB.' : null;
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

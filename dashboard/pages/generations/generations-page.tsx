@@ -14,7 +14,7 @@ import type { Column } from '../../kit/table.tsx';
 import { useHasKey } from '../overview/queries.ts';
 import { Filters, filterIn, isFiltered } from './filters.tsx';
 import { FindRequest } from './find-request.tsx';
-import { useHeldRows } from './held-rows.ts';
+import { usePinnedRows } from './pinned-rows.ts';
 import { useGenerations } from './queries.ts';
 
 export function GenerationsPage() {
@@ -22,7 +22,7 @@ export function GenerationsPage() {
   const cursors = useAddressCursors();
   const generations = useGenerations(filter, cursors.cursor);
   const fetched = generations.data?.data;
-  const { rows, newCount } = useHeldRows(fetched, JSON.stringify([filter, cursors.cursor]));
+  const { rows, newCount } = usePinnedRows(fetched, JSON.stringify([filter, cursors.cursor]));
   return (
     <Page
       title="Generations"

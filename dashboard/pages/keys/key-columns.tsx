@@ -7,7 +7,7 @@ import { classNames } from '../../kit/class-names.ts';
 import { Meter, Money, Time } from '../../kit/figures.tsx';
 import { formatCount, formatShare } from '../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
-import type { Column } from '../../kit/table.tsx';
+import { actionsColumn, type Column } from '../../kit/table.tsx';
 import { nearLimitHint } from './key-fields.tsx';
 
 export type KeyAction = 'edit' | 'replace' | 'revoke';
@@ -39,17 +39,9 @@ export function keyColumns(onAction?: (action: KeyAction, key: Key) => void): re
   if (onAction === undefined) return dataColumns;
   return [
     ...dataColumns,
-    {
-      key: 'actions',
-      header: <span className="sr-only">Actions</span>,
-      align: 'right',
-      isBare: true,
-      width: 'w-14',
-      cell: (key) =>
-        key.state === 'revoked' ? null : (
-          <KeyMenu subject={key} onAction={(action) => onAction(action, key)} />
-        ),
-    },
+    actionsColumn((key) =>
+      key.state === 'revoked' ? null : <KeyMenu subject={key} onAction={(action) => onAction(action, key)} />,
+    ),
   ];
 }
 
@@ -153,15 +145,7 @@ type KeyMenuProps = Readonly<{ subject: Key; onAction: (action: KeyAction) => vo
 
 function KeyMenu({ subject, onAction }: KeyMenuProps) {
   return (
-    <Menu
-      trigger={
-        <IconButton
-          icon={Ellipsis}
-          label={`Actions for ${subject.name}`}
-          className="max-md:absolute max-md:top-2 max-md:right-2"
-        />
-      }
-    >
+    <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${subject.name}`} />}>
       <MenuItem icon={Pencil} onSelect={() => onAction('edit')}>
         Edit
       </MenuItem>

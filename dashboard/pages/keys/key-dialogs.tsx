@@ -14,6 +14,7 @@ import {
   type KeyFormField,
   type KeyFormProblems,
   type KeyFormState,
+  keyFormFields,
   problemsOf,
   timeOf,
 } from './key-form-state.ts';
@@ -69,20 +70,11 @@ export function EditKeyDialog({ subject, onClose }: EditKeyDialogProps) {
   );
 }
 
-const fields: readonly KeyFormField[] = [
-  'name',
-  'requests_per_minute',
-  'max_concurrent',
-  'monthly_limit',
-  'allowed_models',
-  'expires_at',
-];
-
 /** The field that an error is about, such as `allowed_models` for `allowed_models[2]`. */
 function invalidField(error: unknown): KeyFormField | null {
   if (error === null || error === undefined) return null;
   const [name] = (problemOf(error).param ?? '').split('[');
-  return fields.find((field) => field === name) ?? null;
+  return keyFormFields.find((field) => field === name) ?? null;
 }
 
 function useKeyForm(start: KeyFormState, serverError: unknown) {
@@ -183,15 +175,12 @@ export function RevokeKeyDialog({ subject, onClose }: RevokeKeyDialogProps) {
   const isConfirmed = typed.trim() === subject.name;
   const revoke = () => {
     if (!isConfirmed) return;
-    revoking.mutate(
-      {},
-      {
-        onSuccess: () => {
-          showToast('good', `The key “${subject.name}” was revoked.`);
-          onClose();
-        },
+    revoking.mutate(undefined, {
+      onSuccess: () => {
+        showToast('good', `The key “${subject.name}” was revoked.`);
+        onClose();
       },
-    );
+    });
   };
   return (
     <FormDialog
@@ -216,12 +205,7 @@ export function RevokeKeyDialog({ subject, onClose }: RevokeKeyDialogProps) {
           </>
         }
       >
-        <Input
-          value={typed}
-          autoFocus
-          autoComplete="off"
-          onChange={(event) => setTyped(event.target.value)}
-        />
+        <Input value={typed} autoComplete="off" onChange={(event) => setTyped(event.target.value)} />
       </Field>
     </FormDialog>
   );

@@ -1,7 +1,7 @@
 /** The settings of a key. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { Checkbox, Segmented } from '../../kit/choice.tsx';
-import { Field, Input, Select } from '../../kit/field.tsx';
+import { Field, FieldGroup, Input, Select } from '../../kit/field.tsx';
 import { SearchInput } from '../../kit/search-input.tsx';
 import { Loaded, SkeletonLines } from '../../kit/states.tsx';
 import { useModels } from '../models/models.ts';
@@ -32,7 +32,6 @@ export function KeyFields({ form, onChange, problems }: KeyFieldsProps) {
       <Field label="Name" hint="What the key is for, such as a program or a team." error={problems.name}>
         <Input
           value={form.name}
-          autoFocus
           autoComplete="off"
           onChange={(event) => change({ name: event.target.value })}
         />
@@ -98,10 +97,8 @@ type ModelPickerProps = Readonly<{
 
 /** Which models a key may call: all of them, or the selected ones. */
 function ModelPicker({ chosen, onChange, error }: ModelPickerProps) {
-  const id = useId();
   return (
-    <fieldset className="min-w-0" aria-describedby={error === undefined ? undefined : `${id}-error`}>
-      <legend className="mb-1.5 text-[0.8125rem] font-medium">Allowed models</legend>
+    <FieldGroup label="Allowed models" error={error}>
       <Segmented
         label="Allowed models"
         value={chosen === null ? 'all' : 'some'}
@@ -112,12 +109,7 @@ function ModelPicker({ chosen, onChange, error }: ModelPickerProps) {
         onChange={(value) => onChange(value === 'all' ? null : [])}
       />
       {chosen !== null && <ModelChecklist chosen={chosen} onChange={onChange} />}
-      {error !== undefined && (
-        <p id={`${id}-error`} className="mt-1.5 text-xs font-medium text-bad">
-          {error}
-        </p>
-      )}
-    </fieldset>
+    </FieldGroup>
   );
 }
 

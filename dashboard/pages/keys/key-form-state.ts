@@ -17,13 +17,15 @@ export type KeyFormState = Readonly<{
   expiryTime: string;
 }>;
 
-export type KeyFormField =
-  | 'name'
-  | 'requests_per_minute'
-  | 'max_concurrent'
-  | 'monthly_limit'
-  | 'allowed_models'
-  | 'expires_at';
+export const keyFormFields = [
+  'name',
+  'requests_per_minute',
+  'max_concurrent',
+  'monthly_limit',
+  'allowed_models',
+  'expires_at',
+] as const;
+export type KeyFormField = (typeof keyFormFields)[number];
 export type KeyFormProblems = Readonly<Partial<Record<KeyFormField, string>>>;
 
 export const emptyKeyForm: KeyFormState = {

@@ -40,7 +40,5 @@ export function useReplaceKey(keyId: string) {
 }
 
 export function useRevokeKey(keyId: string) {
-  return useKeyMutation((account, body: Record<string, never>) =>
-    post<Key>(accountPath(account, 'keys', keyId, 'revoke'), body),
-  );
+  return useKeyMutation<void, Key>((account) => post(accountPath(account, 'keys', keyId, 'revoke')));
 }

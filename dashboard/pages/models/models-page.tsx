@@ -7,7 +7,7 @@ import { Segmented } from '../../kit/choice.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import { Page } from '../../kit/page.tsx';
 import { SearchInput } from '../../kit/search-input.tsx';
-import { EmptyState, Loaded, Skeleton } from '../../kit/states.tsx';
+import { EmptyState, Loaded, Loading, Skeleton } from '../../kit/states.tsx';
 import { CostCalculator } from './cost-calculator.tsx';
 import { ModelCard } from './model-card.tsx';
 import {
@@ -151,14 +151,13 @@ function ModelList({ models }: Readonly<{ models: readonly ListedModel[] }>) {
 
 function Skeletons() {
   return (
-    <div role="status">
-      <span className="sr-only">Loading …</span>
+    <Loading>
       <Skeleton className="mb-6 h-4 w-24" />
       <div className={listClass}>
         {['one', 'two', 'three', 'four'].map((place) => (
           <Skeleton key={place} className="h-80 w-full rounded-lg" />
         ))}
       </div>
-    </div>
+    </Loading>
   );
 }

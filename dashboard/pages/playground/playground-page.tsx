@@ -8,7 +8,7 @@ import { Button, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Field, Select } from '../../kit/field.tsx';
 import { Page } from '../../kit/page.tsx';
-import { EmptyState, Loaded, Skeleton } from '../../kit/states.tsx';
+import { EmptyState, Loaded, Loading, Skeleton } from '../../kit/states.tsx';
 import { useKeys } from '../keys/queries.ts';
 import { type ListedModel, useModels } from '../models/models.ts';
 import { ChatCard, mayCall } from './chat-card.tsx';
@@ -55,11 +55,10 @@ function Playground() {
 
 function Skeletons() {
   return (
-    <div role="status" className="space-y-6">
-      <span className="sr-only">Loading …</span>
+    <Loading className="space-y-6">
       <Skeleton className="h-16 w-full" />
       <Skeleton className="h-[40rem] w-full" />
-    </div>
+    </Loading>
   );
 }
 

@@ -1,4 +1,6 @@
 /** The settings of a chat request: as they are typed, and as they are sent. */
+import { isObject, type JsonObject, parseJson } from '../../kit/json.ts';
+
 export const responseFormats = [
   { value: 'text', label: 'Text' },
   { value: 'json_object', label: 'JSON object' },
@@ -65,9 +67,10 @@ export function parseParameters(form: ParameterForm): Parsed {
   read('seed', form.seed, isInteger(0), 'Enter a whole number of at least 0.');
   if (form.responseFormat === 'json_object') fields.response_format = { type: 'json_object' };
   if (form.responseFormat === 'json_schema') {
-    const schema = parseObject(form.schema);
-    if (schema === null) problems.response_format = 'Enter a JSON object.';
-    else fields.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema } };
+    const { value: schema } = parseJson(form.schema);
+    if (isObject(schema))
+      fields.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema } };
+    else problems.response_format = 'Enter a JSON object.';
   }
   return { fields, problems };
 }
@@ -76,20 +79,7 @@ function isInteger(min: number): (value: number) => boolean {
   return (value) => Number.isInteger(value) && value >= min && value <= maxInteger;
 }
 
-function parseObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-export type ToolDefinition = Readonly<Record<string, unknown>>;
+export type ToolDefinition = JsonObject;
 
 export const exampleTools = `[
   {
@@ -111,12 +101,8 @@ export function parseTools(
   text: string,
 ): Readonly<{ tools: readonly ToolDefinition[]; problem: string | null }> {
   if (text.trim() === '') return { tools: [], problem: null };
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    return invalid(`This is not JSON: ${error instanceof Error ? error.message : 'it cannot be read'}`);
-  }
+  const { value, problem: syntaxProblem } = parseJson(text);
+  if (syntaxProblem !== null) return invalid(syntaxProblem);
   if (!Array.isArray(value)) return invalid('Enter a JSON array: [ … ].');
   const tools: unknown[] = value;
   const problem = tools.map(problemOfTool).find((found) => found !== null) ?? repeatedName(tools);
@@ -148,7 +134,7 @@ function problemOfTool(tool: unknown, at: number): string | null {
   return null;
 }
 
-function unknownFieldIn(value: Record<string, unknown>, known: readonly string[]): string | undefined {
+function unknownFieldIn(value: JsonObject, known: readonly string[]): string | undefined {
   return Object.keys(value).find((name) => !known.includes(name));
 }
 

@@ -1,12 +1,9 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { requestPasswordReset, signInOptionsQuery } from '../../api/session.ts';
-import { Button } from '../../kit/button.tsx';
-import { textLinkClass } from '../../kit/class-names.ts';
-import { Field, Input } from '../../kit/field.tsx';
-import { FormProblem, Loaded } from '../../kit/states.tsx';
-import { SignedOutCard, SignedOutMessage } from '../../layout/signed-out.tsx';
+import { EmailField } from '../../kit/field.tsx';
+import { Loaded } from '../../kit/states.tsx';
+import { BackToSignIn, SignedOutForm, SignedOutMessage } from '../../layout/signed-out.tsx';
 
 export function ForgotPasswordPage() {
   const options = useQuery(signInOptionsQuery);
@@ -19,10 +16,8 @@ export function ForgotPasswordPage() {
 
 function RequestForm() {
   const [email, setEmail] = useState('');
-  const asking = useMutation({
-    mutationFn: () => requestPasswordReset(email.trim()),
-  });
-  if (asking.isSuccess)
+  const requesting = useMutation({ mutationFn: () => requestPasswordReset(email.trim()) });
+  if (requesting.isSuccess)
     return (
       <SignedOutMessage title="Check your e-mail">
         If an account exists for{' '}
@@ -31,32 +26,15 @@ function RequestForm() {
       </SignedOutMessage>
     );
   return (
-    <SignedOutCard
+    <SignedOutForm
       title="Forgot your password?"
       description="We will e-mail you a link to set a new one."
-      onSubmit={asking.mutate}
-      footer={
-        <Link to="/sign-in" className={textLinkClass}>
-          Back to sign-in
-        </Link>
-      }
+      submitLabel="Send link"
+      action={requesting}
+      footer={<BackToSignIn />}
     >
-      <Field label="E-mail">
-        <Input
-          type="email"
-          name="email"
-          autoComplete="username"
-          autoFocus
-          required
-          value={email}
-          onChange={(event) => setEmail(event.target.value)}
-        />
-      </Field>
-      <FormProblem error={asking.error} />
-      <Button type="submit" variant="primary" isBusy={asking.isPending} className="w-full">
-        Send link
-      </Button>
-    </SignedOutCard>
+      <EmailField value={email} onChange={setEmail} hasFocus />
+    </SignedOutForm>
   );
 }
 

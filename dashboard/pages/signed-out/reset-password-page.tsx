@@ -1,13 +1,11 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { ApiProblem } from '../../api/client.ts';
 import { resetPassword, signInOptionsQuery } from '../../api/session.ts';
-import { Button, LinkButton } from '../../kit/button.tsx';
-import { textLinkClass } from '../../kit/class-names.ts';
+import { LinkButton } from '../../kit/button.tsx';
 import { NewPasswordField } from '../../kit/field.tsx';
-import { FormProblem, fieldProblem } from '../../kit/states.tsx';
-import { SignedOutCard, SignedOutMessage } from '../../layout/signed-out.tsx';
+import { fieldProblem } from '../../kit/states.tsx';
+import { BackToSignIn, SignedOutForm, SignedOutMessage } from '../../layout/signed-out.tsx';
 
 /** Each link starts over, whatever happened with the one before. */
 export function ResetPasswordPage() {
@@ -17,9 +15,7 @@ export function ResetPasswordPage() {
 
 function ResetPassword({ token }: Readonly<{ token: string }>) {
   const [password, setPassword] = useState('');
-  const resetting = useMutation({
-    mutationFn: () => resetPassword(token, password),
-  });
+  const resetting = useMutation({ mutationFn: () => resetPassword(token, password) });
   const isUnusable =
     token === '' || (resetting.error instanceof ApiProblem && resetting.error.code === 'invalid_reset_token');
   if (resetting.isSuccess)
@@ -37,14 +33,12 @@ function ResetPassword({ token }: Readonly<{ token: string }>) {
     );
   if (isUnusable) return <UnusableLink />;
   return (
-    <SignedOutCard
+    <SignedOutForm
       title="Set a password"
-      onSubmit={resetting.mutate}
-      footer={
-        <Link to="/sign-in" className={textLinkClass}>
-          Back to sign-in
-        </Link>
-      }
+      submitLabel="Save password"
+      action={resetting}
+      ownFields={['newPassword']}
+      footer={<BackToSignIn />}
     >
       <NewPasswordField
         label="New password"
@@ -53,11 +47,7 @@ function ResetPassword({ token }: Readonly<{ token: string }>) {
         onChange={setPassword}
         error={fieldProblem(resetting.error, 'newPassword')}
       />
-      <FormProblem error={resetting.error} fields={['newPassword']} />
-      <Button type="submit" variant="primary" isBusy={resetting.isPending} className="w-full">
-        Save password
-      </Button>
-    </SignedOutCard>
+    </SignedOutForm>
   );
 }
 

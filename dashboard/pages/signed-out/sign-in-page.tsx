@@ -3,11 +3,9 @@ import { Link, useRouter, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { placeAfterSignIn } from '../../address.ts';
 import { signIn, signInOptionsQuery, wasSignedIn } from '../../api/session.ts';
-import { Button } from '../../kit/button.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
-import { Field, Input } from '../../kit/field.tsx';
-import { FormProblem } from '../../kit/states.tsx';
-import { SignedOutCard } from '../../layout/signed-out.tsx';
+import { CurrentPasswordField, EmailField } from '../../kit/field.tsx';
+import { SignedOutForm } from '../../layout/signed-out.tsx';
 
 export function SignInPage() {
   const [email, setEmail] = useState('');
@@ -23,10 +21,11 @@ export function SignInPage() {
     onError: () => setPassword(''),
   });
   return (
-    <SignedOutCard
+    <SignedOutForm
       title="Sign in"
       description={hasEnded ? 'Your session has ended. Sign in again.' : undefined}
-      onSubmit={signing.mutate}
+      submitLabel="Sign in"
+      action={signing}
       footer={
         options.data?.sign_up === 'open' ? (
           <>
@@ -38,38 +37,17 @@ export function SignInPage() {
         ) : undefined
       }
     >
-      <Field label="E-mail">
-        <Input
-          type="email"
-          name="email"
-          autoComplete="username"
-          autoFocus
-          required
-          value={email}
-          onChange={(event) => setEmail(event.target.value)}
-        />
-      </Field>
-      <Field
+      <EmailField value={email} onChange={setEmail} hasFocus />
+      <CurrentPasswordField
         label="Password"
+        value={password}
+        onChange={setPassword}
         aside={
           <Link to="/forgot-password" className={textLinkClass}>
             Forgot password?
           </Link>
         }
-      >
-        <Input
-          type="password"
-          name="password"
-          autoComplete="current-password"
-          required
-          value={password}
-          onChange={(event) => setPassword(event.target.value)}
-        />
-      </Field>
-      <FormProblem error={signing.error} />
-      <Button type="submit" variant="primary" isBusy={signing.isPending} className="w-full">
-        Sign in
-      </Button>
-    </SignedOutCard>
+      />
+    </SignedOutForm>
   );
 }

@@ -3,11 +3,10 @@ import { Link, useRouter, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { placeAfterSignIn } from '../../address.ts';
 import { signInOptionsQuery, signUp } from '../../api/session.ts';
-import { Button } from '../../kit/button.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
-import { Field, Input, NewPasswordField } from '../../kit/field.tsx';
-import { FormProblem, fieldProblem } from '../../kit/states.tsx';
-import { SignedOutCard, SignedOutMessage } from '../../layout/signed-out.tsx';
+import { EmailField, Field, Input, NewPasswordField } from '../../kit/field.tsx';
+import { fieldProblem } from '../../kit/states.tsx';
+import { SignedOutForm, SignedOutMessage } from '../../layout/signed-out.tsx';
 
 export function SignUpPage() {
   const options = useQuery(signInOptionsQuery);
@@ -25,9 +24,11 @@ function SignUpForm() {
     onSuccess: () => router.history.push(placeAfterSignIn(next, location.origin)),
   });
   return (
-    <SignedOutCard
+    <SignedOutForm
       title="Create an account"
-      onSubmit={signing.mutate}
+      submitLabel="Create account"
+      action={signing}
+      ownFields={['name', 'email', 'password']}
       footer={
         <>
           Already have an account?{' '}
@@ -48,27 +49,14 @@ function SignUpForm() {
           onChange={(event) => setName(event.target.value)}
         />
       </Field>
-      <Field label="E-mail" error={fieldProblem(signing.error, 'email')}>
-        <Input
-          type="email"
-          name="email"
-          autoComplete="username"
-          required
-          value={email}
-          onChange={(event) => setEmail(event.target.value)}
-        />
-      </Field>
+      <EmailField value={email} onChange={setEmail} error={fieldProblem(signing.error, 'email')} />
       <NewPasswordField
         label="Password"
         value={password}
         onChange={setPassword}
         error={fieldProblem(signing.error, 'password')}
       />
-      <FormProblem error={signing.error} fields={['name', 'email', 'password']} />
-      <Button type="submit" variant="primary" isBusy={signing.isPending} className="w-full">
-        Create account
-      </Button>
-    </SignedOutCard>
+    </SignedOutForm>
   );
 }
 

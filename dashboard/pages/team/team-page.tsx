@@ -14,7 +14,7 @@ import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
-import type { Column } from '../../kit/table.tsx';
+import { actionsColumn, type Column } from '../../kit/table.tsx';
 import { RemoveDialog, RoleDialog } from './member-dialogs.tsx';
 import { useMembers } from './queries.ts';
 
@@ -103,22 +103,15 @@ function memberColumns(
 }
 
 function menuColumn(ownId: string, onAction: (action: MemberAction, member: Member) => void): Column<Member> {
-  return {
-    key: 'actions',
-    header: <span className="sr-only">Actions</span>,
-    align: 'right',
-    isCorner: true,
-    width: 'w-14',
-    cell: (member) => (
-      <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${member.email}`} />}>
-        <MenuItem icon={UserRoundCog} onSelect={() => onAction('role', member)}>
-          {member.role === 'owner' ? 'Make a member' : 'Make an owner'}
-        </MenuItem>
-        <MenuSeparator />
-        <MenuItem icon={UserMinus} isDangerous onSelect={() => onAction('remove', member)}>
-          {member.id === ownId ? 'Leave account' : 'Remove'}
-        </MenuItem>
-      </Menu>
-    ),
-  };
+  return actionsColumn((member) => (
+    <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${member.email}`} />}>
+      <MenuItem icon={UserRoundCog} onSelect={() => onAction('role', member)}>
+        {member.role === 'owner' ? 'Make a member' : 'Make an owner'}
+      </MenuItem>
+      <MenuSeparator />
+      <MenuItem icon={UserMinus} isDangerous onSelect={() => onAction('remove', member)}>
+        {member.id === ownId ? 'Leave account' : 'Remove'}
+      </MenuItem>
+    </Menu>
+  ));
 }

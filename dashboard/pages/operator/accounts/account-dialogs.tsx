@@ -58,26 +58,19 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
       >
         <Input
           value={name}
-          autoFocus
           autoComplete="off"
           maxLength={maxNameLength}
           onChange={(event) => setName(event.target.value)}
         />
       </Field>
-      <Field
+      <AmountField
         label="Initial credit in USD"
         isOptional
         hint="Without credit, requests are rejected. You can add credit later."
+        value={credit}
+        onChange={setCredit}
         error={(isTried ? creditProblem : null) ?? fieldProblem(creating.error, 'credit')}
-      >
-        <Input
-          inputMode="decimal"
-          autoComplete="off"
-          placeholder="0.00"
-          value={credit}
-          onChange={(event) => setCredit(event.target.value)}
-        />
-      </Field>
+      />
     </FormDialog>
   );
 }
@@ -113,19 +106,12 @@ export function CreditDialog({ account, onClose }: CreditDialogProps) {
       onClose={onClose}
       onSubmit={credit}
     >
-      <Field
+      <AmountField
         label="Amount in USD"
+        value={amount}
+        onChange={setAmount}
         error={(isTried ? problem : null) ?? fieldProblem(crediting.error, 'amount')}
-      >
-        <Input
-          inputMode="decimal"
-          autoFocus
-          autoComplete="off"
-          placeholder="0.00"
-          value={amount}
-          onChange={(event) => setAmount(event.target.value)}
-        />
-      </Field>
+      />
       <Field
         label="Memo"
         isOptional
@@ -160,6 +146,29 @@ export function CreditDialog({ account, onClose }: CreditDialogProps) {
   );
 }
 
+type AmountFieldProps = Readonly<{
+  label: string;
+  hint?: string;
+  isOptional?: boolean;
+  value: string;
+  onChange: (value: string) => void;
+  error: string | null;
+}>;
+
+function AmountField({ value, onChange, ...field }: AmountFieldProps) {
+  return (
+    <Field {...field}>
+      <Input
+        inputMode="decimal"
+        autoComplete="off"
+        placeholder="0.00"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </Field>
+  );
+}
+
 type CreditedProps = Readonly<{ account: OperatorAccount; amount: string; onClose: () => void }>;
 
 function Credited({ account, amount, onClose }: CreditedProps) {
@@ -168,7 +177,7 @@ function Credited({ account, amount, onClose }: CreditedProps) {
       title={`Add credit to ${account.name}`}
       onClose={onClose}
       footer={
-        <Button variant="primary" autoFocus onClick={onClose}>
+        <Button variant="primary" onClick={onClose}>
           Done
         </Button>
       }
@@ -190,7 +199,7 @@ export function SuspensionDialog({ account, action, onClose }: SuspensionDialogP
   const { mutateAsync } = useSuspension(account.id, action);
   const isSuspending = action === 'suspend';
   const confirm = async () => {
-    await mutateAsync({});
+    await mutateAsync();
     showToast('good', `The account “${account.name}” ${isSuspending ? 'was suspended' : 'was resumed'}.`);
   };
   return (

@@ -14,7 +14,7 @@ import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
-import type { Column } from '../../../kit/table.tsx';
+import { actionsColumn, type Column } from '../../../kit/table.tsx';
 import { CreateUserDialog, LinkDialog } from '../users/user-dialogs.tsx';
 import { CreateAccountDialog, CreditDialog, SuspensionDialog } from './account-dialogs.tsx';
 import { useAccounts } from './queries.ts';
@@ -169,14 +169,9 @@ function accountColumns(
       cell: ({ keys_in_force: count }) => <span title="Active keys">{formatCount(count)}</span>,
     },
     { key: 'members', header: 'Members', align: 'right', cell: ({ members }) => formatCount(members) },
-    {
-      key: 'actions',
-      header: <span className="sr-only">Actions</span>,
-      align: 'right',
-      isCorner: true,
-      width: 'w-14',
-      cell: (account) => <AccountMenu account={account} onAction={(action) => onAction(action, account)} />,
-    },
+    actionsColumn((account) => (
+      <AccountMenu account={account} onAction={(action) => onAction(action, account)} />
+    )),
   ];
 }
 

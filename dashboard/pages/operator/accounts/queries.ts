@@ -39,7 +39,5 @@ export function useCreditAccount(accountId: string) {
 }
 
 export function useSuspension(accountId: string, action: 'suspend' | 'resume') {
-  return useOperatorMutation((body: Record<string, never>) =>
-    post<OperatorAccount>(operatorPath('accounts', accountId, action), body),
-  );
+  return useOperatorMutation<void, OperatorAccount>(() => post(operatorPath('accounts', accountId, action)));
 }

@@ -6,8 +6,8 @@ import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { CodeBlock } from '../../../kit/code-block.tsx';
 import { ShortId } from '../../../kit/copy-button.tsx';
-import { Dash, Money, Time } from '../../../kit/figures.tsx';
-import { formatCount, formatDistance, formatTime, formatUtc } from '../../../kit/format-figures.ts';
+import { Dash, Money, Time, titleOf } from '../../../kit/figures.tsx';
+import { formatCount, formatDistance, formatTime } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
 import { QueryTable } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
@@ -110,11 +110,7 @@ function nodeColumns(fetchedAt: Date): readonly Column<Node>[] {
 function Heartbeat({ at, fetchedAt }: Readonly<{ at: string; fetchedAt: Date }>) {
   const instant = new Date(at);
   return (
-    <time
-      dateTime={at}
-      title={`${formatTime(instant, 'exact')} · ${formatUtc(instant)}`}
-      className="whitespace-nowrap"
-    >
+    <time dateTime={at} title={titleOf(instant, 'distance')} className="whitespace-nowrap">
       {heartbeatAge(instant, fetchedAt)}
     </time>
   );

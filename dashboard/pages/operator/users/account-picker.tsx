@@ -1,5 +1,6 @@
 /** Selects one of possibly many accounts: a search field, and radio buttons for the first matches. */
 import { useId, useState } from 'react';
+import { FieldGroup } from '../../../kit/field.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
 import { Loaded, SkeletonLines } from '../../../kit/states.tsx';
 import { useAccountChoices } from '../accounts/queries.ts';
@@ -14,13 +15,12 @@ type AccountPickerProps = Readonly<{
   error?: string | null;
 }>;
 
-export function AccountPicker({ chosen, onChoose, error = null }: AccountPickerProps) {
-  const id = useId();
+export function AccountPicker({ chosen, onChoose, error }: AccountPickerProps) {
+  const group = useId();
   const [words, setWords] = useState('');
   const accounts = useAccountChoices(words, maxChoices);
   return (
-    <fieldset className="min-w-0" aria-describedby={error === null ? undefined : `${id}-error`}>
-      <legend className="mb-1.5 text-[0.8125rem] font-medium">Account</legend>
+    <FieldGroup label="Account" error={error}>
       <div className="rounded-md border border-line">
         <div className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line p-2">
           <SearchInput
@@ -43,7 +43,7 @@ export function AccountPicker({ chosen, onChoose, error = null }: AccountPickerP
                 data.map((account) => (
                   <Choice
                     key={account.id}
-                    group={id}
+                    group={group}
                     account={account}
                     isChosen={account.id === chosen?.id}
                     onChoose={() => onChoose(account)}
@@ -54,12 +54,7 @@ export function AccountPicker({ chosen, onChoose, error = null }: AccountPickerP
           </Loaded>
         </div>
       </div>
-      {error !== null && (
-        <p id={`${id}-error`} className="mt-1.5 text-xs font-medium text-bad">
-          {error}
-        </p>
-      )}
-    </fieldset>
+    </FieldGroup>
   );
 }
 

@@ -38,13 +38,9 @@ export function useAddMembership(userId: string) {
 }
 
 export function useMakeResetLink(userId: string) {
-  return useOperatorMutation((body: Record<string, never>) =>
-    post<ResetLink>(operatorPath('users', userId, 'reset-link'), body),
-  );
+  return useOperatorMutation<void, ResetLink>(() => post(operatorPath('users', userId, 'reset-link')));
 }
 
 export function useSignUserOut(userId: string) {
-  return useOperatorMutation((body: Record<string, never>) =>
-    post<SignedOut>(operatorPath('users', userId, 'sign-out'), body),
-  );
+  return useOperatorMutation<void, SignedOut>(() => post(operatorPath('users', userId, 'sign-out')));
 }

@@ -20,7 +20,7 @@ export function ResetLinkConfirmation({
       title={`Create a password link for ${user.email}?`}
       confirmLabel="Create link"
       onConfirm={async () => {
-        made.current = await mutateAsync({});
+        made.current = await mutateAsync();
       }}
       // Once the link exists, closing shows it.
       onClose={() => (made.current === null ? onClose() : onMade(made.current))}
@@ -38,7 +38,7 @@ export function SignOutConfirmation({
 }: ConfirmationProps & Readonly<{ isSelf: boolean }>) {
   const { mutateAsync } = useSignUserOut(user.id);
   const confirm = async () => {
-    const { sessions_ended: count } = await mutateAsync({});
+    const { sessions_ended: count } = await mutateAsync();
     showToast(
       'good',
       `${count === 1 ? '1 session' : `${formatCount(count)} sessions`} of ${user.email} ended.`,

@@ -63,7 +63,6 @@ export function CreateUserDialog({ account: given, onCreated, onClose }: CreateU
       >
         <Input
           type="email"
-          autoFocus
           autoComplete="off"
           value={email}
           onChange={(event) => setEmail(event.target.value)}

@@ -26,7 +26,7 @@ import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
-import type { Column } from '../../../kit/table.tsx';
+import { actionsColumn, type Column } from '../../../kit/table.tsx';
 import { useUsers } from './queries.ts';
 import { OperatorConfirmation, ResetLinkConfirmation, SignOutConfirmation } from './user-confirmations.tsx';
 import { CreateUserDialog, LinkDialog, MembershipDialog } from './user-dialogs.tsx';
@@ -158,16 +158,9 @@ function userColumns(
       header: 'Created',
       cell: ({ created_at: at }) => <Time at={at} style="date" />,
     },
-    {
-      key: 'actions',
-      header: <span className="sr-only">Actions</span>,
-      align: 'right',
-      isCorner: true,
-      width: 'w-14',
-      cell: (user) => (
-        <UserMenu user={user} isSelf={user.id === ownId} onAction={(action) => onAction(action, user)} />
-      ),
-    },
+    actionsColumn((user) => (
+      <UserMenu user={user} isSelf={user.id === ownId} onAction={(action) => onAction(action, user)} />
+    )),
   ];
 }
 

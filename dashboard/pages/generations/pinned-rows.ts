@@ -11,20 +11,20 @@ function subscribe(listener: () => void): () => void {
 type Identified = Readonly<{ id: string }>;
 
 /** `list` names the list: the rows of another list are shown immediately. */
-export function useHeldRows<Row extends Identified>(fetched: readonly Row[] | undefined, list: string) {
+export function usePinnedRows<Row extends Identified>(fetched: readonly Row[] | undefined, list: string) {
   const isScrolled = useSyncExternalStore(subscribe, () => window.scrollY > scrolledPixels);
   const [shown, setShown] = useState({ list, rows: fetched });
-  const isHeld = isScrolled && shown.list === list;
-  if (!isHeld && (shown.rows !== fetched || shown.list !== list)) setShown({ list, rows: fetched });
-  if (!isHeld || fetched === undefined || shown.rows === undefined) return { rows: fetched, newCount: 0 };
-  return holdRows(shown.rows, fetched);
+  const isPinned = isScrolled && shown.list === list;
+  if (!isPinned && (shown.rows !== fetched || shown.list !== list)) setShown({ list, rows: fetched });
+  if (!isPinned || fetched === undefined || shown.rows === undefined) return { rows: fetched, newCount: 0 };
+  return pinRows(shown.rows, fetched);
 }
 
 /**
  * Keeps the shown rows in place, each with its newest content, and counts the rows that were added above them. Rows that
  * are no longer on the fetched page keep their last content.
  */
-export function holdRows<Row extends Identified>(
+export function pinRows<Row extends Identified>(
   shown: readonly Row[],
   fetched: readonly Row[],
 ): { rows: Row[]; newCount: number } {
