@@ -27,7 +27,7 @@ spec:
       image: {{ include "tollgate.image" . }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
       args: [serve]
-      {{- include "tollgate.environment" . | nindent 6 }}
+      {{- include "tollgate.environment" . | trim | nindent 6 }}
         - name: HOST
           value: {{ .Values.host | quote }}
         - name: PORT
