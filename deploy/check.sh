@@ -116,7 +116,8 @@ fi
 if has systemd-analyze; then check 'tollgate.service' unit_is_valid; fi
 if has haproxy; then check 'haproxy.cfg' haproxy -c -f haproxy/haproxy.cfg; fi
 if has nginx; then check 'nginx/tollgate.conf' nginx_accepts; fi
-if has shellcheck; then check 'check.sh' shellcheck --exclude=SC2013 check.sh; fi
+if has actionlint; then check 'workflows' actionlint ../.github/workflows/*.yml; fi
+if has shellcheck; then check 'scripts' shellcheck --exclude=SC2013 check.sh ../.github/licences.sh; fi
 
 mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u | sed '/^$/d')
 [ ${#missing[@]} -eq 0 ] || echo "Not installed: $(printf '%s, ' "${missing[@]}" | sed 's/, $//')"
