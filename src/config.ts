@@ -6,6 +6,7 @@ import { type LogLevel, logLevels } from './lib/log.ts';
 import { OperatorError } from './lib/operator-error.ts';
 
 const minSecret = 32;
+const minToken = 16;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -46,10 +47,26 @@ export type Config = Readonly<{
     chatModel: string | null;
   }>;
   logLevel: LogLevel;
+  metrics: Readonly<{
+    isOn: boolean;
+    /** Where the metrics are served without a token; null for nowhere. */
+    port: number | null;
+    /** Opens /metrics on the gateway's own port to those who present it. */
+    token: string | null;
+  }>;
+  /** Where traces are sent; null when there are none. */
+  traces: TraceSettings | null;
   /** Whether calls to providers go through a proxy that the environment names. */
   isProxied: boolean;
   /** Reads a secret such as a provider key: from NAME, else from the file that NAME_FILE names. */
   secret: (name: string) => string | null;
+}>;
+
+/** `endpoint` is the address of an OpenTelemetry collector. The headers may hold a secret. */
+export type TraceSettings = Readonly<{
+  endpoint: string;
+  headers: Readonly<Record<string, string>>;
+  serviceName: string;
 }>;
 
 /** `url` may contain a password. Links in mails lead to `origin`, never to the Host of a request. */
@@ -72,6 +89,8 @@ export function readConfig(environment: Environment = process.env): Config {
     bodyBudgetBytes: readInteger(environment, 'BODY_BUDGET_MB', 256, 80, 65_536) * 1024 * 1024,
     decisions: readDecisions(environment),
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),
+    metrics: readMetrics(environment),
+    traces: readTraces(environment),
     isProxied: proxyVariables.some((name) => environment[name]),
     secret: (name) => readSecret(environment, name),
   };
@@ -173,6 +192,46 @@ function readNetworks(environment: Environment, name: string): IpNetwork[] {
       `${name} must be addresses or networks such as 10.0.0.0/8, separated by commas, but has "${item}".`,
     );
   });
+}
+
+function readMetrics(environment: Environment): Config['metrics'] {
+  const token = readSecret(environment, 'METRICS_TOKEN');
+  if (token !== null && token.length < minToken)
+    throw new OperatorError(`METRICS_TOKEN must have at least ${minToken} characters.`);
+  return {
+    isOn: readChoice(environment, 'METRICS', 'on', ['on', 'off']) === 'on',
+    port: environment.METRICS_PORT ? readInteger(environment, 'METRICS_PORT', 0, 1, 65_535) : null,
+    token,
+  };
+}
+
+/** The names are OpenTelemetry's own. */
+function readTraces(environment: Environment): TraceSettings | null {
+  const text = environment.OTEL_EXPORTER_OTLP_ENDPOINT;
+  if (!text) return null;
+  const protocol = URL.canParse(text) ? new URL(text).protocol : null;
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw new OperatorError(
+      'OTEL_EXPORTER_OTLP_ENDPOINT must be the address of a collector, such as http://127.0.0.1:4318.',
+    );
+  return {
+    endpoint: text.replace(/\/+$/, ''),
+    headers: readHeaders(readSecret(environment, 'OTEL_EXPORTER_OTLP_HEADERS') ?? ''),
+    serviceName: environment.OTEL_SERVICE_NAME || 'tollgate',
+  };
+}
+
+/** The values may be secret, so the message does not repeat them. */
+function readHeaders(text: string): Record<string, string> {
+  const pairs = text.split(',').filter((pair) => pair.trim() !== '');
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const [, name, value] = /^\s*([\w-]+)\s*=\s*([\x21-\x7e]+)\s*$/.exec(pair) ?? [];
+      if (name === undefined || value === undefined)
+        throw new OperatorError('OTEL_EXPORTER_OTLP_HEADERS must have the form name=value,name=value.');
+      return [name.toLowerCase(), value];
+    }),
+  );
 }
 
 /** The gateway's address for a browser on this machine. */

@@ -37,6 +37,11 @@ import { createAuth } from './sessions/auth.ts';
 import { openResetMail } from './sessions/reset-mail.ts';
 import { openSessions } from './sessions/sessions.ts';
 import { keepSignInTidy } from './sessions/upkeep.ts';
+import { GatewayMetrics } from './telemetry/gateway-metrics.ts';
+import { measuredLedger } from './telemetry/measured-ledger.ts';
+import { listenForMetrics, openMetricsPage } from './telemetry/metrics-page.ts';
+import { OtlpExporter } from './telemetry/otlp-exporter.ts';
+import { RequestRecorder } from './telemetry/request-recorder.ts';
 import { keepUsageAddedUp } from './usage/usage-days.ts';
 
 /** Runs until SIGTERM or SIGINT, then drains. */
@@ -76,13 +81,30 @@ async function start(
 
   const calls = new Calls();
   const { secret, isProxied } = config;
-  const catalog = await followCatalog(config.catalogFile, { secret, isProxied, calls }, database.sql, log);
+  const metrics = config.metrics.isOn ? new GatewayMetrics() : null;
+  const catalog = await followCatalog(
+    config.catalogFile,
+    { secret, isProxied, calls },
+    database.sql,
+    log,
+    (outcome) => metrics?.catalogReloaded(outcome),
+  );
   closers.add('catalogue', catalog.close);
   signals.onReload(catalog.reload);
 
   const keys = await openKeyCache(database.sql);
   closers.add('keys', keys.close);
-  const { ledger, node, clock } = await startLedger(config, leaseTimings, database, catalog, log, closers);
+  const { ledger, node, clock, spool } = await startLedger(
+    config,
+    leaseTimings,
+    database,
+    catalog,
+    metrics,
+    log,
+    closers,
+  );
+  const traces = config.traces === null ? null : new OtlpExporter(config.traces, node.id, log);
+  if (traces !== null) closers.add('traces', () => traces.close());
 
   const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), node.id, streamResponse, log);
   closers.add('idempotency', idempotency.close);
@@ -107,6 +129,7 @@ async function start(
     nodeId: node.id,
     authenticate: authenticateWith(keys),
     rates,
+    recorder: new RequestRecorder(log, metrics, traces),
     admission: new Admission(ledger, node.id, rates, clock),
     recordAttempts: (generation: OpenGeneration) => recordAttempts(database.sql, generation),
     ledger,
@@ -130,8 +153,22 @@ async function start(
     isDatabaseReachable: readinessOf(database.sql),
     clockProblem: () => clock.problem(),
   };
+  const metricsPage =
+    metrics === null
+      ? null
+      : openMetricsPage(metrics, config.metrics.token, {
+          sql: database.sql,
+          ledger,
+          spool,
+          report: () => reportOf(catalog),
+          abandonedCount: () => abandoned.count,
+          isDraining: services.isDraining,
+        });
+  if (metricsPage !== null) closers.add('metrics', metricsPage.close);
   const origin = (): string => config.publicUrl ?? server.localOrigin;
-  const server = listen(config, createRoutes(services, origin));
+  const server = listen(config, createRoutes({ ...services, metricsPage }, origin));
+  if (metricsPage !== null && config.metrics.port !== null)
+    closers.add('metrics port', listenForMetrics(config.host, config.metrics.port, metricsPage));
   log.info('listening', { address: server.address });
   if (database.isEmbedded) showWelcome(origin(), await prepareDemo(database.sql, config.dataFolder));
 
@@ -152,12 +189,16 @@ async function startLedger(
   leaseTimings: LeaseTimings,
   database: Database,
   catalog: FollowedCatalog,
+  metrics: GatewayMetrics | null,
   log: Log,
   closers: Closers,
 ) {
   const node = { id: newId(), name: `${hostname()}:${config.port}` };
   const spool = openSpool(config.dataFolder, process.pid, node.id);
-  const ledger = openLedger(database.openDedicated, spool, log);
+  const opened = openLedger(database.openDedicated, spool, log, undefined, (size) =>
+    metrics?.committed(size),
+  );
+  const ledger = metrics === null ? opened : measuredLedger(opened, metrics);
   closers.add('ledger', ledger.close);
   await settleLeftBehind(ledger, spool, log);
   const lease = await takeLease({
@@ -169,7 +210,7 @@ async function startLedger(
     timings: leaseTimings,
   });
   closers.add('lease', lease.stop);
-  return { ledger, node, clock: lease.clock };
+  return { ledger, node, clock: lease.clock, spool };
 }
 
 /** Settles what an earlier process left in the spool, before anything new starts. */

@@ -6,7 +6,7 @@ import { dashboardPages } from './dashboard/serve.ts';
 import { runDecision } from './decisions/handler.ts';
 import { ApiError, errorTable } from './errors.ts';
 import { getGeneration, listGenerations } from './generations/handler.ts';
-import { isStream } from './http/client-stream.ts';
+import { streamEnd } from './http/client-stream.ts';
 import { type Handler, type Host, RequestContext } from './http/context.ts';
 import { maxBodyBytes } from './http/json-body.ts';
 import { errorResponse, setRateLimitHeaders } from './http/response.ts';
@@ -19,6 +19,8 @@ import { referencePages } from './openapi/serve.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { defaultIdleSeconds } from './operations/listen.ts';
 import { signInRoutes } from './sign-in/handler.ts';
+import type { MetricsPage } from './telemetry/metrics-page.ts';
+import type { RequestRecorder } from './telemetry/request-recorder.ts';
 import { listUsage } from './usage/handler.ts';
 
 /** What all handlers need together. Each declares the part that it uses. */
@@ -33,6 +35,8 @@ export type Services = InferenceServices &
   Parameters<typeof reportReadiness>[0] &
   Readonly<{
     rates: KnownRates;
+    recorder: RequestRecorder;
+    metricsPage: MetricsPage | null;
     /** The proxies whose X-Forwarded-For is trusted. */
     trustedProxies: readonly IpNetwork[];
   }>;
@@ -64,6 +68,7 @@ export function createRoutes(services: Services, origin: () => string): { routes
     '/assets/:name': { GET: dashboard.showAsset },
     '/healthz': { GET: reportHealth },
     '/readyz': { GET: reportReadiness(services) },
+    ...(services.metricsPage?.forToken && { '/metrics': { GET: services.metricsPage.forToken } }),
   };
   const listeners = Object.entries(handlers).map(([path, methods]) => [
     path,
@@ -85,21 +90,23 @@ async function serve(
 ): Promise<Response> {
   const startedAt = performance.now();
   const { requestId } = context;
+  services.recorder.start(context, request.headers);
   let response: Response;
   try {
     rejectTwoHosts(request);
     response = await handler(request, context);
   } catch (thrown) {
-    response = errorResponseTo(thrown, requestId, route, services);
+    response = errorResponseTo(thrown, context, route, services);
   }
-  const { headers } = response;
+  const { headers, status } = response;
+  const ended = streamEnd(response);
   const { caller } = context;
   if (caller !== null) setRateLimitHeaders(headers, context.rate ?? services.rates.of(caller));
   // The provider has answered in full, or its stream is open: the body is no longer needed.
   services.bodies.release(request);
-  if (response.status >= 400 && hasEndlessBody(request)) headers.set('connection', 'close');
+  if (status >= 400 && hasEndlessBody(request)) headers.set('connection', 'close');
   // The connection now waits for the next request, which must not take forever. A stream is still being sent.
-  if (context.isPatient && !isStream(response)) context.waitAsUsual(defaultIdleSeconds);
+  if (context.isPatient && ended === null) context.waitAsUsual(defaultIdleSeconds);
   // What one person gets must not be cached for the next one in the same browser.
   if (route.startsWith('/api/')) {
     if (!headers.has('cache-control')) headers.set('cache-control', 'no-store');
@@ -110,13 +117,10 @@ async function serve(
     headers.set('x-service-request-id', requestId);
     headers.set('x-request-id', requestId);
   }
-  services.log.info('request', {
-    requestId,
-    method: request.method,
-    route,
-    status: response.status,
-    latencyMs: Math.round(performance.now() - startedAt),
-  });
+  const { method } = request;
+  const { recorder } = services;
+  if (ended === null) recorder.end(route, method, status, startedAt, false, context);
+  else recorder.endWith(ended, route, method, status, startedAt, context);
   return response;
 }
 
@@ -134,12 +138,18 @@ function hasEndlessBody({ headers }: Request): boolean {
   return headers.has('transfer-encoding') || Number(headers.get('content-length')) > maxBodyBytes;
 }
 
-function errorResponseTo(thrown: unknown, requestId: string, route: string, services: Services): Response {
+function errorResponseTo(
+  thrown: unknown,
+  context: RequestContext,
+  route: string,
+  services: Services,
+): Response {
   const error = thrown instanceof ApiError ? thrown : new ApiError('internal_error', { cause: thrown });
+  context.errorCode = error.code;
   const { status } = errorTable[error.code];
   if (status === null || status >= 500)
     services.log.error('request failed', {
-      requestId,
+      requestId: context.requestId,
       route,
       code: error.code,
       ...(error.cause === undefined ? {} : { error: error.cause }),

@@ -1,7 +1,7 @@
 /** What a log line may say of an error: its own words, never what it stumbled over. */
-import { expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createLog } from '../src/lib/log.ts';
+import { createLog, formatForTerminal } from '../src/lib/log.ts';
 
 function logged(error: unknown): string {
   let text = '';
@@ -64,4 +64,32 @@ test('the rest of the message, the code and the places in the code are there, ap
     message: "The provider's answer was late.",
   });
   expect(line.error.stack[0]).toContain('log.test.ts');
+});
+
+describe('on a terminal', () => {
+  test('a request is one short line, and what others sent cannot move the cursor', () => {
+    const line = formatForTerminal('info', 'request', {
+      method: 'POST',
+      route: '/v1/chat/completions',
+      status: 200,
+      latencyMs: 12,
+      model: 'full\u001b[2J\n',
+      provider: 'Main',
+    });
+    expect(line).toEndWith('POST /v1/chat/completions 200 12 ms  model=full·[2J·  provider=Main');
+    expect(Bun.stripANSI(line)).toMatch(/^\d\d:\d\d:\d\d POST /);
+  });
+
+  test('of an error there is the message, without what it quotes', () => {
+    const line = formatForTerminal('error', 'request failed', {
+      code: 'internal_error',
+      error: new Error('Unexpected token "secret"'),
+    });
+    expect(line).toContain('request failed  code=internal_error  Unexpected token …');
+    expect(line).not.toContain('secret');
+  });
+
+  test('a field that is not allowed is not there either', () => {
+    expect(formatForTerminal('info', 'x', { prompt: 'secret' } as never)).not.toContain('secret');
+  });
 });

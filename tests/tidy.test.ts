@@ -59,6 +59,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   openapi: ['chat', 'images', 'generations', 'models', 'http', 'errors'],
   operations: ['http', 'demo', 'config', 'lib'],
   dashboard: ['http', 'errors', 'lib'],
+  telemetry: ['http', 'ledger', 'routing', 'config', 'errors', 'lib'],
   demo: ['accounts', 'users', 'keys', 'lib'],
   routes: [
     'chat',
@@ -72,6 +73,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'console',
     'openapi',
     'operations',
+    'telemetry',
     'dashboard',
     'keys',
     'http',
@@ -90,6 +92,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'routing',
     'ledger',
     'operations',
+    'telemetry',
     'demo',
     'keys',
     'database',

@@ -66,11 +66,11 @@ const eventStreamHeaders = {
   'cache-control': 'no-cache',
 };
 
-async function open({ job, requestId }: ChatRun, candidate: Candidate): Promise<OpenedStream> {
+async function open({ job, generation }: ChatRun, candidate: Candidate): Promise<OpenedStream> {
   const stream = await streamChat(
     candidate.connection,
     job.chat.call,
-    upstreamOf(candidate, requestId, job.bill.bounds.outputTokens),
+    upstreamOf(candidate, generation, job.bill.bounds.outputTokens),
   );
   // Events before the first usable one, such as early usage, still count.
   const first: ChatEvent[] = [];

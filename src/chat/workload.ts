@@ -41,8 +41,8 @@ export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> 
       textBytes: terms.input.textBytes,
     },
   }),
-  call: ({ chat, bill }, candidate, requestId) =>
-    completeChat(candidate.connection, chat.call, upstreamOf(candidate, requestId, bill.bounds.outputTokens)),
+  call: ({ chat, bill }, candidate, origin) =>
+    completeChat(candidate.connection, chat.call, upstreamOf(candidate, origin, bill.bounds.outputTokens)),
   bill: ({ bill }, { usage, content, toolCalls }, finishedAt) => {
     const hasText = (content ?? '') !== '' || toolCalls.length > 0;
     return usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText });

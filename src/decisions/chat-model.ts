@@ -61,7 +61,11 @@ async function complete(
 ): Promise<Readonly<{ answer: ChatAnswer; upstream: AnsweredCall }>> {
   const { chat, provider } = candidate.connection;
   try {
-    const to = upstreamOf(candidate, requestId, Math.min(model.maxOutputTokens ?? maxTokens, maxTokens));
+    const to = upstreamOf(
+      candidate,
+      { requestId, traceparent: null },
+      Math.min(model.maxOutputTokens ?? maxTokens, maxTokens),
+    );
     const name = `${provider.name} (asked ${model.id})`;
     const { body, upstream } = await exchange(chat.chatRequest(call, to, false), name, signal);
     const answer = readAnswer(() => chat.readAnswer(body, to), upstream);

@@ -86,11 +86,12 @@ export function streamResponse(
   produce: (client: ClientStream) => Promise<void>,
 ): Response {
   let client: ClientStream | null = null;
+  const ended = Promise.withResolvers<void>();
 
   async function start(controller: ReadableStreamDirectController | null): Promise<void> {
     if (client !== null) return;
     client = new ClientStream(controller);
-    await produce(client);
+    await produce(client).finally(ended.resolve);
     // A body that fails resets the connection; failing without a reason keeps it out of the log.
     if (client.isStalled) return Promise.reject();
     controller?.close();
@@ -104,18 +105,19 @@ export function streamResponse(
   signal.addEventListener('abort', leave);
   if (signal.aborted) leave();
   const body = new ReadableStream({ type: 'direct', pull: start, cancel: leave });
-  return noteStream(new Response(body, { headers }));
+  return noteStream(new Response(body, { headers }), ended.promise);
 }
 
 /** Responses that are still being written when their handler returns them. */
-const streams = new WeakSet<Response>();
+const streams = new WeakMap<Response, Promise<void>>();
 
-export function noteStream(response: Response): Response {
-  streams.add(response);
+/** `ended` resolves when everything has been written, or will not be. */
+export function noteStream(response: Response, ended = Promise.resolve()): Response {
+  streams.set(response, ended);
   return response;
 }
 
 /** Neither its type nor its body tells: a stored response may be replayed in one piece or in many. */
-export function isStream(response: Response): boolean {
-  return streams.has(response);
+export function streamEnd(response: Response): Promise<void> | null {
+  return streams.get(response) ?? null;
 }

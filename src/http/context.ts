@@ -3,6 +3,7 @@ import { newId, requestIdFromUuid } from '../lib/ids.ts';
 import type { IpNetwork } from '../lib/ip-address.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 import { clientAddressOf } from './client-address.ts';
+import type { TraceContext } from './trace-context.ts';
 
 /** What a handler may ask of the server that calls it. */
 export type Host = Readonly<{
@@ -10,14 +11,46 @@ export type Host = Readonly<{
   requestIP: (request: Request) => { address: string } | null;
 }>;
 
+/** What the log, the metrics and the traces report about the Generation of a request. */
+export type GenerationSummary = Readonly<{
+  operation: string;
+  accountId: string;
+  keyId: string;
+  model: string;
+  provider: string;
+  /** Null until it is settled. */
+  status: string | null;
+  code: string | null;
+  inputTokens: number;
+  outputTokens: number;
+  /** Null when nothing was charged. */
+  costUsd: number | null;
+  lossReason: string | null;
+  firstTokenMs: number | null;
+  attempts: readonly Readonly<{
+    index: number;
+    provider: string;
+    status: string;
+    startedAtMs: number;
+    completedAtMs: number | null;
+    upstreamStatus: number | null;
+    errorCode: string | null;
+  }>[];
+}>;
+
 export class RequestContext {
   /** The UUID inside the request ID, as the database stores it. */
   readonly id = newId();
   readonly requestId = requestIdFromUuid(this.id);
   /** The API key that the request is served for; null while it is unknown. Every response to a key reports its rate. */
-  caller: Readonly<{ id: string; requestsPerMinute: number }> | null = null;
+  caller: Readonly<{ id: string; accountId: string; requestsPerMinute: number }> | null = null;
   /** The rate as it was when the request was counted; null when it was not. */
   rate: RateLimit | null = null;
+  generation: Readonly<{ summary: () => GenerationSummary }> | null = null;
+  /** The code of the error that the request was answered with. */
+  errorCode: string | null = null;
+  /** Null unless traces are exported. */
+  trace: TraceContext | null = null;
   readonly #request: Request;
   readonly #host: Host;
   readonly #trustedProxies: readonly IpNetwork[];

@@ -36,14 +36,14 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
     return count < 1n ? null : `With n ${count} or less it fits.`;
   },
   accept: ({ order, price }) => ({ order, price }),
-  call: async ({ order }, candidate, requestId) => {
+  call: async ({ order }, candidate, origin) => {
     if (!isMaker(candidate)) throw new Error('A provider without images was asked for some.');
     const { images, link } = candidate.connection;
     const { status, answer } = await makeImages(
       images,
       link,
       order.call,
-      upstreamOf(candidate, requestId, null),
+      upstreamOf(candidate, origin, null),
     ).catch((error: unknown) => {
       throw error instanceof ProviderError ? imageFailure(error) : error;
     });

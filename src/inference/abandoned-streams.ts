@@ -24,6 +24,10 @@ export class AbandonedStreams {
     this.#max = max;
   }
 
+  get count(): number {
+    return this.#count;
+  }
+
   /** `stop` ends the stream, possibly at once. */
   begin(accountId: string, stop: () => void): Abandoned {
     const slot: Slot = { accountId, stop, isOver: false };

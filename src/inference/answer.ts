@@ -113,7 +113,15 @@ async function execute<Wanted, Planned extends Plan, Job, Answer>(
   };
   const rotation = new Rotation(inOrder(plan.candidates, Math.random), key.accountId);
   const preferred = plan.candidates[0]?.connection.provider.name ?? '';
-  const generation = new OpenGeneration(facts, preferred, rotation.current, services.ledger, services.log);
+  const generation = new OpenGeneration(
+    facts,
+    preferred,
+    rotation.current,
+    context.trace,
+    services.ledger,
+    services.log,
+  );
+  context.generation = generation;
 
   const result = await services.admission.hold(generation, key, plan.hold);
   context.rate = result.rate;
@@ -138,7 +146,7 @@ async function respond<Wanted, Planned extends Plan, Job, Answer>(
   recordAttempts: RecordAttempts,
 ): Promise<Response> {
   const { status, answer } = await attemptInTurn(generation, rotation, client, recordAttempts, (candidate) =>
-    workload.call(job, candidate, requestId),
+    workload.call(job, candidate, generation),
   );
   const finishedAt = new Date();
   generation.attemptSucceeded(status);

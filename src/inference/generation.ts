@@ -1,5 +1,7 @@
 /** A Generation while it is open: its facts, which providers were tried, and how it ends. */
 import { ApiError, type ErrorCode } from '../errors.ts';
+import type { GenerationSummary } from '../http/context.ts';
+import { spanIdOf, type TraceContext, traceparentOf } from '../http/trace-context.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Attempt, GenerationFacts, Settlement, SettlementResult } from '../ledger/operations.ts';
 import { type Ending, failure, settlementOf } from '../ledger/settlement.ts';
@@ -19,12 +21,16 @@ export class OpenGeneration {
   /** The permit of the attempt in progress. */
   #permit: Permit | null;
   #firstTokenAtMs: number | null = null;
+  readonly #trace: TraceContext | null;
+  #settlement: Settlement | null = null;
+  #result: SettlementResult | 'late' | null = null;
 
   /** `first` is the candidate to be tried first; null when none can be. */
   constructor(
     facts: GenerationFacts,
     preferred: string,
     first: PermittedCandidate | null,
+    trace: TraceContext | null,
     ledger: Ledger,
     log: Log,
   ) {
@@ -32,6 +38,7 @@ export class OpenGeneration {
     this.#preferred = preferred;
     this.#attempts = first === null ? [] : [openAttempt(1, first, facts.createdAtMs)];
     this.#permit = first?.permit ?? null;
+    this.#trace = trace;
     this.#ledger = ledger;
     this.#log = log;
   }
@@ -42,6 +49,16 @@ export class OpenGeneration {
 
   get provider(): string {
     return this.#attempts.at(-1)?.provider ?? this.#preferred;
+  }
+
+  get requestId(): string {
+    return requestIdFromUuid(this.facts.id);
+  }
+
+  /** For the provider that is called next; null unless traces are exported. */
+  get traceparent(): string | null {
+    if (this.#trace === null) return null;
+    return traceparentOf(this.#trace, spanIdOf(this.facts.id, this.#attempts.length));
   }
 
   startAttempt(next: PermittedCandidate): void {
@@ -85,7 +102,34 @@ export class OpenGeneration {
         provider: this.provider,
         ...ending.loss.reported,
       });
-    return this.#ledger.settle(this.#settlement(ending), () => this.#settlement(onTimeout));
+    this.#settlement = this.#endedWith(ending);
+    const settled = this.#ledger.settle(this.#settlement, () => this.#endedWith(onTimeout));
+    return settled.then((result) => {
+      this.#result = result;
+      return result;
+    });
+  }
+
+  summary(): GenerationSummary {
+    const { workload, accountId, keyId, model, createdAtMs } = this.facts;
+    const settlement = this.#settlement;
+    const usage = settlement?.usage;
+    const cost = settlement?.cost ?? null;
+    return {
+      operation: operations[workload] ?? workload,
+      accountId,
+      keyId,
+      model,
+      provider: this.provider,
+      status: settlement?.status ?? null,
+      code: settlement?.errorCode ?? null,
+      inputTokens: usage?.inputTokens ?? 0,
+      outputTokens: usage?.outputTokens ?? 0,
+      costUsd: this.#result === 'settled' && cost !== null ? Number(cost.total) / 1e12 : null,
+      lossReason: this.#result === 'short' ? 'insufficient_balance' : (settlement?.loss?.reason ?? null),
+      firstTokenMs: this.#firstTokenAtMs === null ? null : this.#firstTokenAtMs - createdAtMs,
+      attempts: this.#attempts,
+    };
   }
 
   /** Gives the permit back: no provider was called. */
@@ -113,7 +157,7 @@ export class OpenGeneration {
     return permit;
   }
 
-  #settlement(ending: Ending): Settlement {
+  #endedWith(ending: Ending): Settlement {
     const { facts: generation, provider } = this;
     const known = {
       generation,
@@ -124,6 +168,9 @@ export class OpenGeneration {
     return settlementOf(known, ending);
   }
 }
+
+/** The names of OpenTelemetry's conventions. */
+const operations: Readonly<Record<string, string>> = { chat: 'chat', image: 'generate_content' };
 
 function openAttempt(index: number, { candidate }: PermittedCandidate, startedAtMs: number): Attempt {
   return {

@@ -3,6 +3,7 @@ import type { Claim } from '../idempotency/claim.ts';
 import type { Charge } from '../ledger/settlement.ts';
 import type { Money } from '../lib/money.ts';
 import type { Workload as WorkloadName } from '../models/model.ts';
+import type { CallOrigin } from '../providers/upstream.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import type { Candidate, Rotation } from '../routing/candidates.ts';
 import type { StreamServices } from './answer.ts';
@@ -44,7 +45,7 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
   call: (
     job: Job,
     candidate: Candidate,
-    requestId: string,
+    origin: CallOrigin,
   ) => Promise<Readonly<{ status: number; answer: Answer }>>;
   /** Null when the provider reported no usage. */
   bill: (job: Job, answer: Answer, finishedAt: Date) => Charge | null;

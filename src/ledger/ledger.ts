@@ -34,6 +34,8 @@ export type Ledger = Readonly<{
   settleOnce: (settlement: Settlement) => Promise<SettlementResult>;
   /** Whether this process has anything held or unsettled. */
   isBusy: () => boolean;
+  /** Operations that wait for a commit, and settlements that are not committed yet. */
+  counts: () => Readonly<{ waiting: number; unsettled: number }>;
   /** What is still unsettled stays in the spool. */
   close: () => Promise<void>;
 }>;
@@ -52,6 +54,7 @@ export function openLedger(
   spool: Spool,
   log: Log,
   silenceMs: number = defaultSilenceMs,
+  onCommit: (batchSize: number) => void = () => undefined,
 ): Ledger {
   const batches = new GroupCommit<Operation, OperationResult | Error>(commitOrIsolate);
   /** What this process has held and not started to settle, and what it is settling. */
@@ -66,7 +69,9 @@ export function openLedger(
     const silence = deadlines.start(silenceMs, hangUp);
     try {
       connection ??= await reserveForLedger(writer);
-      return await commitBatch(connection, batch);
+      const results = await commitBatch(connection, batch);
+      onCommit(batch.length);
+      return results;
     } catch (error) {
       const broken = connection;
       connection = null;
@@ -215,6 +220,7 @@ export function openLedger(
     settle,
     settleOnce,
     isBusy: () => held.size + unsettled.size > 0,
+    counts: () => ({ waiting: batches.waitingCount, unsettled: unsettled.size }),
     close: async () => {
       isClosed = true;
       await connection?.release();

@@ -19,6 +19,8 @@ import { parseSettlement, serializeSettlement } from './settlement.ts';
 export type Spool = Readonly<{
   keep: (settlement: Settlement) => void;
   forget: (settlement: Settlement) => void;
+  /** How many settlements of this process are only there. */
+  count: () => number;
   /** Settlements of processes that have ended. Malformed lines do not keep a gateway from starting. */
   leftBehind: () => Readonly<{ settlements: readonly Settlement[]; malformedCount: number }>;
   /** Once all of them have been settled. Malformed lines go to a file of their own for inspection. */
@@ -70,6 +72,7 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
   return {
     keep,
     forget,
+    count: () => written.size,
     leftBehind,
     clearLeftBehind: () => {
       if (malformed.length > 0) appendDurably(join(folder, malformedFile), `${malformed.join('\n')}\n`);

@@ -13,6 +13,10 @@ export class GroupCommit<Operation, Result> {
     this.#maxPerBatch = maxPerBatch;
   }
 
+  get waitingCount(): number {
+    return this.#waiting.length;
+  }
+
   submit(operation: Operation): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ operation, resolve, reject });

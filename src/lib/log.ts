@@ -1,5 +1,5 @@
 /**
- * JSON lines on standard output. A field that is not listed here cannot be logged, so that no key, cookie, prompt or
+ * JSON lines on standard output, or short ones on a terminal. A field that is not listed here cannot be logged, so that no key, cookie, prompt or
  * provider's body gets into a log along with something else.
  */
 import { writeSync } from 'node:fs';
@@ -22,10 +22,13 @@ const textFields = [
   'signal',
   'file',
   'priceVersion',
+  'outcome',
 ] as const;
 const numberFields = [
   'status',
   'latencyMs',
+  'firstTokenMs',
+  'costUsd',
   'upstreamStatus',
   'inputTokens',
   'outputTokens',
@@ -48,11 +51,16 @@ const flushMs = 20;
 const maxMessageLength = 1_000;
 const severities: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-export function createLog(level: LogLevel, write: (line: string) => void = bufferedOutput()): Log {
+/** `format` is for tests: people at a terminal get lines that they can read, programs get JSON. */
+export function createLog(
+  level: LogLevel,
+  write: (line: string) => void = bufferedOutput(),
+  format: typeof formatLine = process.stdout.isTTY ? formatForTerminal : formatLine,
+): Log {
   const at =
     (severity: LogLevel) =>
     (event: string, fields: LogFields = {}) => {
-      if (severities[severity] >= severities[level]) write(`${formatLine(severity, event, fields)}\n`);
+      if (severities[severity] >= severities[level]) write(`${format(severity, event, fields)}\n`);
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
@@ -84,19 +92,49 @@ function formatLine(level: LogLevel, event: string, fields: LogFields): string {
   return JSON.stringify(line);
 }
 
+const colors: Readonly<Record<LogLevel, string>> = {
+  debug: '\u001b[2m',
+  info: '',
+  warn: '\u001b[33m',
+  error: '\u001b[31m',
+};
+
+/** The time, the event and its fields on one line; of an error only its message. */
+export function formatForTerminal(level: LogLevel, event: string, fields: LogFields): string {
+  const { method, route, status, latencyMs, error, ...rest } = fields;
+  const time = new Date().toTimeString().slice(0, 8);
+  const request = method === undefined ? event : `${method} ${route} ${status} ${latencyMs} ms`;
+  const details = Object.entries(rest).flatMap(([name, value]) =>
+    allowedFields.has(name) && value !== undefined ? [`${name}=${printable(value)}`] : [],
+  );
+  const message = error instanceof Error ? [messageOf(error)] : [];
+  const line = [request, ...details, ...message].join('  ');
+  const color = colors[level];
+  return `\u001b[2m${time}\u001b[0m ${color}${line}${color === '' ? '' : '\u001b[0m'}`;
+}
+
+/** What a provider or a client sent must not move the cursor. */
+function printable(value: unknown): string {
+  return String(value).replace(/[\p{Cc}\p{Cf}]/gu, '·');
+}
+
 /** The message and stack of an error and of its causes. */
 function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return { name: typeof error };
   const { name, cause } = error;
   const code = codeOf(error);
-  const message = namesThingsOnly.test(code ?? '') ? error.message : withoutValues(error.message);
   return {
     name,
     ...(code === null ? {} : { code }),
-    message: message.slice(0, maxMessageLength),
+    message: messageOf(error),
     stack: placesIn(error),
     ...(cause === undefined ? {} : { cause: describe(cause) }),
   };
+}
+
+function messageOf(error: Error): string {
+  const isSafe = namesThingsOnly.test(codeOf(error) ?? '');
+  return (isSafe ? error.message : withoutValues(error.message)).slice(0, maxMessageLength);
 }
 
 /** PostgreSQL's messages of these classes quote tables, columns and constraints; values are only in their detail. */

@@ -10,11 +10,16 @@ export type Upstream = Readonly<{
   maxOutputTokens: number | null;
   dialect: Dialect;
   generationId: string;
+  /** Left out unless traces are exported. */
+  traceparent?: string | null;
 }>;
+
+/** The request on whose behalf a provider is called. `traceparent` is null unless traces are exported. */
+export type CallOrigin = Readonly<{ requestId: string; traceparent: string | null }>;
 
 /** The headers of every call. `credentials` carry the key, as the format wants it. */
 export function requestHeaders(
-  { generationId }: Upstream,
+  { generationId, traceparent }: Upstream,
   credentials: Readonly<Record<string, string>>,
 ): Record<string, string> {
   return {
@@ -22,6 +27,7 @@ export function requestHeaders(
     // The size of a compressed body could not be bounded by its announced length.
     'accept-encoding': 'identity',
     'x-client-request-id': generationId,
+    ...(traceparent && { traceparent }),
     ...credentials,
   };
 }

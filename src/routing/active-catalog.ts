@@ -38,6 +38,7 @@ export async function followCatalog(
   surroundings: Surroundings,
   sql: SQL,
   log: Log,
+  onReload: (outcome: 'loaded' | 'rejected') => void = () => undefined,
 ): Promise<FollowedCatalog> {
   const gates = new Gates((event) => logGateEvent(log, event));
   const sandbox = new SharedSandbox(() => log.warn('sandbox ended, starting it again'));
@@ -55,13 +56,14 @@ export async function followCatalog(
   const opened = CatalogStore.open({
     path: file,
     activate,
-    onReloaded: ({ catalog }) =>
-      log.info('catalogue reloaded', {
-        file,
-        priceVersion: catalog.priceVersion,
-        count: catalog.models.size,
-      }),
-    onRejected: (problems) => log.error('catalogue rejected, the old one stays in use', { file, problems }),
+    onReloaded: ({ catalog: { priceVersion, models } }) => {
+      onReload('loaded');
+      log.info('catalogue reloaded', { file, priceVersion, count: models.size });
+    },
+    onRejected: (problems) => {
+      onReload('rejected');
+      log.error('catalogue rejected, the old one stays in use', { file, problems });
+    },
   });
   const store = await opened.catch(async (error: unknown) => {
     await sandbox.stop();

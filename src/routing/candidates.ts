@@ -1,6 +1,6 @@
 /** Which providers can serve a model, and in which order they are tried. */
 import type { Catalog } from '../models/model.ts';
-import type { Upstream } from '../providers/upstream.ts';
+import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
 import type { Gate, Permit } from './gate.ts';
 import type { Gates } from './gates.ts';
@@ -16,11 +16,19 @@ export type Candidate = Readonly<{
 /** Where a call to a candidate goes. `maxOutputTokens` limits the answer; null when it is not text. */
 export function upstreamOf(
   { connection, upstreamModel }: Candidate,
-  generationId: string,
+  { requestId, traceparent }: CallOrigin,
   maxOutputTokens: number | null,
 ): Upstream {
   const { baseUrl, apiKey, provider } = connection;
-  return { baseUrl, apiKey, model: upstreamModel, maxOutputTokens, dialect: provider.dialect, generationId };
+  return {
+    baseUrl,
+    apiKey,
+    model: upstreamModel,
+    maxOutputTokens,
+    dialect: provider.dialect,
+    generationId: requestId,
+    traceparent,
+  };
 }
 
 /** The candidates of every model, in the order of the catalogue. A model that no provider can serve has none. */

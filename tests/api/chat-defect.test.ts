@@ -56,6 +56,7 @@ function serveStream(
     },
     settleOnce: () => Promise.reject(new Error('not asked')),
     isBusy: () => false,
+    counts: () => ({ waiting: 0, unsettled: 0 }),
     close: () => Promise.resolve(),
   };
   const provider = testProvider();
@@ -88,7 +89,7 @@ function serveStream(
           chat: { model: 'm', stream: true, includeUsage: false, call },
           bill: { price, bounds, textBytes: 40 },
         },
-        generation: new OpenGeneration(facts, provider.name, first, ledger, log),
+        generation: new OpenGeneration(facts, provider.name, first, null, ledger, log),
         rotation,
         claim: null,
         client: request.signal,

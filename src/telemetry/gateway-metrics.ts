@@ -1,0 +1,130 @@
+/** What the gateway counts and times. Nothing here names an account or a key: labels are routes, models and providers. */
+import type { GenerationSummary } from '../http/context.ts';
+import { Counter, Gauge, Histogram, type Metric, renderMetrics } from './registry.ts';
+
+const durationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+const commitSeconds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+const lossReasons = ['usage_missing', 'interrupted', 'implausible_usage', 'insufficient_balance'];
+const batchSizes = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+export class GatewayMetrics {
+  readonly #requests = new Counter('tollgate_requests_total', 'Requests that have ended.', [
+    'route',
+    'model',
+    'provider',
+    'status',
+    'code',
+  ]);
+  readonly #durations = new Histogram(
+    'tollgate_request_duration_seconds',
+    'From the arrival of a request to the end of its response.',
+    durationSeconds,
+    ['route', 'streaming'],
+  );
+  readonly #firstTokens = new Histogram(
+    'tollgate_time_to_first_token_seconds',
+    'From the arrival of a request to its first token.',
+    durationSeconds,
+    ['model'],
+  );
+  readonly #tokens = new Counter('tollgate_tokens_total', 'Tokens that were charged.', ['model', 'kind']);
+  readonly #cost = new Counter('tollgate_cost_usd_total', 'What was charged, in US dollars.', ['model']);
+  readonly #holds = new Counter('tollgate_holds_total', 'Holds by outcome: held, or the code of the error.', [
+    'outcome',
+  ]);
+  readonly #writeOffs = new Counter('tollgate_write_offs_total', 'Settlements with a loss, by its reason.', [
+    'reason',
+  ]);
+  readonly #reloads = new Counter('tollgate_catalog_reloads_total', 'Reloads of the catalogue.', ['outcome']);
+  readonly #holdSeconds = new Histogram('tollgate_hold_duration_seconds', 'Time to hold.', commitSeconds);
+  readonly #settleSeconds = new Histogram(
+    'tollgate_settle_duration_seconds',
+    'Time to settle.',
+    commitSeconds,
+  );
+  readonly #batchSize = new Histogram(
+    'tollgate_ledger_batch_size',
+    'Operations that the ledger commits in one transaction.',
+    batchSizes,
+  );
+  readonly #gauges: Metric[] = [];
+  #openRequests = 0;
+  #openStreams = 0;
+
+  constructor() {
+    // A series that first appears at 1 is an increase that nobody can see.
+    for (const reason of lossReasons) this.#writeOffs.add(0, reason);
+    for (const outcome of ['loaded', 'rejected']) this.#reloads.add(0, outcome);
+    this.gauge('tollgate_open_requests', 'Requests in progress.', () => this.#openRequests);
+    this.gauge('tollgate_open_streams', 'Streams in progress.', () => this.#openStreams);
+  }
+
+  /** Adds a value that is read at each scrape. */
+  gauge(...given: ConstructorParameters<typeof Gauge>): void {
+    this.#gauges.push(new Gauge(...given));
+  }
+
+  requestStarted(): void {
+    this.#openRequests += 1;
+  }
+
+  streamStarted(): void {
+    this.#openStreams += 1;
+  }
+
+  requestEnded(
+    route: string,
+    status: number,
+    code: string | null,
+    durationMs: number,
+    isStream: boolean,
+    summary: GenerationSummary | null,
+  ): void {
+    this.#openRequests -= 1;
+    if (isStream) this.#openStreams -= 1;
+    const model = summary?.model ?? '';
+    this.#requests.add(1, route, model, summary?.provider ?? '', `${status}`, code ?? '');
+    this.#durations.observe(durationMs / 1000, route, isStream ? 'yes' : 'no');
+    if (summary === null) return;
+    if (summary.lossReason !== null) this.#writeOffs.add(1, summary.lossReason);
+    if (summary.firstTokenMs !== null) this.#firstTokens.observe(summary.firstTokenMs / 1000, model);
+    if (summary.costUsd === null) return;
+    this.#tokens.add(summary.inputTokens, model, 'input');
+    this.#tokens.add(summary.outputTokens, model, 'output');
+    this.#cost.add(summary.costUsd, model);
+  }
+
+  holdEnded(outcome: string, durationMs: number): void {
+    this.#holds.add(1, outcome);
+    this.#holdSeconds.observe(durationMs / 1000);
+  }
+
+  settled(durationMs: number): void {
+    this.#settleSeconds.observe(durationMs / 1000);
+  }
+
+  committed(batchSize: number): void {
+    this.#batchSize.observe(batchSize);
+  }
+
+  catalogReloaded(outcome: 'loaded' | 'rejected'): void {
+    this.#reloads.add(1, outcome);
+  }
+
+  render(): string {
+    return renderMetrics([
+      this.#requests,
+      this.#durations,
+      this.#firstTokens,
+      this.#tokens,
+      this.#cost,
+      this.#holds,
+      this.#holdSeconds,
+      this.#settleSeconds,
+      this.#batchSize,
+      this.#writeOffs,
+      this.#reloads,
+      ...this.#gauges,
+    ]);
+  }
+}

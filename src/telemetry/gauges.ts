@@ -1,0 +1,143 @@
+/** Values that are read when somebody asks for the metrics. */
+import { heapStats } from 'bun:jsc';
+import { readdirSync } from 'node:fs';
+import type { SQL } from 'bun';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Spool } from '../ledger/spool.ts';
+import { within } from '../lib/within.ts';
+import type { NodeReport } from '../routing/node-report.ts';
+import type { GatewayMetrics } from './gateway-metrics.ts';
+
+type Sources = Readonly<{
+  sql: SQL;
+  ledger: Ledger;
+  spool: Spool;
+  report: () => NodeReport;
+  abandonedCount: () => number;
+  isDraining: () => boolean;
+}>;
+
+const lagProbeMs = 250;
+const databaseMs = 1_000;
+
+/** Returns what has to be done before each scrape, and `close`. */
+export function addGauges(metrics: GatewayMetrics, sources: Sources) {
+  const { ledger, spool, report, abandonedCount, isDraining } = sources;
+  const lag = new LoopLag();
+  let database: DatabaseFigures | null = null;
+  metrics.gauge('tollgate_draining', '1 while the gateway drains.', () => (isDraining() ? 1 : 0));
+  metrics.gauge(
+    'tollgate_queue_length',
+    'What waits, by queue.',
+    () => [
+      ['ledger', ledger.counts().waiting],
+      ['abandoned_streams', abandonedCount()],
+    ],
+    { label: 'queue' },
+  );
+  metrics.gauge(
+    'tollgate_unsettled_settlements',
+    'Settlements that are not committed yet.',
+    () => ledger.counts().unsettled,
+  );
+  metrics.gauge('tollgate_spooled_settlements', 'Settlements that are only in the spool.', spool.count);
+  metrics.gauge(
+    'tollgate_circuit_open',
+    'Models of a provider whose circuit is open.',
+    () => openCircuits(report()),
+    {
+      label: 'provider',
+    },
+  );
+  metrics.gauge(
+    'tollgate_dead_letters',
+    'Settlements that the database rejected.',
+    () => database?.dead_letters ?? null,
+  );
+  metrics.gauge(
+    'tollgate_oldest_orphan_age_seconds',
+    'Age of the oldest open Generation of a node that is gone; 0 without one.',
+    () => database?.orphan_seconds ?? null,
+  );
+  metrics.gauge(
+    'tollgate_database_ping_seconds',
+    'How long a query took through the pool, waiting for a connection included.',
+    () => database?.pingSeconds ?? null,
+  );
+  metrics.gauge(
+    'tollgate_event_loop_lag_seconds',
+    'Longest delay of the event loop since the last scrape.',
+    lag.read,
+  );
+  metrics.gauge('tollgate_heap_bytes', 'JavaScript heap.', () => heapStats().heapSize);
+  metrics.gauge('process_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss());
+  metrics.gauge('process_open_fds', 'Open file descriptors.', openDescriptors);
+  metrics.gauge(
+    'process_cpu_seconds_total',
+    'CPU time, user and system.',
+    () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1e6;
+    },
+    { type: 'counter' },
+  );
+  const startedSeconds = Date.now() / 1000 - process.uptime();
+  metrics.gauge('process_start_time_seconds', 'When the process started.', () => startedSeconds);
+
+  return {
+    /** A database that does not answer in time leaves its figures out. */
+    refresh: async () => {
+      database = await within(databaseMs, readDatabase(sources.sql)).catch(() => null);
+    },
+    close: lag.stop,
+  };
+}
+
+function* openCircuits({ circuits }: NodeReport): Iterable<readonly [string, number]> {
+  const counts = new Map<string, number>();
+  for (const { provider, state } of circuits)
+    counts.set(provider, (counts.get(provider) ?? 0) + (state === 'open' ? 1 : 0));
+  yield* counts;
+}
+
+type DatabaseFigures = { dead_letters: number; orphan_seconds: number; pingSeconds: number };
+
+async function readDatabase(sql: SQL): Promise<DatabaseFigures> {
+  const startedAt = performance.now();
+  const [row] = await sql<[Omit<DatabaseFigures, 'pingSeconds'>]>`
+    select (select count(*)::int from dead_letters) as dead_letters,
+           coalesce((
+             select extract(epoch from now() - min(open.created_at))::float8
+             from open_generations as open
+             where not exists (
+               select 1 from nodes
+               where nodes.id = open.node_id and nodes.heartbeat_at > now() - interval '1 minute')), 0) as orphan_seconds`;
+  return { ...row, pingSeconds: (performance.now() - startedAt) / 1000 };
+}
+
+/** Null where the system does not list them. */
+function openDescriptors(): number | null {
+  try {
+    return readdirSync('/proc/self/fd').length;
+  } catch {
+    return null;
+  }
+}
+
+class LoopLag {
+  #longestMs = 0;
+  #dueAtMs = performance.now() + lagProbeMs;
+  readonly #timer = setInterval(() => {
+    const nowMs = performance.now();
+    this.#longestMs = Math.max(this.#longestMs, nowMs - this.#dueAtMs);
+    this.#dueAtMs = nowMs + lagProbeMs;
+  }, lagProbeMs);
+
+  readonly read = (): number => {
+    const longestMs = this.#longestMs;
+    this.#longestMs = 0;
+    return Math.max(0, longestMs) / 1000;
+  };
+
+  readonly stop = (): void => clearInterval(this.#timer);
+}
