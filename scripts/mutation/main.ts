@@ -1,0 +1,106 @@
+/** npm run mutation: see docs/mutation.md. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Random } from '../../chaos/random.ts';
+import { Compiler } from './compiler.ts';
+import { reasonFor, staleEquivalents } from './equivalent.ts';
+import { type Mutant, mutantsOf } from './mutants.ts';
+import { aimPercent, type Finding, formatMutant, formatPage, formatTable, percentKilled } from './report.ts';
+import { targets } from './targets.ts';
+import { Tree } from './tree.ts';
+
+const root = join(import.meta.dir, '../..');
+const page = join(root, 'docs/mutation.md');
+const workerCount = 2;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true, default: [] },
+    sample: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    write: { type: 'boolean', default: false },
+  },
+});
+
+const isChosen = (file: string) => values.only.length === 0 || values.only.some((part) => file.startsWith(part));
+const files = Object.keys(targets).filter(isChosen);
+const trees = Array.from({ length: workerCount }, () => new Tree(root));
+const [firstTree] = trees;
+if (firstTree === undefined || files.length === 0) throw new Error('There is nothing to do.');
+const compiler = new Compiler(firstTree);
+
+try {
+  process.exitCode = await main(firstTree);
+} finally {
+  await compiler.close();
+  for (const tree of trees) tree.remove();
+}
+
+async function main(tree: Tree): Promise<number> {
+  const all: Mutant[] = [];
+  for (const file of files) all.push(...mutantsOf(file, await compiler.parse(file)));
+  const stale = staleEquivalents(files, all);
+  for (const { file, within, change } of stale)
+    console.log(`explained, but not a mutant any more: ${file} ${within}: ${change}`);
+  const limits = new Map<string, number>();
+  for (const file of files) limits.set(file, await measureLimitMs(tree, file));
+  const chosen = values.sample === undefined ? all : sampled(all, Number(values.sample), Number(values.seed));
+  console.log(`${chosen.length} of ${all.length} mutants in ${files.length} files`);
+
+  const waiting = chosen.entries();
+  const verdicts: Finding['verdict'][] = [];
+  await Promise.all(
+    trees.map(async (own) => {
+      for (const [index, mutant] of waiting) {
+        const limitMs = limits.get(mutant.file) ?? 0;
+        const verdict = await own.withMutant(mutant, () => own.test(testsOf(mutant.file), limitMs));
+        verdicts[index] = verdict;
+        if ((index + 1) % 100 === 0) console.error(`${index + 1} …`);
+      }
+    }),
+  );
+  const findings: Finding[] = [];
+  for (const [index, mutant] of chosen.entries())
+    findings.push({ mutant, verdict: await judge(mutant, verdicts[index] ?? 'survived') });
+  return report(findings) && stale.length === 0 ? 0 : 1;
+}
+
+/** What the tests have let pass may not even compile, or be known to change nothing. */
+async function judge(mutant: Mutant, verdict: Finding['verdict']): Promise<Finding['verdict']> {
+  if (verdict !== 'survived') {
+    if (reasonFor(mutant) !== null) console.log(`explained, but killed: ${formatMutant(mutant)}`);
+    return verdict;
+  }
+  if (await compiler.rejects(mutant)) return 'types';
+  return reasonFor(mutant) === null ? 'survived' : 'explained';
+}
+
+function report(findings: readonly Finding[]): boolean {
+  for (const { mutant, verdict } of findings) if (verdict === 'survived') console.log(formatMutant(mutant));
+  console.log(`\n${formatTable(findings)}`);
+  if (values.write) {
+    const command = ['npm run mutation', ...process.argv.slice(2)].join(' ').replace('mutation ', 'mutation -- ');
+    writeFileSync(page, formatPage(readFileSync(page, 'utf8'), command, new Date(), findings));
+  }
+  return percentKilled(findings) >= aimPercent;
+}
+
+function testsOf(file: string): readonly string[] {
+  return targets[file] ?? [];
+}
+
+/** Several times as long as the tests take with the original, which they must pass. */
+async function measureLimitMs(tree: Tree, file: string): Promise<number> {
+  const startedAtMs = performance.now();
+  const verdict = await tree.test(testsOf(file), 300_000);
+  if (verdict !== 'survived') throw new Error(`The tests of ${file} fail without any mutant.`);
+  return Math.ceil(5_000 + 5 * (performance.now() - startedAtMs));
+}
+
+function sampled(mutants: readonly Mutant[], size: number, seed: number): readonly Mutant[] {
+  const random = new Random(seed);
+  const marked = mutants.map((mutant) => ({ mutant, mark: random.next() }));
+  const taken = new Set(marked.toSorted((one, other) => one.mark - other.mark).slice(0, size));
+  return marked.filter((one) => taken.has(one)).map(({ mutant }) => mutant);
+}
