@@ -10,7 +10,10 @@ export function reasonFor(mutant: Mutant): string | null {
 }
 
 /** Those that no mutant of the checked files corresponds to any more. */
-export function staleEquivalents(files: readonly string[], mutants: readonly Mutant[]): readonly Equivalent[] {
+export function staleEquivalents(
+  files: readonly string[],
+  mutants: readonly Mutant[],
+): readonly Equivalent[] {
   return equivalents.filter(
     (one) => files.includes(one.file) && !mutants.some((mutant) => isSame(one, mutant)),
   );

@@ -23,7 +23,8 @@ const { values } = parseArgs({
   },
 });
 
-const isChosen = (file: string) => values.only.length === 0 || values.only.some((part) => file.startsWith(part));
+const isChosen = (file: string) =>
+  values.only.length === 0 || values.only.some((part) => file.startsWith(part));
 const files = Object.keys(targets).filter(isChosen);
 const trees = Array.from({ length: workerCount }, () => new Tree(root));
 const [firstTree] = trees;
@@ -80,7 +81,9 @@ function report(findings: readonly Finding[]): boolean {
   for (const { mutant, verdict } of findings) if (verdict === 'survived') console.log(formatMutant(mutant));
   console.log(`\n${formatTable(findings)}`);
   if (values.write) {
-    const command = ['npm run mutation', ...process.argv.slice(2)].join(' ').replace('mutation ', 'mutation -- ');
+    const command = ['npm run mutation', ...process.argv.slice(2)]
+      .join(' ')
+      .replace('mutation ', 'mutation -- ');
     writeFileSync(page, formatPage(readFileSync(page, 'utf8'), command, new Date(), findings));
   }
   return percentKilled(findings) >= aimPercent;
