@@ -101,7 +101,7 @@ type OrphanRow = Omit<GenerationFacts, 'idempotencyHash'> & Pick<EndedGeneration
 const maxOrphansAtOnce = 500;
 
 /** Generations whose node is gone, each with the settlement that closes it: released, failed, interrupted. */
-async function findOrphans(sql: SQL, silenceSeconds: number): Promise<Settlement[]> {
+export async function findOrphans(sql: SQL, silenceSeconds: number): Promise<Settlement[]> {
   const rows = await sql<OrphanRow[]>`
     select open_generations.id, account_id as "accountId", key_id as "keyId", workload, model, provider, streaming,
            price_list_id as "priceListId", attempts, extract(epoch from created_at)::float8 * 1000 as "createdAtMs"
