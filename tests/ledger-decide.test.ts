@@ -389,7 +389,7 @@ describe('a settlement of what has ended already', () => {
     ['comes too late for a claim', { ...interrupted, isClaimed: false }, good, 'interrupted'],
     ['of a set-aside one, too', { ...ended, isDeadLetter: true, isClaimed: false }, good, 'interrupted'],
     ['was short', { ...ended, errorCode: 'insufficient_balance' }, good, 'short'],
-    ['failed otherwise', { ...ended, errorCode: 'provider_overloaded' }, good, 'settled'],
+    ['failed otherwise', { ...ended, errorCode: 'provider_timeout' }, good, 'settled'],
   ] as [string, Ended, Pick<Settlement, 'onAlreadyCharged' | 'errorCode'>, LateDecision][])(
     '%s',
     (_name, state, late, decision) => {

@@ -85,7 +85,7 @@ const wire: Readonly<Record<string, unknown>> = JSON.parse(
         startedAtMs: 1,
         completedAtMs: null,
         upstreamStatus: 503,
-        errorCode: 'provider_overloaded',
+        errorCode: 'provider_timeout',
       },
     ],
     usage: { inputTokens: 0, outputTokens: 0, units: 0, unit: 'images', tier: 'hd' },
@@ -168,7 +168,7 @@ describe('a settlement that is made', () => {
   };
   const failed = {
     status: 'failed',
-    errorCode: 'provider_overloaded',
+    errorCode: 'provider_timeout',
     usage: null,
     cost: null,
     isEstimated: false,
@@ -198,8 +198,8 @@ describe('a settlement that is made', () => {
   });
 
   test('charges nothing for a failure, and records what may be lost with it', () => {
-    expect(failure('provider_overloaded')).toEqual(failed);
-    expect(failure('provider_overloaded', 'usage_missing')).toEqual({
+    expect(failure('provider_timeout')).toEqual(failed);
+    expect(failure('provider_timeout', 'usage_missing')).toEqual({
       ...failed,
       loss: { reason: 'usage_missing', amount: null, reported: null },
     });

@@ -14,7 +14,7 @@ const usage = (inputTokens: number, outputTokens: number): ChatEvent => ({
 });
 const finish: ChatEvent = { type: 'finish', reason: 'stop' };
 const end: ChatEvent = { type: 'end' };
-const broken = new ProviderError('provider_overloaded', 200);
+const broken = new ProviderError('provider_timeout', 200);
 
 function progressOf(...reads: readonly (readonly ChatEvent[])[]) {
   const progress = new StreamProgress(chunks);
@@ -148,7 +148,7 @@ test('what is delivered counts in bytes, of text and arguments, while someone re
 test.each([
   ['without a reason to finish', [text('a'), usage(1, 1)], 'provider_stream_error'],
   ['without usage', [text('a'), finish], 'usage_missing'],
-  ['after a failure, even with both', [failed(broken), finish, usage(1, 1)], 'provider_overloaded'],
+  ['after a failure, even with both', [failed(broken), finish, usage(1, 1)], 'provider_timeout'],
   ['with both', [text('a'), finish, usage(1, 1)], null],
 ] as [string, ChatEvent[], string | null][])('what a stream %s is missing', (_name, events, code) => {
   expect(progressOf(events).progress.missing()).toBe(code as ReturnType<StreamProgress['missing']>);
