@@ -6,7 +6,16 @@ import { Random } from '../../chaos/random.ts';
 import { Compiler } from './compiler.ts';
 import { reasonFor, staleEquivalents } from './equivalent.ts';
 import { type Mutant, mutantsOf } from './mutants.ts';
-import { aimPercent, type Finding, formatMutant, formatPage, formatTable, percentKilled } from './report.ts';
+import {
+  aimPercent,
+  type Finding,
+  formatMutant,
+  formatPage,
+  formatTable,
+  percentKilled,
+  rowsOf,
+  sumOf,
+} from './report.ts';
 import { targets } from './targets.ts';
 import { Tree } from './tree.ts';
 
@@ -79,14 +88,12 @@ async function judge(mutant: Mutant, verdict: Finding['verdict']): Promise<Findi
 
 function report(findings: readonly Finding[]): boolean {
   for (const { mutant, verdict } of findings) if (verdict === 'survived') console.log(formatMutant(mutant));
-  console.log(`\n${formatTable(findings)}`);
-  if (values.write) {
-    const command = ['npm run mutation', ...process.argv.slice(2)]
-      .join(' ')
-      .replace('mutation ', 'mutation -- ');
-    writeFileSync(page, formatPage(readFileSync(page, 'utf8'), command, new Date(), findings));
-  }
-  return percentKilled(findings) >= aimPercent;
+  const rows = rowsOf(findings);
+  console.log(`\n${formatTable(rows)}`);
+  // A sample says little about a single file.
+  if (values.write && values.sample === undefined)
+    writeFileSync(page, formatPage(readFileSync(page, 'utf8'), rows, Object.keys(targets)));
+  return percentKilled(sumOf(rows)) >= aimPercent;
 }
 
 function testsOf(file: string): readonly string[] {

@@ -1,50 +1,81 @@
-/** What a run found, as a table. */
+/** What a run found, as the rows of a table. */
 import type { Mutant } from './mutants.ts';
 
 /** `types`: the tests passed, but the mutant does not compile. `explained`: it is on the list of equivalent ones. */
 export type Finding = Readonly<{ mutant: Mutant; verdict: 'killed' | 'types' | 'explained' | 'survived' }>;
 
+/** `killed` includes those of `types`, and `survived` those that are `explained`. */
+export type Row = Readonly<{
+  name: string;
+  mutants: number;
+  killed: number;
+  types: number;
+  survived: number;
+  explained: number;
+}>;
+
 /** The part of all mutants that has to be killed. */
 export const aimPercent = 90;
 
-export function percentKilled(findings: readonly Finding[]): number {
-  const killed = findings.filter(({ verdict }) => verdict === 'killed' || verdict === 'types');
-  return (100 * killed.length) / findings.length;
+export function rowsOf(findings: readonly Finding[]): readonly Row[] {
+  const files = Map.groupBy(findings, ({ mutant }) => mutant.file);
+  return [...files].map(([name, found]) => {
+    const count = (...verdicts: Finding['verdict'][]) =>
+      found.filter(({ verdict }) => verdicts.includes(verdict)).length;
+    return {
+      name,
+      mutants: found.length,
+      killed: count('killed', 'types'),
+      types: count('types'),
+      survived: count('survived', 'explained'),
+      explained: count('explained'),
+    };
+  });
 }
 
-export function formatTable(findings: readonly Finding[]): string {
-  const files = Map.groupBy(findings, ({ mutant }) => mutant.file);
-  const rows = [...files].map(([file, found]) => cells(`\`${file}\``, found));
+export function sumOf(rows: readonly Row[]): Row {
+  const sum = (field: Exclude<keyof Row, 'name'>) => rows.reduce((total, row) => total + row[field], 0);
+  return {
+    name: 'all',
+    mutants: sum('mutants'),
+    killed: sum('killed'),
+    types: sum('types'),
+    survived: sum('survived'),
+    explained: sum('explained'),
+  };
+}
+
+export function percentKilled({ killed, mutants }: Row): number {
+  return mutants === 0 ? 0 : (100 * killed) / mutants;
+}
+
+export function formatTable(rows: readonly Row[]): string {
   return [
     '| file | mutants | killed | of these by types | survived | of these explained | killed % |',
     '| --- | ---: | ---: | ---: | ---: | ---: | ---: |',
-    ...[...rows, cells('all', findings)].map((row) => `| ${row.join(' | ')} |`),
+    ...[...rows, sumOf(rows)].map((row) => {
+      const { name, mutants, killed, types, survived, explained } = row;
+      const cells = [name, mutants, killed, types, survived, explained, percentKilled(row).toFixed(1)];
+      return `| ${cells.join(' | ')} |`;
+    }),
   ].join('\n');
-}
-
-function cells(name: string, found: readonly Finding[]): readonly string[] {
-  const count = (...verdicts: Finding['verdict'][]) =>
-    `${found.filter(({ verdict }) => verdicts.includes(verdict)).length}`;
-  return [
-    name,
-    `${found.length}`,
-    count('killed', 'types'),
-    count('types'),
-    count('survived', 'explained'),
-    count('explained'),
-    percentKilled(found).toFixed(1),
-  ];
 }
 
 export function formatMutant({ file, line, within, change }: Mutant): string {
   return `${file}:${line} ${within}: ${change}`;
 }
 
-const heading = '## Last run';
+const heading = '## Last run of each file';
+const rowPattern = /^\| (src\/\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|/gm;
 
-/** The page with the result of this run in place of the last one. */
-export function formatPage(page: string, command: string, at: Date, findings: readonly Finding[]): string {
-  const day = at.toISOString().slice(0, 10);
-  const before = page.slice(0, page.indexOf(heading));
-  return `${before}${heading}\n\n${day}, \`${command}\`\n\n${formatTable(findings)}\n`;
+/** The page with these rows in place of the ones that these files had. Files that are no target any more are left out. */
+export function formatPage(page: string, rows: readonly Row[], files: readonly string[]): string {
+  const known = new Map<string, Row>();
+  for (const [, name = '', ...counts] of page.matchAll(rowPattern)) {
+    const [mutants = 0, killed = 0, types = 0, survived = 0, explained = 0] = counts.map(Number);
+    known.set(name, { name, mutants, killed, types, survived, explained });
+  }
+  for (const row of rows) known.set(row.name, row);
+  const all = files.flatMap((file) => known.get(file) ?? []);
+  return `${page.slice(0, page.indexOf(heading))}${heading}\n\n${formatTable(all)}\n`;
 }
