@@ -16,7 +16,7 @@ import {
   rowsOf,
   sumOf,
 } from './report.ts';
-import { targets } from './targets.ts';
+import { type TestFiles, targets } from './targets.ts';
 import { Tree } from './tree.ts';
 
 const root = join(import.meta.dir, '../..');
@@ -53,17 +53,16 @@ async function main(tree: Tree): Promise<number> {
   const stale = staleEquivalents(files, all);
   for (const { file, within, change } of stale)
     console.log(`explained, but not a mutant any more: ${file} ${within}: ${change}`);
-  const limits = new Map<string, number>();
-  for (const file of files) limits.set(file, await measureLimitMs(tree, file));
   const chosen = values.sample === undefined ? all : sampled(all, Number(values.sample), Number(values.seed));
   console.log(`${chosen.length} of ${all.length} mutants in ${files.length} files`);
+  const limits = await measureLimits(tree, chosen);
 
   const waiting = chosen.entries();
   const verdicts: Finding['verdict'][] = [];
   await Promise.all(
     trees.map(async (own) => {
       for (const [index, mutant] of waiting) {
-        const limitMs = limits.get(mutant.file) ?? 0;
+        const limitMs = limits.get(testsOf(mutant.file)) ?? 0;
         const verdict = await own.withMutant(mutant, () => own.test(testsOf(mutant.file), limitMs));
         verdicts[index] = verdict;
         if ((index + 1) % 100 === 0) console.error(`${index + 1} …`);
@@ -96,16 +95,20 @@ function report(findings: readonly Finding[]): boolean {
   return percentKilled(sumOf(rows)) >= aimPercent;
 }
 
-function testsOf(file: string): readonly string[] {
+function testsOf(file: string): TestFiles {
   return targets[file] ?? [];
 }
 
-/** Several times as long as the tests take with the original, which they must pass. */
-async function measureLimitMs(tree: Tree, file: string): Promise<number> {
-  const startedAtMs = performance.now();
-  const verdict = await tree.test(testsOf(file), 300_000);
-  if (verdict !== 'survived') throw new Error(`The tests of ${file} fail without any mutant.`);
-  return Math.ceil(5_000 + 5 * (performance.now() - startedAtMs));
+/** Several times as long as the tests take with the originals, which they must pass. */
+async function measureLimits(tree: Tree, mutants: readonly Mutant[]): Promise<Map<TestFiles, number>> {
+  const limits = new Map<TestFiles, number>();
+  for (const tests of new Set(mutants.map(({ file }) => testsOf(file)))) {
+    const startedAtMs = performance.now();
+    const verdict = await tree.test(tests, 300_000);
+    if (verdict !== 'survived') throw new Error(`These tests fail without any mutant: ${tests.join(' ')}`);
+    limits.set(tests, Math.ceil(5_000 + 5 * (performance.now() - startedAtMs)));
+  }
+  return limits;
 }
 
 function sampled(mutants: readonly Mutant[], size: number, seed: number): readonly Mutant[] {
