@@ -1,21 +1,21 @@
 export type TestFiles = readonly string[];
 
-const chatBounds = ['tests/chat-bounds.test.ts'];
 const chatParse = ['tests/chat-parse.test.ts'];
 const circuit = ['tests/circuit.test.ts'];
+const inputBound = ['tests/input-bound.test.ts'];
 const ledgerDecide = ['tests/ledger-decide.test.ts'];
 const requestHash = ['tests/request-hash.test.ts'];
 
 /** The pure core, and the tests that have to hold each file of it. None of them needs a database or a socket. */
 export const targets: Readonly<Record<string, TestFiles>> = {
   'src/chat/billing.ts': ['tests/chat-billing-rules.test.ts'],
-  'src/chat/bounds.ts': chatBounds,
+  'src/chat/bounds.ts': inputBound,
   'src/chat/capabilities.ts': ['tests/chat-capabilities.test.ts'],
   'src/chat/hold.ts': ['tests/chat-billing-rules.test.ts', 'tests/chat-capabilities.test.ts'],
-  'src/chat/input-tally.ts': chatBounds,
+  'src/chat/input-tally.ts': inputBound,
   'src/chat/parse.ts': chatParse,
   'src/chat/stream-progress.ts': ['tests/stream-progress.test.ts'],
-  'src/chat/text-weights.ts': chatBounds,
+  'src/chat/text-weights.ts': inputBound,
   'src/generations/cursor.ts': ['tests/cursor.test.ts'],
   'src/http/json-body.ts': ['tests/json-body.test.ts'],
   'src/http/json-keys.ts': ['tests/json-keys.test.ts'],
