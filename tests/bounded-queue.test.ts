@@ -181,7 +181,7 @@ describe('a signal', () => {
     leaving.abort(reason);
     expect(await left.catch((error: unknown) => error)).toBe(reason);
     const next = held();
-    runs.push(queue.run({ origin: 'a' }, next.task));
+    runs.push(queue.run({ origin: 'b' }, next.task));
     expect(next.isRunning()).toBe(false);
     running.end();
     await runs[0];
