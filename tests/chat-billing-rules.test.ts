@@ -346,6 +346,8 @@ describe('to the token', () => {
     // Not believed, and worth nothing.
     const free = { ...bill, price: { ...bill.price, rates: { input: 0n, output: 0n } } as TokenPrice };
     expect(charged(9_000, 5, true, free).loss).toMatchObject({ amount: null });
+    const cheap = { ...bill, price: { ...bill.price, rates: { input: 1_000n, output: 0n } } as TokenPrice };
+    expect(charged(2_000, 5, true, cheap).loss).toMatchObject({ amount: 1n });
   });
 
   const stream = {

@@ -17,7 +17,7 @@ import {
   sumOf,
 } from './report.ts';
 import { type TestFiles, targets } from './targets.ts';
-import { Tree } from './tree.ts';
+import { killRunningTests, Tree } from './tree.ts';
 
 const root = join(import.meta.dir, '../..');
 const page = join(root, 'docs/mutation.md');
@@ -39,6 +39,13 @@ const trees = Array.from({ length: workerCount }, () => new Tree(root));
 const [firstTree] = trees;
 if (firstTree === undefined || files.length === 0) throw new Error('There is nothing to do.');
 const compiler = new Compiler(firstTree);
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => {
+    killRunningTests();
+    for (const tree of trees) tree.remove();
+    process.exit(1);
+  });
 
 try {
   process.exitCode = await main(firstTree);

@@ -10,6 +10,13 @@ export type Verdict = 'killed' | 'survived';
 const maxMemoryBytes = 3 * 1024 ** 3;
 const memoryCheckMs = 250;
 
+/** Of all trees. A mutant that never ends must not outlive the run that started it. */
+const running = new Set<Bun.Subprocess>();
+
+export function killRunningTests(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
+
 export class Tree {
   readonly folder = mkdtempSync(join(tmpdir(), 'tollgate-mutation-'));
 
@@ -50,11 +57,13 @@ export class Tree {
       timeout: limitMs,
       killSignal: 'SIGKILL',
     });
+    running.add(child);
     const watch = setInterval(() => {
       if (memoryOf(child.pid) > maxMemoryBytes) child.kill('SIGKILL');
     }, memoryCheckMs);
     const exitCode = await child.exited;
     clearInterval(watch);
+    running.delete(child);
     return exitCode === 0 ? 'survived' : 'killed';
   }
 }
