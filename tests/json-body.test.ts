@@ -94,6 +94,11 @@ describe('the bytes', () => {
     },
   );
 
+  test('a compressed body is refused for what it is', async () => {
+    const { code, message } = await refusalOf(readJsonBody(post('{}', json, { 'content-encoding': 'gzip' })));
+    expect([code, message]).toEqual(['invalid_request', 'The body must not be compressed.']);
+  });
+
   test('a byte order mark is dropped', async () => {
     expect(await readJsonBody(post(bytes(0xef, 0xbb, 0xbf, '{"a":"é😀"}')))).toEqual({ a: 'é😀' });
   });
