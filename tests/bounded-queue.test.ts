@@ -228,3 +228,11 @@ test('a queue without limits lets everything run', async () => {
   for (const { end } of tasks) end();
   await Promise.all(runs);
 });
+
+test('a place to wait in is free again once its task has been started', async () => {
+  const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 1 });
+  for (let round = 0; round < 3; round += 1) {
+    const results = [1, 2].map((result) => queue.run({ origin: 'a' }, async () => result));
+    expect(await Promise.all(results)).toEqual([1, 2]);
+  }
+});
