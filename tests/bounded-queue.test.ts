@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { BoundedQueue, OverloadError, type Ticket } from '../src/lib/bounded-queue.ts';
 
@@ -103,4 +103,136 @@ test('origins are served in rotation, and whoever has left is passed over', asyn
   expect(order).toEqual(['a1', 'c2', 'b1', 'a2', 'b2', 'a3', 'a5']);
   await queue.run({ origin: 'a' }, async () => void order.push('later'));
   expect(order).toContain('later');
+});
+
+/** A task that runs until it is told to end. */
+function held() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isRunning = false;
+  return {
+    task: () => {
+      isRunning = true;
+      return promise;
+    },
+    end: resolve,
+    isRunning: () => isRunning,
+  };
+}
+
+/** Until everything that is ready to run has run. */
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('an origin runs no more at once than it may, and does not hold up the others', async () => {
+  const queue = new BoundedQueue({ maxRunningPerOrigin: 2 });
+  const tasks = Array.from({ length: 4 }, held);
+  const other = held();
+  const runs = tasks.map(({ task }) => queue.run({ origin: 'a' }, task));
+  runs.push(queue.run({ origin: 'b' }, other.task));
+  const running = () => [...tasks, other].map((one) => one.isRunning());
+  expect(running()).toEqual([true, true, false, false, true]);
+  tasks[1]?.end();
+  await runs[1];
+  await turn();
+  expect(running()).toEqual([true, true, true, false, true]);
+  // The end of another origin's task is no turn for one that runs enough already.
+  other.end();
+  await runs[4];
+  await turn();
+  expect(running()).toEqual([true, true, true, false, true]);
+  for (const { end } of tasks) end();
+  await Promise.all(runs);
+});
+
+test('an origin that may not run yet is passed over for the next', async () => {
+  const queue = new BoundedQueue({ maxRunning: 2, maxRunningPerOrigin: 1 });
+  const [first, second, third, fourth] = [held(), held(), held(), held()];
+  const runs = [
+    queue.run({ origin: 'a' }, first.task),
+    queue.run({ origin: 'b' }, second.task),
+    queue.run({ origin: 'a' }, third.task),
+    queue.run({ origin: 'c' }, fourth.task),
+  ];
+  second.end();
+  await runs[1];
+  await turn();
+  expect([third.isRunning(), fourth.isRunning()]).toEqual([false, true]);
+  for (const { end } of [first, third, fourth]) end();
+  await Promise.all(runs);
+});
+
+describe('a signal', () => {
+  test('that is aborted already keeps the task from being started', async () => {
+    const queue = new BoundedQueue({});
+    const { task, isRunning } = held();
+    const reason = new Error('left');
+    const run = queue.run({ origin: 'a', signal: AbortSignal.abort(reason) }, task);
+    expect(await run.catch((error: unknown) => error)).toBe(reason);
+    expect(isRunning()).toBe(false);
+  });
+
+  test('that is aborted meanwhile gives the place to wait in to another, with its own reason', async () => {
+    const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 1, maxWaitingPerOrigin: 1 });
+    const running = held();
+    const runs = [queue.run({ origin: 'a' }, running.task)];
+    const leaving = new AbortController();
+    const left = queue.run({ origin: 'a', signal: leaving.signal }, async () => undefined);
+    await expect(queue.run({ origin: 'b' }, async () => undefined)).rejects.toBeInstanceOf(OverloadError);
+    const reason = new Error('left');
+    leaving.abort(reason);
+    expect(await left.catch((error: unknown) => error)).toBe(reason);
+    const next = held();
+    runs.push(queue.run({ origin: 'b' }, next.task));
+    expect(next.isRunning()).toBe(false);
+    running.end();
+    await runs[0];
+    await turn();
+    expect(next.isRunning()).toBe(true);
+    next.end();
+    await Promise.all(runs);
+  });
+
+  test('does not end a task that has been started, and is not listened to any more', async () => {
+    const queue = new BoundedQueue({ maxRunning: 1 });
+    const [first, second] = [held(), held()];
+    const leaving = new AbortController();
+    const run = queue.run({ origin: 'a' }, first.task);
+    let listeners = 0;
+    const { signal } = leaving;
+    const { addEventListener, removeEventListener } = signal;
+    Object.assign(signal, {
+      addEventListener: (...given: Parameters<typeof addEventListener>) => {
+        listeners += 1;
+        addEventListener.apply(signal, given);
+      },
+      removeEventListener: (...given: Parameters<typeof removeEventListener>) => {
+        listeners -= 1;
+        removeEventListener.apply(signal, given);
+      },
+    });
+    const waited = queue.run({ origin: 'b', signal }, second.task);
+    expect(listeners).toBe(1);
+    first.end();
+    await run;
+    leaving.abort();
+    second.end();
+    await waited;
+    expect(listeners).toBe(0);
+  });
+});
+
+test('a queue without limits lets everything run', async () => {
+  const queue = new BoundedQueue({});
+  const tasks = Array.from({ length: 50 }, held);
+  const runs = tasks.map(({ task }) => queue.run({ origin: 'a' }, task));
+  expect(tasks.every(({ isRunning }) => isRunning())).toBe(true);
+  for (const { end } of tasks) end();
+  await Promise.all(runs);
+});
+
+test('a place to wait in is free again once its task has been started', async () => {
+  const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 1 });
+  for (let round = 0; round < 3; round += 1) {
+    const results = [1, 2].map((result) => queue.run({ origin: 'a' }, async () => result));
+    expect(await Promise.all(results)).toEqual([1, 2]);
+  }
 });

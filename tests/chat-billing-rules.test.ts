@@ -282,3 +282,224 @@ describe('a charge', () => {
     );
   });
 });
+
+describe('to the token', () => {
+  const perToken = (units: bigint) => units * 1_000_000n;
+  const bill: ChatBill = {
+    price: {
+      billingType: 'token',
+      form: 'flat',
+      rates: { input: perToken(1n), output: perToken(10n) },
+      ...remarks,
+    },
+    bounds: { inputTokens: 1_000, outputTokens: 250 },
+    textBytes: 41,
+  };
+  const finishedAt = new Date('2026-11-01T12:00:00Z');
+
+  test('16 tokens and one percent, rounded up, are tolerated', () => {
+    expect([0, 1, 100, 101, 1_000].map(toleranceOf)).toEqual([16, 17, 17, 18, 26]);
+    expect(believed({ inputTokens: 1_026, outputTokens: 269 }, bill.bounds)).toEqual({
+      inputTokens: 1_026,
+      outputTokens: 269,
+    });
+    expect(believed({ inputTokens: 1_027, outputTokens: 270 }, bill.bounds)).toEqual(bill.bounds);
+  });
+
+  const billed = (inputTokens: number, outputTokens: number) => ({
+    usage: {
+      inputTokens,
+      outputTokens,
+      units: inputTokens + outputTokens,
+      unit: 'tokens' as const,
+      tier: null,
+    },
+    cost: {
+      input: BigInt(inputTokens),
+      output: BigInt(outputTokens) * 10n,
+      total: BigInt(inputTokens) + BigInt(outputTokens) * 10n,
+    },
+  });
+  const charged = (inputTokens: number, outputTokens: number, hasText = true, own = bill) =>
+    chargeOf(own, { usage: { inputTokens, outputTokens }, finishedAt, hasText });
+
+  test('what is reported is charged, and what is not believed is lost', () => {
+    expect(charged(10, 5)).toEqual({ ...billed(10, 5), loss: null });
+    expect(charged(2_000, 5)).toEqual({
+      ...billed(1_000, 5),
+      loss: {
+        reason: 'implausible_usage',
+        amount: 1_000n,
+        reported: { inputTokens: 2_000, outputTokens: 5 },
+      },
+    });
+    expect(charged(10, 1_250)).toMatchObject({ ...billed(10, 250), loss: { amount: 10_000n } });
+  });
+
+  test('text without a single token of output is a discrepancy of unknown worth, unless there was none', () => {
+    expect(charged(10, 0)).toEqual({
+      ...billed(10, 0),
+      loss: { reason: 'implausible_usage', amount: null, reported: { inputTokens: 10, outputTokens: 0 } },
+    });
+    expect(charged(10, 0, false).loss).toBeNull();
+    expect(charged(10, 1).loss).toBeNull();
+    // Not believed, and worth nothing.
+    const free = { ...bill, price: { ...bill.price, rates: { input: 0n, output: 0n } } as TokenPrice };
+    expect(charged(9_000, 5, true, free).loss).toMatchObject({ amount: null });
+    const cheap = { ...bill, price: { ...bill.price, rates: { input: 1_000n, output: 0n } } as TokenPrice };
+    expect(charged(2_000, 5, true, cheap).loss).toMatchObject({ amount: 1n });
+  });
+
+  const stream = {
+    usage: { inputTokens: 10, outputTokens: 5 },
+    isFinished: true,
+    isEnded: true,
+    isUsageLost: false,
+    failure: null,
+    deliveredBytes: 23,
+  };
+  const stored = { idempotencyHash: 'ab', response: 'cd', insufficientBalanceResponse: null };
+  const outcome = { code: null, isEndedHere: false, finishedAt };
+  const completedEnding = {
+    ...billed(10, 5),
+    status: 'completed',
+    errorCode: null,
+    isEstimated: false,
+    onInsufficientBalance: 'write_off',
+    onAlreadyCharged: 'stands',
+    loss: null,
+    stored,
+  };
+
+  test('a stream that was heard out is charged by its usage, whoever is still there', () => {
+    expect(streamEnding(bill, stream, outcome, false, stored)).toEqual(completedEnding as never);
+    expect(streamEnding(bill, stream, outcome, true, stored)).toEqual({
+      ...completedEnding,
+      status: 'cancelled',
+    } as never);
+    const failed = { ...outcome, code: 'provider_timeout' } as const;
+    expect(streamEnding(bill, stream, failed, false, stored)).toEqual({
+      ...completedEnding,
+      status: 'failed',
+      errorCode: 'provider_timeout',
+    } as never);
+    expect(streamEnding(bill, stream, failed, true, stored)).toMatchObject({
+      status: 'cancelled',
+      errorCode: null,
+    });
+  });
+
+  const isCharged = (changes: object, ended: Partial<StreamOutcome> = {}) =>
+    streamEnding(bill, { ...stream, isEnded: false, ...changes }, { ...outcome, ...ended }, false, stored)
+      .cost !== null;
+
+  test('usage counts when the provider has ended, or has finished and nothing else broke', () => {
+    const code = 'provider_stream_error';
+    expect(isCharged({})).toBe(true);
+    expect(isCharged({ isEnded: true, isFinished: false }, { code })).toBe(true);
+    expect(isCharged({ isFinished: false })).toBe(false);
+    expect(isCharged({}, { code })).toBe(false);
+    expect(isCharged({ failure: { code } }, { code })).toBe(true);
+    expect(isCharged({ failure: { code }, isFinished: false }, { code })).toBe(false);
+    expect(isCharged({ usage: null, isEnded: true })).toBe(false);
+  });
+
+  test('nothing delivered is nothing to doubt a usage of no output for', () => {
+    const silent = { ...stream, usage: { inputTokens: 10, outputTokens: 0 } };
+    const lossOf = (deliveredBytes: number) =>
+      streamEnding(bill, { ...silent, deliveredBytes }, outcome, false, stored).loss;
+    expect(lossOf(0)).toBeNull();
+    expect(lossOf(1)).not.toBeNull();
+  });
+
+  const estimate = (changes: object, own = bill) =>
+    streamEnding(
+      own,
+      { ...stream, usage: null, isEnded: false, ...changes },
+      { ...outcome, code: 'streaming_error', isEndedHere: true },
+      true,
+      stored,
+    );
+
+  test('a call that the gateway ended is estimated: a token for four bytes, within the bounds', () => {
+    expect(estimate({})).toEqual({
+      ...billed(10, 5),
+      status: 'cancelled',
+      errorCode: null,
+      isEstimated: true,
+      onInsufficientBalance: 'write_off',
+      onAlreadyCharged: 'stands',
+      loss: { reason: 'usage_missing', amount: null, reported: null },
+      stored,
+    });
+    expect(estimate({ deliveredBytes: 100_000 }).usage).toMatchObject({ outputTokens: 250 });
+    expect(estimate({}, { ...bill, textBytes: 100_000 }).usage).toMatchObject({ inputTokens: 1_000 });
+  });
+
+  test('without usage nothing is charged and nothing stored', () => {
+    const nothing = streamEnding(
+      bill,
+      { ...stream, usage: null },
+      { ...outcome, code: 'usage_missing' },
+      false,
+      stored,
+    );
+    expect(nothing).toEqual({
+      status: 'failed',
+      errorCode: 'usage_missing',
+      usage: null,
+      cost: null,
+      isEstimated: false,
+      onInsufficientBalance: 'withhold',
+      onAlreadyCharged: 'stands',
+      loss: { reason: 'usage_missing', amount: null, reported: null },
+      stored: null,
+    });
+    const lost = { ...stream, usage: null, isUsageLost: true };
+    expect(
+      streamEnding(bill, lost, { ...outcome, code: 'malformed_stream_chunk' }, false, stored),
+    ).toMatchObject({ isEstimated: true, status: 'failed', errorCode: 'malformed_stream_chunk', stored });
+  });
+});
+
+describe('how long an answer may get', () => {
+  const flat = {
+    billingType: 'token',
+    form: 'flat',
+    rates: { input: 1_000_000n, output: 10_000_000n },
+    ...remarks,
+  } as const;
+  const asking = { ...emptyCall, messages: [{ role: 'user' as const, content: 'x'.repeat(100) }] };
+  const limits = (
+    maxTokens: number | null,
+    contextWindow: number | null,
+    maxOutputTokens: number | null,
+  ): readonly [least: number, most: number] => {
+    const terms = chatTerms({ ...asking, maxTokens }, testModel({ contextWindow, maxOutputTokens }), flat);
+    return [terms.minOutputTokens, terms.maxOutputTokens];
+  };
+
+  test('is what the client says, or between 1,024 and what the model and its window allow', () => {
+    const { likelyTokens } = chatTerms(asking, testModel({ contextWindow: null }), flat).input;
+    expect(limits(7, 100_000, 50_000)).toEqual([7, 7]);
+    expect(limits(null, null, 50_000)).toEqual([1_024, 50_000]);
+    expect(limits(null, null, null)).toEqual([1_024, 4_096]);
+    expect(limits(null, null, 1_000)).toEqual([1_000, 1_000]);
+    expect(limits(null, 10_000, 50_000)).toEqual([1_024, 10_000 - likelyTokens]);
+    expect(limits(null, 100_000, 50_000)).toEqual([1_024, 50_000]);
+    expect(limits(null, likelyTokens + 100, 50_000)).toEqual([1_024, 1_024]);
+  });
+
+  test('follows from what is held, and so does the advice', () => {
+    const terms = chatTerms(asking, testModel({ contextWindow: null, maxOutputTokens: 5_000 }), flat);
+    const input = BigInt(terms.input.tokens);
+    expect(holdRange(terms)).toEqual({ min: input + 10_240n, max: input + 50_000n });
+    expect(outputBound(terms, input + 20_009n)).toBe(2_000);
+    expect(outputBound(terms, input + 10_240n)).toBe(1_024);
+    expect(outputBound(terms, input + 99_999n)).toBe(5_000);
+    expect(outputBound(terms, 0n)).toBe(1_024);
+    expect(adviceFor(terms, input + 12_340n)).toContain('max_tokens 1,234 or less');
+    expect(adviceFor(terms, input + 10n)).toContain('max_tokens 1 or less');
+    expect(adviceFor(terms, input + 9n)).toBeNull();
+  });
+});

@@ -1,12 +1,15 @@
 /** The circuit of a provider, against a slow and obvious model of the same rules. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { backOffMs } from '../src/lib/back-off.ts';
 import {
   beginCall,
   type Circuit,
   canBegin,
   closedCircuit,
   endCall,
+  isProbe,
+  shutCircuit,
   type Verdict,
   type Witness,
   waitMs,
@@ -272,4 +275,80 @@ test('a probe that may have failed by its own request makes way for that of anot
   expect(waitMs(driver.circuit, driver.nowMs)).toBe(0);
   driver.call('success');
   expect(driver.circuit.state).toBe('closed');
+});
+
+test('a circuit begins closed, with nothing remembered, and forgets everything once no failure is left', () => {
+  expect(closedCircuit).toEqual({ state: 'closed', era: 0, count: 0, failures: [] });
+  const driver = drive();
+  driver.call('failure');
+  expect(driver.circuit).toEqual({ state: 'closed', era: 0, count: 1, failures: [{ number: 1, by: null }] });
+  for (let count = 0; count < 19; count += 1) driver.call('success');
+  expect(driver.circuit).toMatchObject({ count: 20, failures: [{ number: 1, by: null }] });
+  driver.call('success');
+  expect(driver.circuit).toEqual(closedCircuit);
+});
+
+test('every state has an era of its own, one after the other, so that no call is taken for another', () => {
+  const driver = drive();
+  const eras: number[] = [];
+  const note = () => eras.push(driver.circuit.era);
+  note();
+  open(driver);
+  note();
+  driver.pass(30_000);
+  for (const [verdict, by] of [
+    ['nothing', null],
+    ['failure', 'a'],
+    ['failure', null],
+  ] as const) {
+    const era = driver.begin();
+    note();
+    driver.end(era ?? 0, verdict, by);
+    note();
+  }
+  driver.pass(60_000);
+  driver.begin();
+  note();
+  driver.end(driver.circuit.era, 'success');
+  note();
+  expect(eras).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect(driver.circuit).toEqual({ ...closedCircuit, era: 9 });
+});
+
+test('a circuit that is shut is open at once, for as long as after so many openings', () => {
+  expect(shutCircuit({ ...closedCircuit, era: 4 }, 3, settings, 1_000)).toEqual({
+    state: 'open',
+    era: 5,
+    untilMs: 121_000,
+    openings: 3,
+    doubtedBy: null,
+  });
+});
+
+test('only the call that half-opened it is the probe', () => {
+  const half: Circuit = { state: 'half_open', era: 3, openings: 1, doubtedBy: null };
+  expect([2, 3, 4].map((era) => isProbe(half, era))).toEqual([false, true, false]);
+  expect(isProbe(closedCircuit, closedCircuit.era)).toBe(false);
+  expect(isProbe(shutCircuit(half, 1, settings, 0), 4)).toBe(false);
+});
+
+test('nothing that ends while it is open changes it', () => {
+  const shut = shutCircuit(closedCircuit, 1, settings, 0);
+  for (const one of ['success', 'failure', 'nothing'] as const)
+    expect(endCall(shut, shut.era, one, null, settings, 0)).toBe(shut);
+});
+
+test('one waits for nothing when closed, for the rest of the time when open, for a second while a probe runs', () => {
+  const shut = shutCircuit(closedCircuit, 1, settings, 0);
+  expect(waitMs(closedCircuit, 0)).toBe(0);
+  expect(waitMs(shut, 29_000)).toBe(1_000);
+  expect(waitMs(shut, 31_000)).toBe(0);
+  expect(waitMs(beginCall(shut), 30_000)).toBe(1_000);
+});
+
+test('a back-off doubles from its first time to its maximum', () => {
+  expect([0, 1, 2, 3, 4].map((attempt) => backOffMs(attempt, 100, 1_000))).toEqual([
+    100, 200, 400, 800, 1_000,
+  ]);
+  expect(backOffMs(5_000, 100, 1_000)).toBe(1_000);
 });

@@ -122,3 +122,9 @@ test('any other text is refused and never throws', () => {
     }),
   );
 });
+
+test('a cursor that a client got from an earlier version of the gateway still works', () => {
+  const text = 'AQAAAAAFJl_oAZ8AAAAAcACAAAAAAAAAAfQS8q3QBZvW-cPboLWcTGfLxxq3nPRL8LT7ttAZLADp';
+  const own = ['019f0000-0000-7000-8000-000000000002', 'completed', null] as const;
+  expect(decodeCursor(text, own, signingKey, 1_000)).toBe('019f0000-0000-7000-8000-000000000001');
+});

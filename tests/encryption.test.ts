@@ -91,3 +91,47 @@ test('nothing of an answer is to be seen', async () => {
   const one = { requestId: 'req_1', status: 200, headers: {}, body: 'canary'.repeat(10) };
   expect((await encrypt(one, key, 'here')).toString('latin1')).not.toContain('canary');
 });
+
+test('a response that an earlier version stored is still read', () => {
+  const stored = Buffer.from(
+    'sY7rhs+EMkvskkAHyPqsDRBsf9yi4P8g9lxupryXLm5CEX2ABp8kl8/zQT6wGBpiF3nh5r8RyCnUMhHCDjQgbRGSQaBW7kPYdZ1D1vj4mCISIBKBKwFCaukXJBa4UMehMDkqaAToxaoXGLksMyP5m1txJfhn6U8Kj5bc',
+    'base64',
+  );
+  expect(decrypt(stored, key, 'here')).toEqual({
+    requestId: 'req_1',
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: '{"a":"é"}',
+  });
+});
+
+test('every piece but the last is as long as what is read at once', async () => {
+  expect(openingBytes).toBe(16 + 65_536 + 16);
+  expect([0, 1, 2].map(EncryptedResponse.rangeOf)).toEqual([
+    { start: 16, length: 65_552 },
+    { start: 65_568, length: 65_552 },
+    { start: 131_120, length: 65_552 },
+  ]);
+  const one = longAnswer(100_000);
+  const text =
+    Buffer.byteLength(JSON.stringify({ requestId: 'req_1', status: 200, headers: {} })) + 1 + 300_000;
+  expect(await encrypt(one, key, 'here')).toHaveLength(16 + text + 5 * 16);
+});
+
+test('others get their turn while a long response is encrypted', async () => {
+  let turns = 0;
+  let isDone = false;
+  const others = (async () => {
+    while (!isDone) {
+      await new Promise((resolve) => setImmediate(resolve));
+      turns += 1;
+    }
+  })();
+  // Two and a half times as many pieces as are encrypted in one turn.
+  await encrypt({ ...longAnswer(0), body: 'x'.repeat(80 * 65_536) }, key, 'here');
+  const turnsMeanwhile = turns;
+  isDone = true;
+  await others;
+  expect(turnsMeanwhile).toBeGreaterThanOrEqual(2);
+  expect(turnsMeanwhile).toBeLessThanOrEqual(4);
+});

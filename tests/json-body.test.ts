@@ -3,9 +3,6 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import { ApiError, errorTable, presentError } from '../src/errors.ts';
 import { maxBodyBytes, parseJsonBody, readJsonBody } from '../src/http/json-body.ts';
-import { countKeys, findDuplicateKey } from '../src/http/json-keys.ts';
-import { formatPath } from '../src/http/json-path.ts';
-import { inspectTree, maxDepth } from '../src/http/json-tree.ts';
 
 const json = 'application/json';
 
@@ -96,6 +93,11 @@ describe('the bytes', () => {
       expect(await codeOf(readJsonBody(post(body)))).toBe('invalid_request');
     },
   );
+
+  test('a compressed body is refused for what it is', async () => {
+    const { code, message } = await refusalOf(readJsonBody(post('{}', json, { 'content-encoding': 'gzip' })));
+    expect([code, message]).toEqual(['invalid_request', 'The body must not be compressed.']);
+  });
 
   test('a byte order mark is dropped', async () => {
     expect(await readJsonBody(post(bytes(0xef, 0xbb, 0xbf, '{"a":"é😀"}')))).toEqual({ a: 'é😀' });
@@ -372,143 +374,5 @@ describe('what JSON allows and no request needs', () => {
   ];
   test.each(harmless)('%s passes as JSON.parse reads it', async (text) => {
     expect(await readJsonBody(post(text))).toEqual(JSON.parse(text));
-  });
-});
-
-describe('duplicate keys are counted exactly', () => {
-  /** A JSON value as written: pairs keep their order, and a string keeps how it is spelled. */
-  type Written =
-    | Readonly<{ kind: 'text'; text: string }>
-    | Readonly<{ kind: 'list'; items: readonly Written[] }>
-    | Readonly<{ kind: 'object'; pairs: readonly (readonly [string, Written])[] }>;
-
-  const spelled = fc
-    .array(fc.tuple(fc.constantFrom(...'ab":\\{},[] \n/é😀', '\u2028'), fc.boolean()), { maxLength: 5 })
-    .map((characters) => {
-      const inner = characters.map(([character, isEscaped]) =>
-        isEscaped
-          ? character
-              .split('')
-              .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-              .join('')
-          : JSON.stringify(character).slice(1, -1),
-      );
-      return `"${inner.join('')}"`;
-    });
-  const space = fc.constantFrom('', '', ' ', '\n\t', '\r\n ');
-  const spaced = fc.tuple(space, spelled, space).map((parts) => parts.join(''));
-  const { object } = fc.letrec<{ value: Written; object: Written }>((tie) => ({
-    value: fc.oneof(
-      { maxDepth: 4 },
-      fc.constantFrom('1', 'true', 'null', '-1.5e3').map((text) => ({ kind: 'text' as const, text })),
-      spaced.map((text) => ({ kind: 'text' as const, text })),
-      fc.array(tie('value'), { maxLength: 4 }).map((items) => ({ kind: 'list' as const, items })),
-      tie('object'),
-    ),
-    object: fc
-      .array(fc.tuple(spaced, tie('value')), { maxLength: 5 })
-      .map((pairs) => ({ kind: 'object' as const, pairs })),
-  }));
-
-  function write(value: Written): string {
-    if (value.kind === 'text') return value.text;
-    if (value.kind === 'list') return `[${value.items.map(write).join(',')}]`;
-    return `{${value.pairs.map(([key, inner]) => `${key}:${write(inner)}`).join(',')}}`;
-  }
-
-  function pairCount(value: Written): number {
-    if (value.kind === 'text') return 0;
-    if (value.kind === 'list') return value.items.reduce((sum, item) => sum + pairCount(item), 0);
-    return value.pairs.reduce((sum, [, inner]) => sum + 1 + pairCount(inner), 0);
-  }
-
-  function firstDuplicate(value: Written, path: readonly (string | number)[]): typeof path | null {
-    if (value.kind === 'text') return null;
-    const seen = new Set<string>();
-    const steps: readonly (readonly [string | number, Written])[] =
-      value.kind === 'list'
-        ? value.items.map((item, index) => [index, item] as const)
-        : value.pairs.map(([key, inner]) => [String(JSON.parse(key)), inner] as const);
-    for (const [step, inner] of steps) {
-      if (typeof step === 'string' && seen.has(step)) return [...path, step];
-      if (typeof step === 'string') seen.add(step);
-      const found = firstDuplicate(inner, [...path, step]);
-      if (found !== null) return found;
-    }
-    return null;
-  }
-
-  test('for any text: the keys, whether there is a duplicate, and where', () => {
-    let withDuplicates = 0;
-    let without = 0;
-    fc.assert(
-      fc.property(object, (value) => {
-        const text = write(value);
-        const duplicate = firstDuplicate(value, []);
-        expect(countKeys(text)).toBe(pairCount(value));
-        expect(inspectTree(JSON.parse(text), true).keys === countKeys(text)).toBe(duplicate === null);
-        expect(findDuplicateKey(text, maxDepth)).toEqual(duplicate);
-        if (duplicate === null) {
-          without++;
-          expect(parseJsonBody(Buffer.from(text))).toEqual(JSON.parse(text));
-        } else {
-          withDuplicates++;
-          expect(() => parseJsonBody(Buffer.from(text))).toThrow('more than once');
-        }
-      }),
-      { numRuns: 5_000 },
-    );
-    expect(Math.min(withDuplicates, without)).toBeGreaterThan(500);
-  });
-
-  test('what JSON.stringify writes never has one', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        const text = JSON.stringify({ value });
-        expect(inspectTree(JSON.parse(text), false).keys).toBe(countKeys(text));
-      }),
-      { numRuns: 2_000 },
-    );
-  });
-
-  test('bad characters come only from \\u, so a text without it needs no check of its strings', () => {
-    const character = fc.constantFrom('\0', '\ud800', '\udc00', 'a', '"', '\\', '😀', 'é');
-    fc.assert(
-      fc.property(
-        fc.array(character).map((list) => list.join('')),
-        fc.boolean(),
-        (value, isKey) => {
-          const text = JSON.stringify(isKey ? { [value]: 1 } : { a: value });
-          const isBad = value.includes('\0') || !value.isWellFormed();
-          expect(inspectTree(JSON.parse(text), true).fault !== null).toBe(isBad);
-          if (isBad) expect(text).toContain('\\u');
-        },
-      ),
-    );
-  });
-});
-
-describe('formatPath', () => {
-  test.each([
-    [['messages', 2, 'content', 0, 'image_url', 'url'], 'messages[2].content[0].image_url.url'],
-    [['a', 'odd key', 'b'], 'a["odd key"].b'],
-    [['1'], '["1"]'],
-    [['é'], '["é"]'],
-    [['a"]'], '["a\\"]"]'],
-    [['__proto__', '$x'], '__proto__.$x'],
-    [[], ''],
-  ] as const)('%p is %s', (path, text) => {
-    expect(formatPath(path)).toBe(text);
-  });
-
-  test('never shows more than 100 characters of what the client chose', () => {
-    fc.assert(
-      fc.property(fc.array(fc.oneof(fc.string({ unit: 'binary', size: 'large' }), fc.nat())), (path) => {
-        const text = formatPath(path);
-        expect(text.length).toBeLessThanOrEqual(101);
-        expect(text.isWellFormed()).toBe(true);
-      }),
-    );
-    expect(formatPath(['x'.repeat(1_000_000)])).toBe(`${'x'.repeat(100)}…`);
   });
 });

@@ -160,3 +160,20 @@ test('a long text is read with pauses, also inside of one string and of white sp
     expect(pauses).toBeGreaterThanOrEqual(3);
   }
 });
+
+test.each([
+  ['{"a":{"b":1,"c":2}}', { keys: 1 }, 'keys', ['a']],
+  ['{"a":[0,[1]]}', { depth: 2 }, 'depth', ['a', 1]],
+  ['[0,[1,2,3]]', { values: 3 }, 'values', []],
+  [`{"a":[0,${'1'.repeat(1_025)}]}`, {}, 'digits', ['a', 1]],
+] as const)('the limit that %s passes is named, with its place', async (text, lower, limit, path) => {
+  const thrown = await parseInSteps(text, { ...limits, ...lower }, atOnce).catch((error: unknown) => error);
+  expect(thrown).toBeInstanceOf(JsonLimitError);
+  expect(thrown).toMatchObject({ limit, path });
+});
+
+test('what just reaches the limits is read', async () => {
+  const text = `{"a":[0,${'1'.repeat(300)}],"b":{"c":0.${'1'.repeat(1_022)}}}`;
+  const exact = { depth: 2, values: 8, keys: 2 };
+  expect((await parseInSteps(text, exact, atOnce)).value).toEqual(JSON.parse(text));
+});

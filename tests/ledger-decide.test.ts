@@ -1,6 +1,18 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { type AccountState, decideHold, decideSettlement, type MeterState } from '../src/ledger/decide.ts';
+import {
+  type AccountState,
+  decideCount,
+  decideHold,
+  decideLate,
+  decideRefund,
+  decideSettlement,
+  type Ended,
+  type LateDecision,
+  type MeterState,
+} from '../src/ledger/decide.ts';
+import type { Settlement } from '../src/ledger/operations.ts';
+import { rateAt } from '../src/lib/rate-limit.ts';
 
 const account: AccountState = { balance: 100n, held: 0n, entryCount: 3n, isSuspended: false };
 const meter: MeterState = {
@@ -85,6 +97,91 @@ describe('a hold', () => {
     }
     expect(remaining).toEqual([5, 4, 3, 2, 1, 0]);
   });
+
+  const noDetails = { retryAfterMs: null, shortage: null, concurrencyLimit: null };
+  const fullMinute = { limit: 6, remaining: 6, resetMs: 0 };
+
+  test('that is placed takes money, a place and its turn in the minute', () => {
+    const before = { ...meter, held: 5n, openCount: 2, theoreticalArrivalMs: nowMs + 20_000 };
+    expect(decideHold({ ...account, held: 5n }, before, { min: 10n, max: 10n }, nowMs)).toEqual({
+      account: { ...account, held: 15n },
+      meter: { ...before, held: 15n, openCount: 3, theoreticalArrivalMs: nowMs + 30_000 },
+      result: { outcome: 'held', amount: 10n, rate: { limit: 6, remaining: 3, resetMs: 30_000 } },
+    });
+  });
+
+  test('is refused to a key with as many requests in flight as it may have, and changes nothing', () => {
+    const full = { ...meter, maxConcurrent: 2, openCount: 2 };
+    expect(decideHold(account, full, { min: 1n, max: 1n }, nowMs)).toEqual({
+      account,
+      meter: full,
+      result: {
+        ...noDetails,
+        outcome: 'denied',
+        code: 'rate_limit_exceeded',
+        rate: fullMinute,
+        retryAfterMs: 100,
+        concurrencyLimit: 2,
+      },
+    });
+    const last = { ...full, openCount: 1 };
+    expect(decideHold(account, last, { min: 1n, max: 1n }, nowMs).result.outcome).toBe('held');
+  });
+
+  test('for a key that is not in force is refused without a word about its rate', () => {
+    for (const [own, ownMeter, code] of [
+      [{ ...account, isSuspended: true }, meter, 'invalid_api_key'],
+      [account, { ...meter, isExpired: true }, 'expired_api_key'],
+    ] as const)
+      expect(decideHold(own, ownMeter, { min: 0n, max: 0n }, nowMs).result).toEqual({
+        ...noDetails,
+        outcome: 'denied',
+        code,
+        rate: null,
+      });
+  });
+
+  test('is in time to the microsecond that the database keeps, and no more', () => {
+    const early = (ms: number) => ({ ...meter, theoreticalArrivalMs: nowMs + 50_000 + ms });
+    // Binary fractions, so that nothing is rounded.
+    expect(codeOf(account, early(1 / 1024), 1n)).toBe('held');
+    expect(codeOf(account, early(1 / 512), 1n)).toBe('rate_limit_exceeded');
+    // A turn that has long come is not saved up for later.
+    const idle = decideHold(account, { ...meter, theoreticalArrivalMs: 0 }, { min: 0n, max: 0n }, nowMs);
+    expect(idle.meter.theoreticalArrivalMs).toBe(nowMs + 10_000);
+  });
+});
+
+test('a request that costs nothing is counted in its minute, and refused as any other', () => {
+  const counted = decideCount(account, meter, nowMs);
+  expect(counted).toEqual({
+    meter: { ...meter, theoreticalArrivalMs: nowMs + 10_000 },
+    result: { outcome: 'counted', rate: { limit: 6, remaining: 5, resetMs: 10_000 } },
+  });
+  const tooEarly = { ...meter, theoreticalArrivalMs: nowMs + 60_000 };
+  expect(decideCount(account, tooEarly, nowMs)).toEqual({
+    meter: tooEarly,
+    result: {
+      outcome: 'denied',
+      code: 'rate_limit_exceeded',
+      rate: { limit: 6, remaining: 0, resetMs: 60_000 },
+      retryAfterMs: 10_000,
+      shortage: null,
+      concurrencyLimit: null,
+    },
+  });
+  expect(decideCount(account, { ...meter, isRevoked: true }, nowMs).result).toMatchObject({
+    code: 'invalid_api_key',
+  });
+});
+
+test('the rate never shows less than nothing, nor more than the limit', () => {
+  expect(rateAt(6, nowMs + 60_001, nowMs)).toEqual({ limit: 6, remaining: 0, resetMs: 60_001 });
+  expect(rateAt(6, nowMs + 90_000, nowMs).remaining).toBe(0);
+  expect(rateAt(6, nowMs - 90_000, nowMs)).toEqual({ limit: 6, remaining: 6, resetMs: 0 });
+  // What a division of milliseconds loses does not cost a request: 7 per minute are 8571.43 ms apart.
+  expect(rateAt(7, nowMs + (3 * 60_000) / 7, nowMs).remaining).toBe(4);
+  expect(rateAt(6, nowMs + 1_000, nowMs).remaining).toBe(5);
 });
 
 describe('a hold that may be smaller or larger', () => {
@@ -124,6 +221,31 @@ describe('a hold that may be smaller or larger', () => {
     expect(decideHold(account, limited, { min: 1n, max: 1n }, nowMs).result).toMatchObject({
       shortage: { needed: 1n, available: 0n },
     });
+  });
+
+  test('says which of the two fell short, and what both leave to spend', () => {
+    const shortageOf = (monthlyLimit: bigint, min: bigint) => {
+      const limited = { ...meter, monthlyLimit, monthSpent: 10n, held: 10n };
+      const { result } = decideHold({ ...account, held: 10n }, limited, { min, max: min }, nowMs);
+      return result.outcome === 'denied' ? [result.code, result.shortage] : null;
+    };
+    expect(shortageOf(50n, 40n)).toEqual([
+      'monthly_spend_limit_exceeded',
+      { needed: 40n, available: 30n, spendable: 30n },
+    ]);
+    expect(shortageOf(200n, 100n)).toEqual([
+      'insufficient_balance',
+      { needed: 100n, available: 90n, spendable: 90n },
+    ]);
+    // The balance is short of it, and the month would have had just enough.
+    expect(shortageOf(120n, 100n)).toEqual([
+      'insufficient_balance',
+      { needed: 100n, available: 90n, spendable: 90n },
+    ]);
+    expect(shortageOf(10n, 1n)).toEqual([
+      'monthly_spend_limit_exceeded',
+      { needed: 1n, available: 0n, spendable: 0n },
+    ]);
   });
 });
 
@@ -224,6 +346,68 @@ describe('a settlement', () => {
       onInsufficientBalance: 'withhold',
     });
     expect(decision).toMatchObject({ account: { balance: 100n, entryCount: 4n }, charge: { total: 0n } });
+  });
+
+  test('frees the place of its request, and never more places than there were', () => {
+    const released = { cost: null, onInsufficientBalance: 'withhold' } as const;
+    const openAfter = (openCount: number) =>
+      decideSettlement(held, { ...heldMeter, openCount }, 60n, released).meter.openCount;
+    expect([openAfter(3), openAfter(1), openAfter(0)]).toEqual([2, 0, 0]);
+  });
+
+  test('pays for a part of the input when not even that is covered', () => {
+    const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
+      cost: { input: 90n, output: 11n, total: 101n },
+      onInsufficientBalance: 'write_off',
+    });
+    expect(decision.charge).toEqual({ input: 80n, output: 0n, total: 80n });
+  });
+});
+
+describe('a settlement of what has ended already', () => {
+  const ended: Ended = {
+    errorCode: null,
+    isDeadLetter: false,
+    isClaimed: true,
+    charged: null,
+    isThisMonth: true,
+  };
+  const charged = { ...ended, charged: 5n };
+  const interrupted = { ...ended, errorCode: 'gateway_interrupted' };
+  const good = { onAlreadyCharged: 'stands', errorCode: null } as const;
+  const withheld = { onAlreadyCharged: 'refund', errorCode: 'billing_consistency_error' } as const;
+  const givenUp = { onAlreadyCharged: 'stands', errorCode: 'gateway_interrupted' } as const;
+
+  test.each([
+    ['gives back a charge that nobody got anything for', charged, withheld, 'refund'],
+    ['gives back a charge of zero', { ...ended, charged: 0n }, withheld, 'refund'],
+    ['has nothing to give back', ended, withheld, 'settled'],
+    ['lets a charge stand', charged, good, 'settled'],
+    ['settles what was given up too early', interrupted, good, 'reopen'],
+    ['settles what was set aside', { ...ended, isDeadLetter: true }, good, 'reopen'],
+    ['knows no better than another node', interrupted, givenUp, 'interrupted'],
+    ['comes too late for a claim', { ...interrupted, isClaimed: false }, good, 'interrupted'],
+    ['of a set-aside one, too', { ...ended, isDeadLetter: true, isClaimed: false }, good, 'interrupted'],
+    ['was short', { ...ended, errorCode: 'insufficient_balance' }, good, 'short'],
+    ['failed otherwise', { ...ended, errorCode: 'provider_timeout' }, good, 'settled'],
+  ] as [string, Ended, Pick<Settlement, 'onAlreadyCharged' | 'errorCode'>, LateDecision][])(
+    '%s',
+    (_name, state, late, decision) => {
+      expect(decideLate(state, late)).toBe(decision);
+    },
+  );
+
+  test('gives the charge back to the balance and, if it is still the same month, to the month', () => {
+    const spent = { ...meter, monthSpent: 8n };
+    expect(decideRefund(account, spent, charged)).toEqual({
+      account: { ...account, balance: 105n, entryCount: 4n },
+      meter: { ...spent, monthSpent: 3n },
+    });
+    expect(decideRefund(account, spent, { ...charged, isThisMonth: false }).meter).toBe(spent);
+    expect(decideRefund(account, spent, ended)).toEqual({
+      account: { ...account, entryCount: 4n },
+      meter: spent,
+    });
   });
 });
 

@@ -11,7 +11,7 @@ import { auditLedger } from '../src/ledger/audit.ts';
 import { commitBatch } from '../src/ledger/commit.ts';
 import { findDeadLetters, retryDeadLetters } from '../src/ledger/dead-letters.ts';
 import { type Ledger, openLedger } from '../src/ledger/ledger.ts';
-import { takeLease } from '../src/ledger/node-lease.ts';
+import { findOrphans, takeLease } from '../src/ledger/node-lease.ts';
 import type { Attempt, Hold, Operation, Settlement } from '../src/ledger/operations.ts';
 import { lossOf } from '../src/ledger/settlement.ts';
 import { openSpool } from '../src/ledger/spool.ts';
@@ -224,6 +224,43 @@ test('what a node that has stopped left open is given back, and charged once if 
     lost: null,
   });
   expect(await money(owner)).toEqual({ balance: '70', held: '0' });
+  await lease.stop();
+  await expectSound();
+}, 60_000);
+
+test('what a node left open is given back when it has stopped, is unknown, or was silent for longer than its lease', async () => {
+  const owner = await customer(100n);
+  const leaseSeconds = 3_600;
+  const nodes = [
+    { name: 'stopped', silentSeconds: 0, isOrphaned: true },
+    { name: 'silent for just less', silentSeconds: leaseSeconds - 60, isOrphaned: false },
+    { name: 'silent for just more', silentSeconds: leaseSeconds + 60, isOrphaned: true },
+  ].map((node) => ({ ...node, id: newId() }));
+  const left = new Map<string, string>();
+  for (const { id, name } of [...nodes, { id: newId(), name: 'unknown' }]) {
+    const opened = hold(owner, 1n, id);
+    await ledger.hold(opened);
+    left.set(opened.generation.id, name);
+  }
+  for (const { id, name, silentSeconds } of nodes)
+    await database.sql`
+      insert into nodes (id, name, heartbeat_at, stopped_at)
+      values (${id}, ${name}, now() - make_interval(secs => ${silentSeconds}),
+              case when ${name === 'stopped'}::boolean then now() end)`;
+  const orphans = await findOrphans(database.sql, leaseSeconds);
+  const found = orphans.flatMap(({ generation }) => left.get(generation.id) ?? []);
+  expect(found.toSorted()).toEqual(['silent for just more', 'stopped', 'unknown']);
+  for (const orphan of orphans) await ledger.settleOnce(orphan);
+  // A node gives up others by the same lease that it holds itself.
+  await database.sql`update nodes set heartbeat_at = now() - interval '1 minute' where id = ${nodes[1]?.id ?? ''}`;
+  const lease = await takeLease({
+    connection: { url: database.url, max: 1 },
+    ledger,
+    node: { id: newId(), name: 'living' },
+    log,
+    timings: quickTimings,
+  });
+  await eventually('a minute is longer than the lease', async () => (await money(owner)).held === '0');
   await lease.stop();
   await expectSound();
 }, 60_000);

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { divideHalfUp, formatMoneyShort, type Money, parseMoney } from '../src/lib/money.ts';
-import { costAtRates, costOfImages, costOfTokens, highestTokenRates } from '../src/pricing/cost.ts';
+import {
+  costAtRates,
+  costOfImages,
+  costOfTokens,
+  highestTokenRates,
+  tokensWithin,
+} from '../src/pricing/cost.ts';
 import { presentPrice, presentPriceAsText } from '../src/pricing/present.ts';
 import type { ImagePrice, SecondPrice, TokenPrice, TokenRates } from '../src/pricing/price.ts';
 
@@ -385,4 +391,31 @@ describe('presentPrice', () => {
         .basis,
     ).toEqual({ kind: 'video', rates: {}, inputCap: '2' });
   });
+});
+
+describe('tokensWithin', () => {
+  test.each([
+    ['nothing is left', -1n, usd('1'), 9, 0],
+    ['nothing is left, and nothing is charged for', -1n, 0n, 9, 0],
+    ['there is nothing to pay with', 0n, usd('1'), 9, 0],
+    ['nothing is charged for', 0n, 0n, 9, 9],
+    ['the amount is one unit short', usd('0.000003') - 1n, usd('1'), 9, 2],
+    ['the amount is exact', usd('0.000003'), usd('1'), 9, 3],
+    ['it reaches the most', usd('0.000009'), usd('1'), 9, 9],
+    ['it passes the most', usd('0.00001'), usd('1'), 9, 9],
+    ['the rate is the least there is', 3n, 1n, 9_000_000, 3_000_000],
+  ])('when %s', (_name, amount, rate, most, tokens) => {
+    expect(tokensWithin(amount, rate, most)).toBe(tokens);
+  });
+});
+
+test('tiers that cost nothing have nothing as their highest rates', () => {
+  const free: TokenPrice = {
+    billingType: 'token',
+    form: 'tiers',
+    headline: null,
+    inputTokenTiers: [{ maxInputTokens: 1_000, ...rates('0', '0') }],
+    ...remarks,
+  };
+  expect(highestTokenRates(free, 10)).toEqual({ input: 0n, output: 0n });
 });

@@ -76,3 +76,28 @@ test('long bodies are hashed one after the other, and short ones do not wait for
   await Promise.all([hash('long', 8_000_000), hash('less long', 2_000_000), hash('short', 1_000)]);
   expect(order).toEqual(['short', 'long', 'less long']);
 });
+
+test('the hash of a request stays the same from version to version', async () => {
+  expect(await hashRequest('chat', { b: [1, 'x', null], a: { d: true, c: 0.5 } })).toBe(
+    '618bbab3f1423e2b83076f79224ab53ee3eaf3a87a245caa58c4b422f91ce238',
+  );
+});
+
+test('a slice is no longer than it has to be, and only the end is empty', () => {
+  const slicesOf = (value: unknown) => {
+    const json = new CanonicalJson(value);
+    const slices: string[] = [];
+    do slices.push(json.nextSlice());
+    while (slices.at(-1) !== '');
+    return slices.slice(0, -1).map(({ length }) => length);
+  };
+  expect(slicesOf('x'.repeat(65_534))).toEqual([65_536]);
+  // Only what is longer than a slice is cut.
+  expect(slicesOf('x'.repeat(65_536))).toEqual([65_538]);
+  expect(slicesOf('x'.repeat(65_537))).toEqual([65_537, 2]);
+  expect(slicesOf('x'.repeat(131_072))).toEqual([65_537, 65_537]);
+  expect(slicesOf(Array.from({ length: 40_000 }, () => 1))).toEqual([65_536, 14_465]);
+  // A character is never cut in two, and a lone half ends with the text.
+  expect(slicesOf(`${'x'.repeat(65_535)}😀x`)).toEqual([65_538, 2]);
+  expect(canonical(`${'x'.repeat(65_536)}\ud83d`)).toBe(JSON.stringify(`${'x'.repeat(65_536)}\ud83d`));
+});

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { SseParser } from '../src/lib/sse.ts';
 
@@ -87,4 +87,49 @@ test('an event that is too long is passed over before it fills the memory, and t
       },
     ),
   );
+});
+
+/** What each of the pieces completes. */
+function pushed(maxEvent: number, ...pieces: readonly string[]): (string | null)[][] {
+  const parser = new SseParser(maxEvent);
+  return pieces.map((piece) => parser.push(piece));
+}
+
+describe('the bound of an event', () => {
+  test('covers the line at hand and the data before it', () => {
+    expect(pushed(10, 'data: abcd', '\n\n')).toEqual([[], ['abcd']]);
+    expect(pushed(10, 'data: abcde', '\n\n')).toEqual([[null], []]);
+    expect(pushed(10, 'data: abcd\n', 'data: ', '\n\n')).toEqual([[], [], ['abcd\n']]);
+    expect(pushed(10, 'data: abcd\n', 'data: e', '\n\n')).toEqual([[], [null], []]);
+  });
+
+  test('is a mebibyte unless another one is given', () => {
+    const line = (length: number) => `data: ${'x'.repeat(length - 6)}`;
+    expect(new SseParser().push(line(1_048_576))).toEqual([]);
+    expect(new SseParser().push(line(1_048_577))).toEqual([null]);
+  });
+
+  test('is reported once, however long the event goes on', () => {
+    const pieces = [
+      'data: abcdef',
+      'ghijklmnopqrstuvwxyz',
+      'abcdefghijklmnop\ndata: x',
+      '\n\n',
+      'data: y\n\n',
+    ];
+    expect(pushed(10, ...pieces)).toEqual([[null], [], [], [], ['y']]);
+    // The line is not over, so a line end is all that is missing, and the event is not.
+    expect(pushed(10, 'data: abcdef', '\ndata: z\n', '\ndata: y\n\n')).toEqual([[null], [], ['y']]);
+  });
+
+  test('may be passed right after a line end, or in the middle of one', () => {
+    expect(pushed(3, 'data: abcd\n', '\n', 'data: x\n\n')).toEqual([[null], [], ['x']]);
+    expect(pushed(8, 'data: abcd\r', '\n\r\n', 'data: x\n\n')).toEqual([[null], [], ['x']]);
+  });
+});
+
+test('a byte order mark is dropped at the very beginning and nowhere else', () => {
+  expect(pushed(100, '', '\ufeffdata: a\n\n')).toEqual([[], ['a']]);
+  expect(pushed(100, 'data: a\n\n', '\ufeffdata: b\n\n')).toEqual([['a'], []]);
+  expect(pushed(100, 'data: a\n\ndata: ', '\ufeffb\n\n')).toEqual([['a'], ['\ufeffb']]);
 });

@@ -194,7 +194,7 @@ export type Ended = Readonly<{
  * `reopen`: another node closed it too early, so it is settled after all. `refund`: its charge is refunded, because the
  * response was never delivered. Otherwise it stays as it ended.
  */
-type LateDecision = 'reopen' | 'refund' | 'settled' | 'short' | 'interrupted';
+export type LateDecision = 'reopen' | 'refund' | 'settled' | 'short' | 'interrupted';
 
 export function decideLate(
   ended: Ended,

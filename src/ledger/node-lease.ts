@@ -101,7 +101,7 @@ type OrphanRow = Omit<GenerationFacts, 'idempotencyHash'> & Pick<EndedGeneration
 const maxOrphansAtOnce = 500;
 
 /** The settlements that close the Generations of dead nodes. */
-async function findOrphans(sql: SQL, silenceSeconds: number): Promise<Settlement[]> {
+export async function findOrphans(sql: SQL, silenceSeconds: number): Promise<Settlement[]> {
   const rows = await sql<OrphanRow[]>`
     select open_generations.id, account_id as "accountId", key_id as "keyId", workload, model, provider, streaming,
            price_list_id as "priceListId", attempts, extract(epoch from created_at)::float8 * 1000 as "createdAtMs"
