@@ -50,6 +50,8 @@ export type Config = Readonly<{
   logLevel: LogLevel;
   /** Whether the environment names a proxy, which calls to providers then leave through. */
   isProxied: boolean;
+  /** Who called the command line with sudo; null when nobody did. */
+  sudoUser: string | null;
   /** Reads a secret such as a provider key: from NAME, else from the file that NAME_FILE names. */
   secret: (name: string) => string | null;
 }>;
@@ -75,8 +77,18 @@ export function readConfig(environment: Environment = process.env): Config {
     decisions: readDecisions(environment),
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),
     isProxied: proxyVariables.some((name) => environment[name]),
+    sudoUser: environment.SUDO_USER?.replace(/\p{Cc}/gu, '').slice(0, 100) || null,
     secret: (name) => readSecret(environment, name),
   };
+}
+
+/**
+ * Bun sends 256 requests at a time unless this variable says otherwise when the process starts; a gateway needs as many as
+ * it has clients. Null when it is set.
+ */
+export function environmentForManyRequests(environment: Environment = process.env): Environment | null {
+  const name = 'BUN_CONFIG_MAX_HTTP_REQUESTS';
+  return environment[name] ? null : { ...environment, [name]: '65336' };
 }
 
 function readInteger(

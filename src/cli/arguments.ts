@@ -93,6 +93,10 @@ export function readLine(text: string, what: string, most: number): string {
   return line;
 }
 
+export function readOptionalLine(text: string | null, what: string, max: number): string | null {
+  return text === null ? null : readLine(text, what, max);
+}
+
 export function readUuid(text: string, what: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase();
   throw new UsageError(

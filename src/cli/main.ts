@@ -5,6 +5,7 @@ import { readConfig } from '../config.ts';
 import { type Database, explainRefusal, openDatabase } from '../database/connection.ts';
 import { migrate, requireMigrated } from '../database/migrate.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { rootFolder } from '../lib/root-folder.ts';
 import { accountCommands } from './account-commands.ts';
 import { type Arguments, type OptionSpec, readArguments, UsageError } from './arguments.ts';
 import { catalogCommands } from './catalog-commands.ts';
@@ -77,7 +78,7 @@ function refuseOrHelp(words: readonly string[]): number {
 }
 
 function readVersion(): string {
-  const { version } = JSON.parse(readFileSync(join(import.meta.dir, '../../package.json'), 'utf8'));
+  const { version } = JSON.parse(readFileSync(join(rootFolder, 'package.json'), 'utf8'));
   return `tollgate ${version}`;
 }
 

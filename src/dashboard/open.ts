@@ -1,12 +1,15 @@
 /** The dashboard's files in memory: what was built from these very sources before, or else built now. */
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Files, keepFiles, readFiles, stampOf } from '../../dashboard/build/dist.ts';
 import type { Log } from '../lib/log.ts';
+import { rootFolder } from '../lib/root-folder.ts';
 
-const sources = join(import.meta.dir, '../../dashboard');
+const sources = join(rootFolder, 'dashboard');
 
 export async function openDashboard(log: Log, folder: string = sources, build = buildNow): Promise<Files> {
-  const stamp = await stampOf(folder);
+  // The single executable carries the built files of one stamp, and no sources.
+  const stamp = Bun.isStandaloneExecutable ? await onlyStamp(folder) : await stampOf(folder);
   const kept = await readFiles(folder, stamp);
   if (kept !== null) return kept;
   const startedAt = performance.now();
@@ -18,6 +21,11 @@ export async function openDashboard(log: Log, folder: string = sources, build = 
     log.warn('dashboard not kept: it is built again at the next start', { error });
   }
   return files;
+}
+
+async function onlyStamp(folder: string): Promise<string> {
+  const [stamp = ''] = await readdir(join(folder, 'dist'));
+  return stamp;
 }
 
 async function buildNow(): Promise<Files> {
