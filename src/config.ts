@@ -50,6 +50,8 @@ export type Config = Readonly<{
   logLevel: LogLevel;
   /** Whether the environment names a proxy, which calls to providers then leave through. */
   isProxied: boolean;
+  /** Where weaknesses are reported, as a mailto: or https: URL; null when nowhere. */
+  securityContact: string | null;
   /** Who called the command line with sudo; null when nobody did. */
   sudoUser: string | null;
   /** Reads a secret such as a provider key: from NAME, else from the file that NAME_FILE names. */
@@ -77,6 +79,7 @@ export function readConfig(environment: Environment = process.env): Config {
     decisions: readDecisions(environment),
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),
     isProxied: proxyVariables.some((name) => environment[name]),
+    securityContact: readSecurityContact(environment),
     sudoUser: environment.SUDO_USER?.replace(/\p{Cc}/gu, '').slice(0, 100) || null,
     secret: (name) => readSecret(environment, name),
   };
@@ -147,6 +150,18 @@ function readPublicUrl(environment: Environment): string | null {
   if (isOrigin && (url.protocol === 'https:' || url.protocol === 'http:')) return url.origin;
   throw new OperatorError(
     `PUBLIC_URL must be an address such as https://gateway.example.com, but is "${text}".`,
+  );
+}
+
+function readSecurityContact(environment: Environment): string | null {
+  const text = environment.SECURITY_CONTACT;
+  if (!text) return null;
+  // Whatever could begin another line of the file is refused.
+  const url = URL.canParse(text) && !/[\s\p{Cc}]/u.test(text) ? new URL(text) : null;
+  if (url?.protocol === 'mailto:' && /^[^@]+@[^@]+$/.test(url.pathname)) return url.href;
+  if (url?.protocol === 'https:' && url.username === '' && url.password === '') return url.href;
+  throw new OperatorError(
+    `SECURITY_CONTACT must be an address such as mailto:security@example.com or https://example.com/security, but is "${text}".`,
   );
 }
 

@@ -19,6 +19,7 @@ import { listModels } from './models/handler.ts';
 import { referencePages } from './openapi/serve.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { defaultIdleSeconds } from './operations/listen.ts';
+import { securityTxtPath, showSecurityTxt } from './operations/security-txt.ts';
 import { signInRoutes } from './sign-in/handler.ts';
 import { listUsage } from './usage/handler.ts';
 
@@ -36,6 +37,8 @@ export type Services = InferenceServices &
     rates: KnownRates;
     /** The proxies whose X-Forwarded-For is believed. */
     trustedProxies: readonly IpNetwork[];
+    /** Where weaknesses are reported; null when nowhere. */
+    securityContact: string | null;
   }>;
 
 type Listener = (request: Request, host: Host) => Promise<Response>;
@@ -65,6 +68,9 @@ export function createRoutes(services: Services, origin: () => string): { routes
     '/assets/:name': { GET: dashboard.showAsset },
     '/healthz': { GET: reportHealth },
     '/readyz': { GET: reportReadiness(services) },
+    ...(services.securityContact === null
+      ? {}
+      : { [securityTxtPath]: { GET: showSecurityTxt(services.securityContact, services.publicUrl) } }),
   };
   const listeners = Object.entries(handlers).map(([path, methods]) => [
     path,

@@ -96,7 +96,20 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'config',
     'lib',
   ],
-  cli: ['main', 'accounts', 'keys', 'users', 'sessions', 'ledger', 'models', 'database', 'config', 'lib'],
+  doctor: ['ledger', 'models', 'database', 'config', 'lib'],
+  cli: [
+    'main',
+    'doctor',
+    'accounts',
+    'keys',
+    'users',
+    'sessions',
+    'ledger',
+    'models',
+    'database',
+    'config',
+    'lib',
+  ],
 };
 
 function partOf(name: string): string {

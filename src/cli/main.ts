@@ -10,6 +10,7 @@ import { accountCommands } from './account-commands.ts';
 import { type Arguments, type OptionSpec, readArguments, UsageError } from './arguments.ts';
 import { catalogCommands } from './catalog-commands.ts';
 import type { Command, DatabaseCommand, Outcome } from './command.ts';
+import { doctorCommands } from './doctor-commands.ts';
 import { describeCommand, describeCommands } from './help.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
@@ -18,6 +19,7 @@ import { userCommands } from './user-commands.ts';
 
 const commands: readonly Command[] = [
   ...serveCommands,
+  ...doctorCommands,
   ...accountCommands,
   ...keyCommands,
   ...userCommands,
