@@ -24,6 +24,12 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const run = <Output = { id: string }>(...words: string[]) => runCommand<Output>(words, environment);
+/** What the program would report before it exits with 1. */
+const refusalOf = (...words: string[]) =>
+  run(...words).then(
+    () => 'done',
+    (error: unknown) => (error instanceof OperatorError ? error.message : `${error}`),
+  );
 const me = `${userInfo().username}@${hostname()}`;
 
 async function newAccount(name = 'Acme'): Promise<string> {
@@ -67,8 +73,9 @@ describe('account credit --reference', () => {
     await run('account', 'credit', account, '5', '--reference', 'R1', '--memo', 'First');
     // Another memo is no other credit: a script may put the date into it.
     await run('account', 'credit', account, '5', '--reference', 'R1', '--memo', 'Again');
-    const refused = run('account', 'credit', account, '6', '--reference', 'R1');
-    await expect(refused).rejects.toThrow('Reference R1 was used for a credit of 5 USD');
+    expect(await refusalOf('account', 'credit', account, '6', '--reference', 'R1')).toContain(
+      'Reference R1 was used for a credit of 5 USD',
+    );
     expect(await balanceOf(account)).toBe('5.000000000000');
     await run('account', 'credit', other, '6', '--reference', 'R1');
     expect(await balanceOf(other)).toBe('6.000000000000');
@@ -165,7 +172,7 @@ describe('the operators’ log', () => {
       ['key', 'update', nobody, '--rpm', '1'],
       ['key', 'revoke', nobody],
     ])
-      await expect(run(...words)).rejects.toBeInstanceOf(OperatorError);
+      expect(await refusalOf(...words)).toStartWith('There is no ');
     expect(await count()).toBe(before);
   });
 });

@@ -208,7 +208,7 @@ describe('providers', () => {
     const before = fine.asked.length;
     await findings(changes);
     expect(fine.asked).toHaveLength(before);
-    for (const server of [fine, strict, silent]) server.stop();
+    for (const server of [fine, strict, silent]) await server.stop();
   });
 
   test.each([
@@ -290,13 +290,13 @@ describe('this machine', () => {
     expect(await about('port', { PORT: port })).toMatchObject([
       { level: 'problem', text: expect.stringContaining('another program') },
     ]);
-    taken.stop();
+    await taken.stop();
     expect(await about('port', { PORT: port })).toMatchObject([{ level: 'good' }]);
     const gateway = startProvider(() => Response.json({}, { headers: { 'x-service-request-id': 'req_1' } }));
     expect(await about('port', { PORT: new URL(gateway.url).port })).toMatchObject([
       { level: 'good', text: expect.stringContaining('a gateway that is running') },
     ]);
-    gateway.stop();
+    await gateway.stop();
   });
 
   test('has file descriptors for its streams', () => {

@@ -18,14 +18,21 @@ export async function examine(
   config: Config,
   { isOffline, patienceMs = defaultPatienceMs }: Options,
 ): Promise<Finding[]> {
-  const parts = await Promise.all([
+  const [database, port, catalog, mail] = await Promise.all([
     examineDatabase(config),
-    [examineSecret(config), examineDescriptors(), ...examineDataFolder(config)],
     examinePort(config, patienceMs),
     examineCatalog(config, isOffline, patienceMs),
-    isOffline ? [] : examineMail(config.mail, patienceMs),
+    isOffline ? null : examineMail(config.mail, patienceMs),
   ]);
-  return parts.flat();
+  return [
+    ...database,
+    examineSecret(config),
+    examineDescriptors(),
+    ...examineDataFolder(config),
+    port,
+    ...catalog,
+    ...(mail === null ? [] : [mail]),
+  ];
 }
 
 function examineSecret({ authSecret, databaseUrl }: Config): Finding {
