@@ -58,6 +58,10 @@ export type Config = Readonly<{
   traces: TraceSettings | null;
   /** Whether calls to providers go through a proxy that the environment names. */
   isProxied: boolean;
+  /** Where weaknesses are reported, as a mailto: or https: URL; null when nowhere. */
+  securityContact: string | null;
+  /** Who called the command line with sudo; null when nobody did. */
+  sudoUser: string | null;
   /** Reads a secret such as a provider key: from NAME, else from the file that NAME_FILE names. */
   secret: (name: string) => string | null;
 }>;
@@ -92,8 +96,19 @@ export function readConfig(environment: Environment = process.env): Config {
     metrics: readMetrics(environment),
     traces: readTraces(environment),
     isProxied: proxyVariables.some((name) => environment[name]),
+    securityContact: readSecurityContact(environment),
+    sudoUser: environment.SUDO_USER?.replace(/\p{Cc}/gu, '').slice(0, 100) || null,
     secret: (name) => readSecret(environment, name),
   };
+}
+
+/**
+ * Bun sends 256 requests at a time unless this variable says otherwise when the process starts; a gateway needs as many as
+ * it has clients. Null when it is set.
+ */
+export function environmentForManyRequests(environment: Environment = process.env): Environment | null {
+  const name = 'BUN_CONFIG_MAX_HTTP_REQUESTS';
+  return environment[name] ? null : { ...environment, [name]: '65336' };
 }
 
 function readInteger(
@@ -155,6 +170,18 @@ function readPublicUrl(environment: Environment): string | null {
   if (isOrigin && (url.protocol === 'https:' || url.protocol === 'http:')) return url.origin;
   throw new OperatorError(
     `PUBLIC_URL must be an address such as https://gateway.example.com, but is "${text}".`,
+  );
+}
+
+function readSecurityContact(environment: Environment): string | null {
+  const text = environment.SECURITY_CONTACT;
+  if (!text) return null;
+  // Whatever could begin another line of the file is refused.
+  const url = URL.canParse(text) && !/[\s\p{Cc}]/u.test(text) ? new URL(text) : null;
+  if (url?.protocol === 'mailto:' && /^[^@]+@[^@]+$/.test(url.pathname)) return url.href;
+  if (url?.protocol === 'https:' && url.username === '' && url.password === '') return url.href;
+  throw new OperatorError(
+    `SECURITY_CONTACT must be an address such as mailto:security@example.com or https://example.com/security, but is "${text}".`,
   );
 }
 

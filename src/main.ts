@@ -149,6 +149,7 @@ async function start(
       log,
     }),
     publicUrl: config.publicUrl,
+    securityContact: config.securityContact,
     isDraining: () => isDraining,
     isDatabaseReachable: readinessOf(database.sql),
     clockProblem: () => clock.problem(),

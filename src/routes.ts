@@ -18,6 +18,7 @@ import { listModels } from './models/handler.ts';
 import { referencePages } from './openapi/serve.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { defaultIdleSeconds } from './operations/listen.ts';
+import { securityTxtPath, showSecurityTxt } from './operations/security-txt.ts';
 import { signInRoutes } from './sign-in/handler.ts';
 import type { MetricsPage } from './telemetry/metrics-page.ts';
 import type { RequestRecorder } from './telemetry/request-recorder.ts';
@@ -39,6 +40,8 @@ export type Services = InferenceServices &
     metricsPage: MetricsPage | null;
     /** The proxies whose X-Forwarded-For is trusted. */
     trustedProxies: readonly IpNetwork[];
+    /** Where weaknesses are reported; null when nowhere. */
+    securityContact: string | null;
   }>;
 
 type Listener = (request: Request, host: Host) => Promise<Response>;
@@ -69,6 +72,9 @@ export function createRoutes(services: Services, origin: () => string): { routes
     '/healthz': { GET: reportHealth },
     '/readyz': { GET: reportReadiness(services) },
     ...(services.metricsPage?.forToken && { '/metrics': { GET: services.metricsPage.forToken } }),
+    ...(services.securityContact === null
+      ? {}
+      : { [securityTxtPath]: { GET: showSecurityTxt(services.securityContact, services.publicUrl) } }),
   };
   const listeners = Object.entries(handlers).map(([path, methods]) => [
     path,

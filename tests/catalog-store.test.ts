@@ -53,7 +53,7 @@ test('a missing or bad file at the start is an error with every problem on its l
   const missing = await failure();
   expect(missing).toBeInstanceOf(CatalogError);
   expect(missing).toMatchObject({
-    message: `The catalogue ${path} does not exist. TOLLGATE_CATALOG names the file to use.`,
+    message: `The catalogue ${path} does not exist. TOLLGATE_CATALOG names the file to use. To write the default one: tollgate catalog init`,
   });
   await writeFile(path, Buffer.from('price_version: "1"\nproviders: {}\nmodels: {} # \xe9\n', 'latin1'));
   expect(await failure()).toMatchObject({ message: 'models.yaml: the file is not UTF-8' });

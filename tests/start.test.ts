@@ -202,7 +202,7 @@ describe('what cannot start says why in one sentence and exits 1', () => {
   test('a missing and a broken catalogue', async () => {
     const database = await createDatabase();
     expect(await refusal({ DATABASE_URL: database.url, TOLLGATE_CATALOG: '/nowhere/catalog.yaml' })).toBe(
-      'The catalogue /nowhere/catalog.yaml does not exist. TOLLGATE_CATALOG names the file to use.',
+      'The catalogue /nowhere/catalog.yaml does not exist. TOLLGATE_CATALOG names the file to use. To write the default one: tollgate catalog init',
     );
     expect(
       await refusal({

@@ -1,9 +1,13 @@
-import { createAccount, listAccounts, setSuspended } from '../accounts/account-store.ts';
-import { credit } from '../ledger/credit.ts';
+import { insertAccount, listAccounts, setSuspended } from '../accounts/account-store.ts';
+import { recordShellAction } from '../accounts/operator-log.ts';
+import { creditFromShell } from '../ledger/credit.ts';
+import { newId } from '../lib/ids.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
-import { readDollars, readLine, readUuid, UsageError } from './arguments.ts';
+import { readDollars, readLine, readOptionalLine, readUuid, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
+import { referenceIdOf } from './credit-reference.ts';
+import { shellUserOf } from './shell-user.ts';
 
 const create: DatabaseCommand = {
   name: 'account create',
@@ -12,10 +16,15 @@ const create: DatabaseCommand = {
     { name: 'name', value: 'NAME', required: true },
     { name: 'credit', value: 'USD' },
   ],
-  run: async (sql, words) => {
+  run: async (sql, words, config) => {
     const name = readLine(words.text('name') ?? '', '--name', 200);
     const opening = readDollars(words.text('credit') ?? '0', '--credit');
-    const { id, balance } = await createAccount(sql, name, opening);
+    const { id, balance } = await sql.begin(async (transaction) => {
+      const account = await insertAccount(transaction, name, opening);
+      const done = { action: 'create_account', accountId: account.id, amount: opening } as const;
+      await recordShellAction(transaction, shellUserOf(config), done);
+      return account;
+    });
     return {
       json: { id, name, balance: formatMoney(balance) },
       text: `Account ${id} (${name}) has ${formatMoneyShort(balance)} USD.`,
@@ -25,20 +34,44 @@ const create: DatabaseCommand = {
 
 const creditAccount: DatabaseCommand = {
   name: 'account credit',
-  summary: 'Add money to an account.',
+  summary: 'Add money to an account. With --reference, a credit that is repeated is given once.',
   positionals: ['ACCOUNT', 'USD'],
-  options: [{ name: 'memo', value: 'TEXT' }],
-  run: async (sql, words) => {
+  options: [
+    { name: 'memo', value: 'TEXT' },
+    { name: 'reference', value: 'REF' },
+  ],
+  run: async (sql, words, config) => {
     const [account = '', dollars = ''] = words.positionals;
     const id = readUuid(account, 'ACCOUNT');
     const amount = readDollars(dollars, 'USD');
     if (amount === 0n) throw new UsageError('USD must be more than zero.');
-    const memo = words.text('memo');
-    const balance = await credit(sql, id, amount, memo === null ? null : readLine(memo, '--memo', 500));
-    if (balance === null) throw noSuchAccount(id);
+    const reference = readOptionalLine(words.text('reference'), '--reference', 200);
+    // Customers see the memo of a credit, so an invoice number that is given as the reference is shown there.
+    const memo = readOptionalLine(words.text('memo'), '--memo', 500) ?? reference;
+    const outcome = await creditFromShell(sql, {
+      actionId: newId(),
+      shellUser: shellUserOf(config),
+      accountId: id,
+      amount,
+      memo,
+      reference: reference === null ? null : referenceIdOf(reference),
+    });
+    if (outcome.kind === 'missing') throw noSuchAccount(id);
+    if (outcome.kind === 'different')
+      throw new OperatorError(
+        `Reference ${reference} was used for a credit of ${formatMoneyShort(outcome.earlier)} USD to account ${id}. Another credit needs another reference.`,
+      );
+    const balance = formatMoneyShort(outcome.balance);
+    const isRepeated = outcome.kind === 'repeated';
     return {
-      json: { id, balance: formatMoney(balance) },
-      text: `Account ${id} now has ${formatMoneyShort(balance)} USD.`,
+      json: {
+        id,
+        balance: formatMoney(outcome.balance),
+        ...(reference === null ? {} : { already_credited: isRepeated }),
+      },
+      text: isRepeated
+        ? `Reference ${reference} was credited before: nothing was added. Account ${id} has ${balance} USD.`
+        : `Account ${id} now has ${balance} USD.`,
     };
   },
 };
@@ -75,9 +108,9 @@ const suspension = (name: string, summary: string, isSuspended: boolean): Databa
   name: `account ${name}`,
   summary,
   positionals: ['ACCOUNT'],
-  run: async (sql, words) => {
+  run: async (sql, words, config) => {
     const id = readUuid(words.positionals[0] ?? '', 'ACCOUNT');
-    if (!(await setSuspended(sql, id, isSuspended))) throw noSuchAccount(id);
+    if (!(await setSuspended(sql, shellUserOf(config), id, isSuspended))) throw noSuchAccount(id);
     return {
       json: { id, suspended: isSuspended },
       text: `Account ${id} is ${isSuspended ? 'suspended: its keys are rejected' : 'active'}.`,

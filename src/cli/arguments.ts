@@ -92,6 +92,10 @@ export function readLine(text: string, what: string, max: number): string {
   return line;
 }
 
+export function readOptionalLine(text: string | null, what: string, max: number): string | null {
+  return text === null ? null : readLine(text, what, max);
+}
+
 export function readUuid(text: string, what: string): string {
   if (isUuid(text)) return text.toLowerCase();
   throw new UsageError(

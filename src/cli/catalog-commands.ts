@@ -1,4 +1,7 @@
-import { resolve } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { OperatorError } from '../lib/operator-error.ts';
+import { rootFolder } from '../lib/root-folder.ts';
 import { readCatalogFile } from '../models/catalog-store.ts';
 import type { LocalCommand } from './command.ts';
 
@@ -21,4 +24,23 @@ const check: LocalCommand = {
   },
 };
 
-export const catalogCommands = [check];
+const init: LocalCommand = {
+  name: 'catalog init',
+  summary: 'Write the catalogue that comes with Tollgate to a file, to be changed there.',
+  positionals: ['[FILE]'],
+  runLocally: async (config, words) => {
+    const [given] = words.positionals;
+    const file = given === undefined ? config.catalogFile : resolve(given);
+    try {
+      writeFileSync(file, readFileSync(join(rootFolder, 'catalog.yaml')), { flag: 'wx' });
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+      throw new OperatorError(
+        code === 'EEXIST' ? `${file} exists and stays as it is.` : `${file} cannot be written (${code}).`,
+      );
+    }
+    return { json: { file }, text: `${file} is written. Check what you change with: tollgate catalog check` };
+  },
+};
+
+export const catalogCommands = [check, init];

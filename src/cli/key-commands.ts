@@ -1,4 +1,5 @@
 import { accountExists } from '../accounts/account-store.ts';
+import { recordShellAction } from '../accounts/operator-log.ts';
 import {
   createKey,
   defaultMaxConcurrent,
@@ -25,6 +26,7 @@ import {
   UsageError,
 } from './arguments.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
+import { shellUserOf } from './shell-user.ts';
 
 const create: DatabaseCommand = {
   name: 'key create',
@@ -38,12 +40,12 @@ const create: DatabaseCommand = {
     { name: 'allow', value: 'MODEL,…' },
     { name: 'expires', value: 'ISO' },
   ],
-  run: async (sql, words) => {
+  run: async (sql, words, config) => {
     const accountId = readUuid(words.text('account') ?? '', '--account');
     const monthlyLimit = words.text('monthly-limit');
     const allow = words.text('allow');
     const expires = words.text('expires');
-    const created = await createKey(sql, {
+    const settings = {
       accountId,
       name: readLine(words.text('name') ?? 'API key', '--name', 200),
       requestsPerMinute: readRate(words.text('rpm') ?? `${defaultRequestsPerMinute}`),
@@ -51,6 +53,12 @@ const create: DatabaseCommand = {
       monthlyLimit: monthlyLimit === null ? null : readDollars(monthlyLimit, '--monthly-limit'),
       allowedModels: allow === null ? null : readModels(allow),
       expiresAt: expires === null ? null : readTime(expires, '--expires'),
+    };
+    const created = await sql.begin(async (transaction) => {
+      const key = await createKey(transaction, settings);
+      if (key === null) return null;
+      await recordShellAction(transaction, shellUserOf(config), { action: 'create_key', keyId: key.id });
+      return key;
     });
     if (created === null) throw noSuchAccount(accountId);
     return {
@@ -71,14 +79,19 @@ const update: DatabaseCommand = {
     { name: 'allow', value: 'MODEL,…|all' },
     { name: 'expires', value: 'ISO|never' },
   ],
-  run: async (sql, words) => {
+  run: async (sql, words, config) => {
     const id = readUuid(words.positionals[0] ?? '', 'ID');
     const change = readChange(words);
     if (Object.values(change).every((value) => value === undefined))
       throw new UsageError(
         'Nothing to change: give --rpm, --max-concurrent, --monthly-limit, --allow or --expires.',
       );
-    const key = await updateKey(sql, { id }, change);
+    const key = await sql.begin(async (transaction) => {
+      const updated = await updateKey(transaction, { id }, change);
+      if (updated !== null && updated !== 'revoked')
+        await recordShellAction(transaction, shellUserOf(config), { action: 'update_key', keyId: id });
+      return updated;
+    });
     if (key === null) throw noSuchKey(id);
     if (key === 'revoked')
       throw new OperatorError(
@@ -113,9 +126,14 @@ const revoke: DatabaseCommand = {
   name: 'key revoke',
   summary: 'Revoke an API key at once.',
   positionals: ['ID'],
-  run: async (sql, words) => {
+  run: async (sql, words, config) => {
     const id = readUuid(words.positionals[0] ?? '', 'ID');
-    const wasInForce = await revokeKey(sql, { id });
+    const wasInForce = await sql.begin(async (transaction) => {
+      const isRevoked = await revokeKey(transaction, { id });
+      if (isRevoked)
+        await recordShellAction(transaction, shellUserOf(config), { action: 'revoke_key', keyId: id });
+      return isRevoked;
+    });
     if (!wasInForce && !(await keyExists(sql, id))) throw noSuchKey(id);
     return {
       json: { id, revoked: true },

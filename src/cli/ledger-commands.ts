@@ -1,3 +1,4 @@
+import { recordShellAction } from '../accounts/operator-log.ts';
 import { auditLedger, type Finding } from '../ledger/audit.ts';
 import { type DeadLetter, findDeadLetters, retryDeadLetters } from '../ledger/dead-letters.ts';
 import { openLedger } from '../ledger/ledger.ts';
@@ -6,6 +7,7 @@ import { newId, requestIdFromUuid } from '../lib/ids.ts';
 import { createLog } from '../lib/log.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
+import { shellUserOf } from './shell-user.ts';
 
 const audit: DatabaseCommand = {
   name: 'ledger audit',
@@ -34,6 +36,9 @@ const retry: DatabaseCommand = {
     const log = createLog('error', () => undefined);
     const ledger = openLedger(openDedicated, openSpool(config.dataFolder, process.pid, newId()), log);
     try {
+      // Before it is done, because each settlement is a transaction of its own.
+      if ((await findDeadLetters(sql)).length > 0)
+        await recordShellAction(sql, shellUserOf(config), { action: 'retry_settlements' });
       const outcome = await retryDeadLetters(sql, ledger);
       return { json: outcome, text: describeRetry(outcome), exitCode: outcome.refused === 0 ? 0 : 1 };
     } finally {

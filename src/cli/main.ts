@@ -5,6 +5,7 @@ import { readConfig } from '../config.ts';
 import { type Database, explainDatabaseError, openDatabase } from '../database/connection.ts';
 import { migrate, requireMigrated } from '../database/migrate.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { rootFolder } from '../lib/root-folder.ts';
 import { accountCommands } from './account-commands.ts';
 import { type Arguments, type OptionSpec, readArguments, UsageError } from './arguments.ts';
 import { catalogCommands } from './catalog-commands.ts';
@@ -16,6 +17,7 @@ import {
   type LocalCommand,
   type Outcome,
 } from './command.ts';
+import { doctorCommands } from './doctor-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
 import { userCommands } from './user-commands.ts';
@@ -33,6 +35,7 @@ const serve: LocalCommand = {
 
 const commands: readonly Command[] = [
   serve,
+  ...doctorCommands,
   ...accountCommands,
   ...keyCommands,
   ...userCommands,
@@ -93,7 +96,7 @@ function helpOrFail(words: readonly string[]): number {
 }
 
 function readVersion(): string {
-  const { version } = JSON.parse(readFileSync(join(import.meta.dir, '../../package.json'), 'utf8'));
+  const { version } = JSON.parse(readFileSync(join(rootFolder, 'package.json'), 'utf8'));
   return `tollgate ${version}`;
 }
 

@@ -1,39 +1,43 @@
 import { hostname } from 'node:os';
 import type { SQL } from 'bun';
 import { accountExists } from '../accounts/account-store.ts';
+import { recordShellAction } from '../accounts/operator-log.ts';
 import { localOriginOf } from '../config.ts';
 import { leaseSeconds } from '../ledger/node-lease.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { createResetToken, resetUrl } from '../sessions/reset-link.ts';
-import { maxPassword, minPassword } from '../users/password.ts';
 import { createUser, findUserByEmail, isEmailAddress, listUsers, type Role } from '../users/user-store.ts';
 import { noSuchAccount } from './account-commands.ts';
 import { readUuid, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
+import { readPassword } from './password.ts';
+import { shellUserOf } from './shell-user.ts';
 
 const create: DatabaseCommand = {
   name: 'user create',
   summary: 'Create a dashboard user: for an account, for the operator (--admin), or both.',
   options: [
     { name: 'email', value: 'E', required: true },
-    { name: 'password', value: 'P', required: true },
+    { name: 'password-file', value: 'FILE|-' },
+    { name: 'password', value: 'P' },
     { name: 'admin', value: null },
     { name: 'account', value: 'ID' },
     { name: 'role', value: 'owner|member' },
   ],
-  run: async (sql, words) => {
+  run: async (sql, words, config) => {
     const email = words.text('email') ?? '';
-    const password = words.text('password') ?? '';
     const account = words.text('account');
     const role = readRole(words.text('role') ?? 'owner');
     if (!isEmailAddress(email)) throw new UsageError(`--email must be an e-mail address, but is "${email}".`);
-    if (password.length < minPassword || password.length > maxPassword)
-      throw new UsageError(`--password must have ${minPassword} to ${maxPassword} characters.`);
     const isOperator = words.flag('admin');
     if (account === null && !isOperator) throw new UsageError('A user needs --account ID, --admin, or both.');
     const accountId = account === null ? null : readUuid(account, '--account');
     if (accountId !== null && !(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
-    const user = await createUser(sql, { email, password, isOperator, accountId, role });
+    const password = await readPassword(words, email);
+    const draft = { email, password, isOperator, accountId, role };
+    const user = await createUser(sql, draft, (transaction, { id }) =>
+      recordShellAction(transaction, shellUserOf(config), { action: 'create_user', userId: id, accountId }),
+    );
     if (user === null)
       throw new OperatorError(`A user with the address ${email.toLowerCase()} already exists.`);
     return {
@@ -78,7 +82,11 @@ const resetLink: DatabaseCommand = {
     const user = await findUserByEmail(sql, email);
     if (user === null)
       throw new OperatorError(`There is no user ${email}. List them with: tollgate user list`);
-    const { token, expiresAt } = await createResetToken(sql, user.id);
+    const { token, expiresAt } = await sql.begin(async (transaction) => {
+      const done = { action: 'make_reset_link', userId: user.id } as const;
+      await recordShellAction(transaction, shellUserOf(config), done);
+      return await createResetToken(transaction, user.id);
+    });
     // The gateway may have been started with another PORT.
     const port = (await findLocalPort(sql, hostname())) ?? config.port;
     const url = resetUrl(config.publicUrl ?? localOriginOf({ ...config, port }), token);

@@ -185,10 +185,18 @@ export type OperatorAction = {
     | 'sign_user_out'
     | 'make_operator'
     | 'unmake_operator'
-    | 'add_member';
-  operator: { id: string; email: string };
+    | 'add_member'
+    | 'create_key'
+    | 'update_key'
+    | 'revoke_key'
+    | 'retry_settlements';
+  /** Null for what was done with the command line. */
+  operator: { id: string; email: string } | null;
+  /** Who used the command line, as `user@host`; null for what was done in the dashboard. */
+  shell_user: string | null;
   account: { id: string; name: string } | null;
   user: { id: string; email: string } | null;
+  key: { id: string; name: string } | null;
   /** What was credited. */
   amount: string | null;
   at: string;

@@ -22,6 +22,10 @@ const answerDeadlineMs = 2_000;
 
 /** Opens the database that the operator configured, or the embedded one, and checks that it is safe for money. */
 export async function openDatabase(config: Config, log?: Log): Promise<Database> {
+  if (config.databaseUrl === null && Bun.isStandaloneExecutable)
+    throw new OperatorError(
+      'DATABASE_URL is not set, and this executable has no PostgreSQL of its own. Set it to a server of yours, as postgres://user:password@host:5432/database.',
+    );
   const database =
     config.databaseUrl === null ? await openEmbedded(config.dataFolder, log) : openNamed(config.databaseUrl);
   try {

@@ -6,13 +6,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL, TransactionSQL } from 'bun';
 import { OperatorError } from '../lib/operator-error.ts';
+import { rootFolder } from '../lib/root-folder.ts';
 import { createPartitions } from './partitions.ts';
 
 type Migration = Readonly<{ version: number; name: string; statements: string; digest: string }>;
 type AppliedMigration = { version: number; digest: string };
 
 /** Read once, because the checkout may be updated while the gateway runs. */
-const migrations = readMigrations(join(import.meta.dir, '../../migrations'));
+const migrations = readMigrations(join(rootFolder, 'migrations'));
 const migrationLock = 7_012_018_002;
 
 /** Brings the schema up to date and returns the names of the migrations that were applied. */

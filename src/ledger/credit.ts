@@ -20,6 +20,40 @@ export async function credit(
   return entry ? moneyFromDatabase(entry.balance_after) : null;
 }
 
+type ShellCredit = Readonly<{
+  actionId: string;
+  /** Who gives it, for the operators' log. */
+  shellUser: string;
+  accountId: string;
+  amount: Money;
+  memo: string | null;
+  /** With one, a credit that is repeated is given once. */
+  reference: string | null;
+}>;
+
+type ShellCreditOutcome =
+  | Readonly<{ kind: 'credited' | 'repeated'; balance: Money }>
+  | Readonly<{ kind: 'different'; earlier: Money }>
+  | Readonly<{ kind: 'missing' }>;
+
+type ShellCreditRow = {
+  outcome: ShellCreditOutcome['kind'];
+  new_balance: string | null;
+  earlier_amount: string | null;
+};
+
+/** A credit that is given from a shell. `different`: another amount was credited with this reference. */
+export async function creditFromShell(sql: SQL, order: ShellCredit): Promise<ShellCreditOutcome> {
+  const { actionId, shellUser, accountId, amount, memo, reference } = order;
+  const [row] = await sql<[ShellCreditRow]>`
+    select * from credit_from_shell(${shellUser}::text, ${accountId}::uuid, ${formatMoney(amount)}::numeric, ${memo}::text,
+      ${reference}::uuid, ${actionId}::uuid)`;
+  const { outcome: kind } = row;
+  if (kind === 'missing') return { kind };
+  if (kind === 'different') return { kind, earlier: moneyFromDatabase(row.earlier_amount ?? '0') };
+  return { kind, balance: moneyFromDatabase(row.new_balance ?? '0') };
+}
+
 type ReferencedCredit = Readonly<{
   actionId: string;
   operatorId: string;

@@ -10,7 +10,7 @@ type ClockReading = Readonly<{ askedAtMs: number; answeredAtMs: number; database
 export const maxOffsetMs = 60_000;
 
 /** How far this node is ahead of the database, if the database read its clock halfway between. */
-function clockOffsetMs({ askedAtMs, answeredAtMs, databaseMs }: ClockReading): number {
+export function clockOffsetMs({ askedAtMs, answeredAtMs, databaseMs }: ClockReading): number {
   return (askedAtMs + answeredAtMs) / 2 - databaseMs;
 }
 

@@ -1,7 +1,9 @@
 /** Runs the thread that renews the lease, shows it that the main thread is alive, and restarts it if it ends. */
+import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
+import { rootFolder } from '../lib/root-folder.ts';
 import { within } from '../lib/within.ts';
 
 export type LeaseTimings = Readonly<{
@@ -73,7 +75,7 @@ export async function startHeartbeat(
   const signs = setInterval(() => send({ kind: 'sign', sign: signOfLife() }), beatMs);
 
   function launch(): Worker {
-    const launched = new Worker(new URL('./heartbeat-worker.ts', import.meta.url), {
+    const launched = new Worker(join(rootFolder, 'src/ledger/heartbeat-worker.ts'), {
       workerData: { ...task, signOfLife: signOfLife() } satisfies HeartbeatTask,
     });
     launched.on('message', onReport);

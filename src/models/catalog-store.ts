@@ -170,7 +170,8 @@ async function readText(path: string): Promise<FileText> {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
     const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
-    const problem = `The catalogue ${resolve(path)} ${reason}. TOLLGATE_CATALOG names the file to use.`;
+    const remedy = code === 'ENOENT' ? ' To write the default one: tollgate catalog init' : '';
+    const problem = `The catalogue ${resolve(path)} ${reason}. TOLLGATE_CATALOG names the file to use.${remedy}`;
     return { problem, digest: `unreadable: ${code}` };
   }
 }

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apiErrorCodes } from '../errors.ts';
+import { rootFolder } from '../lib/root-folder.ts';
 import { createChatCompletion } from './endpoints/chat.ts';
 import type { Endpoint } from './endpoints/endpoint.ts';
 import { getGeneration, listGenerations } from './endpoints/generations.ts';
@@ -14,7 +15,7 @@ import { requestComponents } from './requests.ts';
 import { headerComponents, presentRow, responsesOf } from './responses.ts';
 import { errorEventSchema, errorSchema } from './schemas/errors.ts';
 
-const packageFile = join(import.meta.dir, '../../package.json');
+const packageFile = join(rootFolder, 'package.json');
 const { version, license } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
   version: string;
   license: string;

@@ -2,8 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pageHeaders, readingPolicy } from '../http/security-headers.ts';
+import { rootFolder } from '../lib/root-folder.ts';
 
-const style = readFileSync(join(import.meta.dir, '../../dashboard/docs.css'), 'utf8');
+const style = readFileSync(join(rootFolder, 'dashboard/docs.css'), 'utf8');
 
 type ReferencePages = Readonly<{
   showDocument: () => Promise<Response>;

@@ -5,10 +5,12 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { OperatorError } from '../lib/operator-error.ts';
+import { rootFolder } from '../lib/root-folder.ts';
 
 export type SandboxProcess = Readonly<{ baseUrl: () => string; stop: () => Promise<void> }>;
 
-const program = join(import.meta.dir, '../../sandbox/main.ts');
+/** The single executable is the sandbox as well (scripts/executable.ts). */
+const program = Bun.isStandaloneExecutable ? 'sandbox' : join(rootFolder, 'sandbox/main.ts');
 const restartMs = 500;
 const announcement = z.object({ port: z.int() });
 

@@ -16,8 +16,12 @@ export type NewUser = Readonly<{
 
 type CreatedUser = Readonly<{ id: string; email: string }>;
 
-/** Null when the address is taken. The account must exist. */
-export async function createUser(sql: SQL, user: NewUser): Promise<CreatedUser | null> {
+/** Null when the address is taken. The account must exist. `record` is part of the transaction. */
+export async function createUser(
+  sql: SQL,
+  user: NewUser,
+  record?: (transaction: TransactionSQL, created: CreatedUser) => Promise<void>,
+): Promise<CreatedUser | null> {
   const passwordHash = user.password === null ? null : await hashPassword(user.password, ownTicket);
   return await sql.begin(async (transaction) => {
     const created = await insertUser(transaction, {
@@ -29,6 +33,7 @@ export async function createUser(sql: SQL, user: NewUser): Promise<CreatedUser |
     });
     if (created !== null && user.accountId !== null)
       await insertMembership(transaction, created.id, user.accountId, user.role);
+    if (created !== null) await record?.(transaction, created);
     return created;
   });
 }

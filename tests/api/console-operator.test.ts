@@ -670,7 +670,13 @@ describe('operators', () => {
     const { data } = await ask<{ data: OperatorAction[] }>('GET', '/actions');
     const who = { id: await userIdOf('operator'), email: 'operator@example.com' };
     const owner = { id: await userIdOf('owner'), email: 'owner@example.com' };
-    const common = { id: expect.any(String), operator: who, at: expect.stringMatching(/Z$/) };
+    const common = {
+      id: expect.any(String),
+      operator: who,
+      shell_user: null,
+      key: null,
+      at: expect.stringMatching(/Z$/),
+    };
     expect(data.slice(0, 3)).toEqual([
       { ...common, action: 'make_reset_link', account: null, user: owner, amount: null },
       { ...common, action: 'credit_account', account: { id, name }, user: null, amount: '7.000000000000' },

@@ -299,6 +299,11 @@ test('the ledger is audited on demand, and says what operators did', async () =>
   await page.getByText('No audit yet').waitFor();
   await rowOf(page, 'Added credit').getByText('$2.50').waitFor();
   await rowOf(page, 'Added credit').getByText('Blue Harbour').waitFor();
+  // The fixture made its key with the command line.
+  await rowOf(page, 'Created an API key')
+    .first()
+    .getByText(/^Command line, /)
+    .waitFor();
   await page.getByRole('button', { name: 'Run audit' }).click();
   await page.getByText('The ledger is consistent').waitFor();
   const { totals } = await ask<Audit>('POST', '/api/console/operator/ledger-audit');

@@ -26,14 +26,19 @@ export async function findActions(sql: SQL, operatorId: string, limit: number): 
   const rows = await sql<Found<ActionRow, 'id'>[]>`
     select done.* from users left join lateral (
       select operator_actions.id, action, amount, operator_actions.created_at as at,
-             json_build_object('id', operator.id, 'email', operator.email) as operator,
+             case when operator.id is not null
+               then json_build_object('id', operator.id, 'email', operator.email) end as operator,
+             shell_user,
              case when accounts.id is not null
                then json_build_object('id', accounts.id, 'name', accounts.name) end as account,
              case when concerned.id is not null
-               then json_build_object('id', concerned.id, 'email', concerned.email) end as user
+               then json_build_object('id', concerned.id, 'email', concerned.email) end as user,
+             case when api_keys.id is not null
+               then json_build_object('id', api_keys.id, 'name', api_keys.name) end as key
       from operator_actions
-      join users as operator on operator.id = operator_id
-      left join accounts on accounts.id = account_id
+      left join users as operator on operator.id = operator_id
+      left join accounts on accounts.id = operator_actions.account_id
+      left join api_keys on api_keys.id = key_id
       left join users as concerned on concerned.id = user_id
       order by operator_actions.id desc limit ${limit}
     ) as done on true

@@ -1,12 +1,13 @@
 /** The document for people: one page of HTML, made from the same object that /openapi.json shows. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { rootFolder } from '../../lib/root-folder.ts';
 import type { OpenApiDocument } from '../document.ts';
 import type { ErrorRow } from '../responses.ts';
 import { inline, plain, type Section, sections } from './markup.ts';
 import { methodBadge, type Operation, operationSection } from './operation.ts';
 
-const shell = readFileSync(join(import.meta.dir, '../../../dashboard/docs.html'), 'utf8');
+const shell = readFileSync(join(rootFolder, 'dashboard/docs.html'), 'utf8');
 
 type Entry = Readonly<{ method: string; path: string; operation: Operation }>;
 

@@ -35,7 +35,7 @@ export function OperatorLedgerPage() {
           expectedRows={6}
           empty={
             <EmptyState icon={ClipboardList} title="No actions yet">
-              Credits, suspensions, new accounts and changes to users appear here.
+              Credits, suspensions, new accounts and keys, and changes to users appear here.
             </EmptyState>
           }
         />
@@ -61,10 +61,11 @@ const actionColumns: readonly Column<OperatorAction>[] = [
   {
     key: 'operator',
     header: 'By',
-    cell: ({ operator, at }) => (
+    cell: ({ operator, shell_user: shellUser, at }) => (
       <span className="block">
-        <span className="block">{operator.email}</span>
+        <span className="block">{operator?.email ?? shellUser}</span>
         <span className="block text-xs text-ink-faint">
+          {operator === null && 'Command line, '}
           <Time at={at} style="exact" />
         </span>
       </span>
@@ -72,7 +73,7 @@ const actionColumns: readonly Column<OperatorAction>[] = [
   },
 ];
 
-function Subject({ action: { account, user } }: Readonly<{ action: OperatorAction }>) {
+function Subject({ action: { account, user, key } }: Readonly<{ action: OperatorAction }>) {
   return (
     <span className="inline-flex flex-col">
       {user !== null && (
@@ -85,7 +86,8 @@ function Subject({ action: { account, user } }: Readonly<{ action: OperatorActio
           {account.name}
         </Link>
       )}
-      {user === null && account === null && <Dash />}
+      {key !== null && <span>{key.name}</span>}
+      {user === null && account === null && key === null && <Dash />}
     </span>
   );
 }
@@ -102,4 +104,8 @@ const actionLabels: Readonly<Record<OperatorAction['action'], string>> = {
   make_operator: 'Made the user an operator',
   unmake_operator: 'Removed the user as operator',
   add_member: 'Added the user to an account',
+  create_key: 'Created an API key',
+  update_key: 'Changed an API key',
+  revoke_key: 'Revoked an API key',
+  retry_settlements: 'Retried failed settlements',
 };

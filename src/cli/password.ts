@@ -1,0 +1,57 @@
+/** Reads a new password: asked for on the terminal, from a file, or from the command line, which others can see. */
+import { readFileSync } from 'node:fs';
+import { OperatorError } from '../lib/operator-error.ts';
+import { maxPassword, minPassword } from '../users/password.ts';
+import { type Arguments, UsageError } from './arguments.ts';
+import { openPrompt } from './prompt.ts';
+
+export async function readPassword(words: Arguments, email: string): Promise<string> {
+  const given = words.text('password');
+  const file = words.text('password-file');
+  if (given !== null && file !== null) throw new UsageError('Give --password-file or --password, not both.');
+  if (file !== null)
+    return checked(readPasswordFile(file), file === '-' ? 'The password' : `The password in ${file}`);
+  if (given === null) return await askForPassword(email);
+  process.stderr.write(
+    'tollgate: --password is visible in process lists and shell histories. Use --password-file FILE, or leave it out to be asked.\n',
+  );
+  return checked(given, '--password');
+}
+
+function checked(password: string, what: string): string {
+  if (isLongEnough(password)) return password;
+  throw new UsageError(`${what} must have ${minPassword} to ${maxPassword} characters.`);
+}
+
+function isLongEnough({ length }: string): boolean {
+  return length >= minPassword && length <= maxPassword;
+}
+
+/** Without the line break that editors and `echo` put at the end. */
+function readPasswordFile(file: string): string {
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+    throw new OperatorError(`--password-file names "${file}", which cannot be read (${code}).`);
+  }
+}
+
+/** Until it is long enough and typed the same way twice. */
+async function askForPassword(email: string): Promise<string> {
+  if (!process.stdin.isTTY)
+    throw new UsageError(
+      'Give the password with --password-file FILE, or - for standard input. On a terminal you are asked for it.',
+    );
+  const prompt = openPrompt(process.stdin, process.stderr);
+  try {
+    for (;;) {
+      const password = await prompt.askHidden(`Password for ${email}: `);
+      if (!isLongEnough(password)) prompt.say(`It must have ${minPassword} to ${maxPassword} characters.`);
+      else if ((await prompt.askHidden('The same again: ')) === password) return password;
+      else prompt.say('These were two different passwords.');
+    }
+  } finally {
+    prompt.close();
+  }
+}

@@ -1,0 +1,144 @@
+/** Whether the database can be reached, is fit for money, belongs to us and has our schema, and whether the clocks agree. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SQL } from 'bun';
+import { type Config, durabilitySettings } from '../config.ts';
+import { explainDatabaseError, openDatabase } from '../database/connection.ts';
+import { requireMigrated } from '../database/migrate.ts';
+import { clockOffsetMs, judgeClock } from '../ledger/database-clock.ts';
+import { OperatorError } from '../lib/operator-error.ts';
+import { type Finding, good, problem, warning } from './finding.ts';
+
+/** Above this the gateway still works, but logs of several nodes no longer fit together. */
+const noticeableOffsetMs = 1_000;
+const busyShare = 0.8;
+
+export async function examineDatabase(config: Config): Promise<Finding[]> {
+  const isEmbedded = config.databaseUrl === null && !Bun.isStandaloneExecutable;
+  if (isEmbedded && !existsSync(join(config.dataFolder, 'postgres', 'PG_VERSION')))
+    return [
+      warning(
+        'database',
+        `There is no embedded database in ${config.dataFolder} yet.`,
+        'The first tollgate serve creates it. For a PostgreSQL of your own set DATABASE_URL.',
+      ),
+    ];
+  try {
+    const database = await openDatabase(config);
+    try {
+      return [
+        ...(await explained('database', () => examineServer(database.sql, config))),
+        ...(await explained('schema', async () => [await examineSchema(database.sql)])),
+        ...(await explained('clock', async () => [await examineClock(database.sql)])),
+      ];
+    } finally {
+      await database.close();
+    }
+  } catch (error) {
+    // What these errors say ends with what to do.
+    if (error instanceof OperatorError) return [problem('database', error.message, null)];
+    throw error;
+  }
+}
+
+/** What PostgreSQL refuses in one place says nothing about the others. */
+async function explained(about: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await look();
+  } catch (thrown) {
+    const error = explainDatabaseError(thrown);
+    if (error instanceof OperatorError) return [problem(about, error.message, null)];
+    throw error;
+  }
+}
+
+type ServerFacts = {
+  version: string;
+  user: string;
+  owner: string;
+  is_owner: boolean;
+  name: string;
+  is_read_only: boolean;
+  connections: number;
+  max_connections: number;
+  off: string[];
+};
+
+async function examineServer(sql: SQL, config: Config): Promise<Finding[]> {
+  const [facts] = await sql<[ServerFacts]>`
+    select split_part(current_setting('server_version'), ' ', 1) as version,
+           current_user as user, pg_get_userbyid(datdba) as owner, pg_has_role(datdba, 'usage') as is_owner, datname as name,
+           current_setting('transaction_read_only')::boolean as is_read_only,
+           (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
+           current_setting('max_connections')::int as max_connections,
+           array(select name from pg_settings where setting = 'off'
+                 and name = any(${sql.array([...durabilitySettings], 'text')}::text[])) as off
+    from pg_database where datname = current_database()`;
+  const place = config.databaseUrl === null ? 'the embedded one' : `database "${facts.name}"`;
+  const findings = [good('database', `PostgreSQL ${facts.version}, ${place}, as user "${facts.user}"`)];
+  if (facts.is_read_only)
+    findings.push(
+      problem(
+        'database',
+        'Transactions are read-only.',
+        'Name the primary in DATABASE_URL, and set default_transaction_read_only off for it.',
+      ),
+    );
+  if (!facts.is_owner)
+    findings.push(
+      problem(
+        'database',
+        `It belongs to "${facts.owner}", not to "${facts.user}".`,
+        `Run: alter database "${facts.name}" owner to "${facts.user}"`,
+      ),
+    );
+  if (facts.off.length > 0)
+    findings.push(
+      warning(
+        'database',
+        `${facts.off.join(' and ')} is off, as TOLLGATE_ALLOW_UNSAFE allows: a crash can lose committed charges.`,
+        'Turn it on wherever money is real.',
+      ),
+    );
+  const { connections, max_connections: max } = facts;
+  findings.push(
+    connections > max * busyShare
+      ? warning(
+          'connections',
+          `${connections} of ${max} are in use.`,
+          'Raise max_connections of PostgreSQL, or find out who holds them in pg_stat_activity.',
+        )
+      : good('connections', `${connections} of ${max} are in use`),
+  );
+  return findings;
+}
+
+async function examineSchema(sql: SQL): Promise<Finding> {
+  const [{ is_there: isThere }] = await sql<[{ is_there: boolean }]>`
+    select to_regclass('schema_migrations') is not null as is_there`;
+  if (!isThere)
+    return warning('schema', 'The database is empty.', 'The first tollgate serve creates the schema.');
+  await requireMigrated(sql);
+  const [{ version }] = await sql<[{ version: number }]>`
+    select max(version)::int as version from schema_migrations`;
+  return good('schema', `version ${version}, the one of this program`);
+}
+
+async function examineClock(sql: SQL): Promise<Finding> {
+  const askedAtMs = Date.now();
+  const [{ database_ms: databaseMs }] = await sql<[{ database_ms: number }]>`
+    select extract(epoch from clock_timestamp())::float8 * 1000 as database_ms`;
+  return judgeOffset({ askedAtMs, answeredAtMs: Date.now(), databaseMs });
+}
+
+/** `judgeClock` is what the gateway goes by. */
+export function judgeOffset(reading: Parameters<typeof judgeClock>[0]): Finding {
+  const offsetMs = clockOffsetMs(reading);
+  const seconds = `${(Math.abs(offsetMs) / 1000).toFixed(1)} s`;
+  const text = `This machine is ${seconds} ${offsetMs > 0 ? 'ahead of' : 'behind'} the database.`;
+  if (judgeClock(reading) === 'off')
+    return problem('clock', text, 'Synchronise both with NTP: the gateway admits nothing until they agree.');
+  if (Math.abs(offsetMs) > noticeableOffsetMs)
+    return warning('clock', text, 'Synchronise both machines with NTP.');
+  return good('clock', `within ${seconds} of the database`);
+}

@@ -1,0 +1,144 @@
+/** What this machine gives the gateway: file descriptors, a folder to write to, and a port. */
+import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { type Config, localOriginOf } from '../config.ts';
+import { openSpool } from '../ledger/spool.ts';
+import { newId } from '../lib/ids.ts';
+import { codeOf, type Finding, good, problem, warning } from './finding.ts';
+
+/** A stream takes two, one to the client and one to the provider. */
+const descriptorsOfAStream = 2;
+const fewDescriptors = 4_096;
+const tooFewDescriptors = 256;
+
+export function examineDescriptors(): Finding {
+  const limit = readDescriptorLimit();
+  if (limit === null) return good('descriptors', 'not known on this system');
+  const inUse = countDescriptors();
+  const text = `${limit} may be open at a time, enough for about ${Math.floor(limit / descriptorsOfAStream)} streams${inUse === null ? '' : ` (this command has ${inUse})`}`;
+  return judgeDescriptors(limit, text);
+}
+
+export function judgeDescriptors(limit: number, text: string): Finding {
+  const remedy =
+    'Raise it: ulimit -n 65536, LimitNOFILE=65536 for systemd, --ulimit nofile=65536 for a container.';
+  if (limit < tooFewDescriptors) return problem('descriptors', text, remedy);
+  return limit < fewDescriptors ? warning('descriptors', text, remedy) : good('descriptors', text);
+}
+
+/** Bun raises the soft limit to the hard one when it starts, here as in the gateway. */
+function readDescriptorLimit(): number | null {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'utf8');
+    const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
+    return soft === undefined ? null : Number(soft);
+  } catch {
+    const asked = Bun.spawnSync(['sh', '-c', 'ulimit -n']).stdout.toString().trim();
+    return /^\d+$/.test(asked) ? Number(asked) : null;
+  }
+}
+
+function countDescriptors(): number | null {
+  try {
+    return readdirSync('/proc/self/fd').length;
+  } catch {
+    return null;
+  }
+}
+
+export function examineDataFolder({ dataFolder }: Pick<Config, 'dataFolder'>): Finding[] {
+  const remedy = 'Make it writable for the user that runs the gateway, or name another one in TOLLGATE_DATA.';
+  if (!existsSync(dataFolder)) {
+    const parent = firstExisting(dirname(dataFolder));
+    return [
+      isWritable(parent)
+        ? good('data folder', `${dataFolder} does not exist yet and can be created`)
+        : problem('data folder', `${dataFolder} does not exist, and ${parent} cannot be written.`, remedy),
+    ];
+  }
+  const probe = join(dataFolder, `.doctor-${newId()}`);
+  try {
+    writeFileSync(probe, '', { flag: 'wx', mode: 0o600 });
+    rmSync(probe);
+  } catch (error) {
+    return [problem('data folder', `${dataFolder} cannot be written (${codeOf(error)}).`, remedy)];
+  }
+  return [good('data folder', `${dataFolder} is writable`), examineSpool(dataFolder)];
+}
+
+function firstExisting(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : firstExisting(dirname(folder));
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Only reads: what a running gateway has in its own file is its own business. */
+function examineSpool(dataFolder: string): Finding {
+  try {
+    const { settlements, malformedCount } = openSpool(dataFolder, process.pid, newId()).leftBehind();
+    if (malformedCount > 0)
+      return warning(
+        'spool',
+        `${malformedCount} lines in ${join(dataFolder, 'spool')} cannot be read.`,
+        'The next gateway that starts here moves them to malformed.txt. Compare them with the ledger by hand.',
+      );
+    if (settlements.length > 0)
+      return warning(
+        'spool',
+        `${settlements.length} settlements of a gateway that is gone wait in ${join(dataFolder, 'spool')}.`,
+        'Start a gateway with this data folder: it settles them before anything else.',
+      );
+    return good('spool', 'nothing is waiting to be settled');
+  } catch (error) {
+    return problem(
+      'spool',
+      `${join(dataFolder, 'spool')} cannot be read (${codeOf(error)}).`,
+      'Make it readable for the user that runs the gateway.',
+    );
+  }
+}
+
+export async function examinePort(
+  config: Pick<Config, 'host' | 'port'>,
+  patienceMs: number,
+): Promise<Finding> {
+  const { host, port } = config;
+  if (port === 0) return good('port', 'any free one (PORT=0)');
+  const code = await tryToListen(host, port);
+  if (code === null) return good('port', `${port} on ${host} is free`);
+  if (code === 'EADDRINUSE')
+    return (await isGateway(localOriginOf(config), patienceMs))
+      ? good('port', `${port} on ${host} is in use by a gateway that is running`)
+      : problem('port', `${port} on ${host} is in use by another program.`, 'Set PORT to a free one.');
+  return problem('port', `Cannot listen on ${host} port ${port} (${code}).`, 'Check HOST and PORT.');
+}
+
+/** The code of the failure; null when the port is free. */
+function tryToListen(host: string, port: number): Promise<string | null> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once('error', (error) => resolve(codeOf(error)));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)));
+  });
+}
+
+async function isGateway(origin: string, patienceMs: number): Promise<boolean> {
+  try {
+    const response = await fetch(`${origin}/healthz`, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(patienceMs),
+    });
+    await response.body?.cancel();
+    return response.ok && response.headers.has('x-service-request-id');
+  } catch {
+    return false;
+  }
+}

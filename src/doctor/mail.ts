@@ -1,0 +1,32 @@
+import { createTransport } from 'nodemailer';
+import type { MailSettings } from '../config.ts';
+import { within } from '../lib/within.ts';
+import { codeOf, type Finding, good, problem } from './finding.ts';
+
+/** Connects, greets and signs in as for a mail, but sends none. No address or password is part of what is found. */
+export async function examineMail(mail: MailSettings | null, patienceMs: number): Promise<Finding> {
+  if (mail === null)
+    return good('mail', 'not set up: tollgate user reset-link makes links for new passwords');
+  const { host } = new URL(mail.url);
+  const transport = createTransport({
+    url: mail.url,
+    connectionTimeout: patienceMs,
+    greetingTimeout: patienceMs,
+    socketTimeout: patienceMs,
+  });
+  try {
+    await within(patienceMs, transport.verify());
+    return good('mail', `${host} accepts the connection and the login`);
+  } catch (error) {
+    const code = codeOf(error);
+    return code === 'EAUTH'
+      ? problem('mail', `${host} refuses the login.`, 'Check the user and password in SMTP_URL.')
+      : problem(
+          'mail',
+          `${host} cannot be used (${code}).`,
+          'Check SMTP_URL, and that this machine may reach it.',
+        );
+  } finally {
+    transport.close();
+  }
+}

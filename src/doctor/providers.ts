@@ -1,0 +1,162 @@
+/** Whether the catalogue can be used, and whether each provider accepts its key: asked for its list of models, which costs nothing. */
+import type { Config } from '../config.ts';
+import { OperatorError } from '../lib/operator-error.ts';
+import { callableModels } from '../models/access.ts';
+import { readCatalogFile } from '../models/catalog-store.ts';
+import type { Adapter, Catalog, Provider } from '../models/model.ts';
+import { codeOf, type Finding, good, problem, warning } from './finding.ts';
+
+const maxProblems = 10;
+const maxAtOnce = 16;
+
+type Settings = Pick<Config, 'catalogFile' | 'secret'>;
+type Callee = Readonly<{ provider: Provider; baseUrl: string; apiKey: string | null }>;
+
+export async function examineCatalog(
+  { catalogFile, secret }: Settings,
+  isOffline: boolean,
+  patienceMs: number,
+): Promise<Finding[]> {
+  const { result } = await readCatalogFile(catalogFile);
+  if (!result.ok) {
+    const shown = result.problems.slice(0, maxProblems).join('\n');
+    const rest =
+      result.problems.length > maxProblems ? `\nand ${result.problems.length - maxProblems} more` : '';
+    return [problem('catalogue', `${shown}${rest}`, 'Correct the file and check it: tollgate catalog check')];
+  }
+  const { catalog } = result;
+  const keys = readKeys(catalog, secret);
+  const isProviderConfigured = ({ id, apiKeyEnv }: Provider) => apiKeyEnv === null || keys.found.has(id);
+  const callable = callableModels(catalog, { allowedModels: null, isProviderConfigured }).length;
+  const providers = [...catalog.providers.values()];
+  const callees = providers
+    .filter(isProviderConfigured)
+    .flatMap((provider) =>
+      provider.baseUrl === null
+        ? []
+        : [{ provider, baseUrl: provider.baseUrl, apiKey: keys.found.get(provider.id) ?? null }],
+    );
+  return [
+    judgeModels(catalog, callable),
+    ...keys.problems,
+    ...missingKeys(providers.filter((provider) => !isProviderConfigured(provider))),
+    ...(isOffline ? [] : await askAll(callees, patienceMs)),
+  ];
+}
+
+function judgeModels({ models, priceVersion }: Catalog, callable: number): Finding {
+  const text = `${callable} of ${models.size} models can be called, prices of ${priceVersion}`;
+  if (callable > 0) return good('catalogue', text);
+  return problem(
+    'catalogue',
+    `${text}.`,
+    'A model needs a price, enabled: true, and a provider whose key is set.',
+  );
+}
+
+/** A key whose file cannot be read is a problem of its own. */
+function readKeys(catalog: Catalog, secret: Settings['secret']) {
+  const found = new Map<string, string>();
+  const problems: Finding[] = [];
+  for (const { id, apiKeyEnv } of catalog.providers.values()) {
+    if (apiKeyEnv === null) continue;
+    try {
+      const key = secret(apiKeyEnv);
+      if (key !== null) found.set(id, key);
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      problems.push(problem(`provider ${id}`, error.message, null));
+    }
+  }
+  return { found, problems };
+}
+
+function missingKeys(providers: readonly Provider[]): Finding[] {
+  if (providers.length === 0) return [];
+  const names = providers.map(({ id, apiKeyEnv }) => `${id} (${apiKeyEnv})`).join(', ');
+  return [
+    warning(
+      'provider keys',
+      `None for ${names}.`,
+      'Set them to have these providers called, or take the providers out of the catalogue.',
+    ),
+  ];
+}
+
+async function askAll(callees: readonly Callee[], patienceMs: number): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (let first = 0; first < callees.length; first += maxAtOnce)
+    findings.push(
+      ...(await Promise.all(
+        callees.slice(first, first + maxAtOnce).map((callee) => ask(callee, patienceMs)),
+      )),
+    );
+  return findings;
+}
+
+async function ask(callee: Callee, patienceMs: number): Promise<Finding> {
+  const { provider, baseUrl, apiKey } = callee;
+  const about = `provider ${provider.id}`;
+  const startedAt = performance.now();
+  try {
+    const { query, headers } = requestFor(provider.adapter, apiKey);
+    const response = await fetch(`${baseUrl}/models${query}`, {
+      headers,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(patienceMs),
+    });
+    await response.body?.cancel();
+    const tookMs = Math.round(performance.now() - startedAt);
+    return judgeStatus(about, response.status, tookMs, provider.apiKeyEnv);
+  } catch (error) {
+    const host = new URL(baseUrl).host;
+    const text =
+      error instanceof Error && error.name === 'TimeoutError'
+        ? `${host} does not answer within ${patienceMs / 1000} s.`
+        : `${host} cannot be reached (${codeOf(error)}).`;
+    return problem(
+      about,
+      text,
+      'Check base_url in the catalogue, and that this machine may reach that address.',
+    );
+  }
+}
+
+function requestFor(adapter: Adapter, apiKey: string | null) {
+  if (adapter === 'anthropic')
+    return {
+      query: '?limit=1',
+      headers: { 'anthropic-version': '2023-06-01', ...(apiKey === null ? {} : { 'x-api-key': apiKey }) },
+    };
+  if (adapter === 'google')
+    return { query: '?pageSize=1', headers: apiKey === null ? {} : { 'x-goog-api-key': apiKey } };
+  return { query: '', headers: apiKey === null ? {} : { authorization: `Bearer ${apiKey}` } };
+}
+
+/** Some providers answer 400 to a key that they do not know, and the request itself is always the same. */
+export function judgeStatus(about: string, status: number, tookMs: number, keyName: string | null): Finding {
+  const key = keyName ?? 'the key';
+  if (status >= 200 && status < 300)
+    return good(about, `${keyName === null ? 'answers' : `accepts ${keyName}`} (${tookMs} ms)`);
+  if (status === 400 || status === 401 || status === 403)
+    return problem(
+      about,
+      `It refuses ${key} (${status}).`,
+      `Check ${key}, and at the provider what it may be used for.`,
+    );
+  if (status === 402)
+    return problem(about, 'It wants to be paid (402).', 'Add credit to your account there.');
+  if (status === 429)
+    return warning(
+      about,
+      'It is called too often, or its quota is used up (429).',
+      'Look at your limits there.',
+    );
+  if (status === 404 || status === 405)
+    return warning(
+      about,
+      `It answers, but has no list of models to check ${key} with (${status}).`,
+      'Check base_url in the catalogue, or make a call with tollgate serve.',
+    );
+  return warning(about, `It answers with status ${status}.`, 'Try again later, or look at its status page.');
+}

@@ -1,0 +1,309 @@
+/** `tollgate doctor` against real servers: each thing that can be wrong is found, named and told what to do about. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SQL } from 'bun';
+import { readConfig } from '../src/config.ts';
+import { judgeOffset } from '../src/doctor/database.ts';
+import { examine } from '../src/doctor/examine.ts';
+import { type Finding, good, problem, warning } from '../src/doctor/finding.ts';
+import { judgeDescriptors } from '../src/doctor/machine.ts';
+import { judgeStatus } from '../src/doctor/providers.ts';
+import { formatReport } from '../src/doctor/report.ts';
+import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
+import { type Environment, temporaryFolder, tollgate, writeCatalog } from './support/gateway.ts';
+import { mailPassword, startMailServer } from './support/mail-server.ts';
+
+let database: TestDatabase;
+let healthy: Environment;
+
+const key = 'sk-canary-0123456789';
+
+/** A provider's list of models: what it is asked, and the status it answers with. */
+function startProvider(answer: (request: Request) => Response | Promise<Response>) {
+  const asked: [path: string, credentials: string | null][] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: (request) => {
+      const { headers } = request;
+      asked.push([
+        new URL(request.url).pathname,
+        headers.get('authorization') ?? headers.get('x-api-key') ?? headers.get('x-goog-api-key'),
+      ]);
+      return answer(request);
+    },
+  });
+  return { url: `http://127.0.0.1:${server.port}/v1`, asked, stop: () => server.stop(true) };
+}
+
+const providersOf = (entries: readonly string[]) => `
+price_version: '1'
+providers:
+  ${entries.join('\n  ')}
+models:
+  full: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [one] }
+`;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  healthy = {
+    DATABASE_URL: database.url,
+    TOLLGATE_ALLOW_UNSAFE: 'fsync',
+    TOLLGATE_DATA: temporaryFolder(),
+    TOLLGATE_CATALOG: join(import.meta.dir, '../catalog.yaml'),
+    AUTH_SECRET: 'x'.repeat(32),
+    PORT: '0',
+  };
+});
+
+afterAll(() => database.close());
+
+async function findings(changes: Environment = {}, isOffline = true): Promise<Finding[]> {
+  return await examine(readConfig({ ...healthy, ...changes }), { isOffline, patienceMs: 1_000 });
+}
+
+async function about(what: string, changes: Environment, isOffline = true): Promise<Finding[]> {
+  return (await findings(changes, isOffline)).filter((finding) => finding.about === what);
+}
+
+test('a gateway that works has no problem', async () => {
+  const found = await findings();
+  expect(found.filter(({ level }) => level === 'problem')).toEqual([]);
+  for (const what of [
+    'database',
+    'connections',
+    'schema',
+    'clock',
+    'descriptors',
+    'data folder',
+    'spool',
+    'port',
+  ])
+    expect(found.find((finding) => finding.about === what)?.level).toBe('good');
+  const warned = found.filter(({ level }) => level === 'warning');
+  expect(warned.map(({ text }) => text)).toEqual([
+    expect.stringContaining('fsync is off, as TOLLGATE_ALLOW_UNSAFE allows'),
+    expect.stringContaining('openai (OPENAI_API_KEY)'),
+  ]);
+});
+
+test('the program prints a report, or JSON, and exits 1 for a problem only', async () => {
+  const fine = await tollgate(['doctor', '--offline'], healthy);
+  expect(fine.exitCode).toBe(0);
+  expect(fine.stdout).toMatch(/^✓ database {7}PostgreSQL \d+\.\d+, database "test_/m);
+  expect(fine.stdout).toEndWith('\n0 problems, 2 warnings.\n');
+  const broken = await tollgate(['doctor', '--offline', '--json'], {
+    ...healthy,
+    TOLLGATE_CATALOG: '/nowhere',
+  });
+  expect(broken.exitCode).toBe(1);
+  const { works, findings: found } = JSON.parse(broken.stdout) as { works: boolean; findings: Finding[] };
+  expect(works).toBe(false);
+  expect(found.filter(({ level }) => level === 'problem').map((finding) => finding.about)).toEqual([
+    'catalogue',
+  ]);
+});
+
+test('the report is aligned, with what to do below', () => {
+  expect(formatReport([good('a', 'fine'), warning('bb', 'so\nso', 'look'), problem('c', 'bad', null)])).toBe(
+    '✓ a   fine\n! bb  so\n      so\n      → look\n✗ c   bad\n\n1 problem, 1 warning.',
+  );
+  expect(formatReport([good('a', 'fine')])).toEndWith('\n\nEverything is in order.');
+});
+
+describe('the database', () => {
+  test('that cannot be reached is a problem, and the rest is still looked at', async () => {
+    const found = await findings({ DATABASE_URL: 'postgres://a:hunter2@127.0.0.1:1/x' });
+    const [first] = found.filter((finding) => finding.about === 'database');
+    expect(first).toMatchObject({ level: 'problem', text: expect.stringContaining('cannot be reached') });
+    expect(JSON.stringify(found)).not.toContain('hunter2');
+    expect(found.some((finding) => finding.about === 'catalogue')).toBe(true);
+  });
+
+  test('that is empty, newer, read-only or somebody else’s is told apart', async () => {
+    const empty = await createEmptyDatabase();
+    const own = await createDatabase();
+    try {
+      const changes = { DATABASE_URL: own.url };
+      expect(await about('schema', { DATABASE_URL: empty.url })).toMatchObject([
+        { level: 'warning', text: 'The database is empty.' },
+      ]);
+      await own.sql`insert into schema_migrations (version, name, digest) values (9999, 'x', 'x')`;
+      expect(await about('schema', changes)).toMatchObject([
+        { level: 'problem', text: expect.stringContaining('newer than this version') },
+      ]);
+      const [{ name }] = await own.sql`select current_database() as name`;
+      await own.sql.unsafe(`alter database ${name} set default_transaction_read_only = on`);
+      expect(await about('database', changes)).toContainEqual(
+        expect.objectContaining({ level: 'problem', text: 'Transactions are read-only.' }),
+      );
+      const guest = `guest_${name}`;
+      const admin = new SQL(database.url, { max: 1 });
+      await admin.unsafe(`create role ${guest} login`);
+      const url = new URL(own.url);
+      url.username = guest;
+      expect(await about('database', { DATABASE_URL: url.href })).toContainEqual(
+        expect.objectContaining({ level: 'problem', text: expect.stringContaining(`not to "${guest}"`) }),
+      );
+      await admin.unsafe(`drop role ${guest}`);
+      await admin.close();
+    } finally {
+      await empty.close();
+      await own.close();
+    }
+  });
+
+  test('has a clock that ours is compared with', () => {
+    const at = (offsetMs: number) =>
+      judgeOffset({ askedAtMs: 0, answeredAtMs: 10, databaseMs: 5 - offsetMs });
+    expect([at(0), at(-1_500), at(90_000)].map(({ level }) => level)).toEqual(['good', 'warning', 'problem']);
+    expect(at(90_000).text).toBe('This machine is 90.0 s ahead of the database.');
+    expect(at(-1_500).text).toBe('This machine is 1.5 s behind the database.');
+  });
+});
+
+describe('providers', () => {
+  test('are asked for their models with their key, in each format, and never quoted', async () => {
+    const fine = startProvider(() => Response.json({ data: [] }));
+    const strict = startProvider(() => Response.json({ error: `unknown key ${key}` }, { status: 401 }));
+    const silent = startProvider(() => new Promise<Response>(() => undefined));
+    const entry = (id: string, adapter: string, url: string) =>
+      `${id}: { name: ${id}, adapter: ${adapter}, base_url: '${url}', api_key_env: DOCTOR_KEY }`;
+    const catalog = writeCatalog(
+      providersOf([
+        entry('one', 'openai', fine.url),
+        entry('two', 'anthropic', fine.url),
+        entry('three', 'google', fine.url),
+        entry('strict', 'openai', strict.url),
+        entry('silent', 'openai', silent.url),
+        entry('gone', 'openai', 'http://127.0.0.1:1/v1'),
+        `bare: { name: bare, adapter: openai, base_url: '${fine.url}' }`,
+        `unset: { name: unset, adapter: openai, base_url: '${fine.url}', api_key_env: DOCTOR_OTHER }`,
+      ]),
+    );
+    const changes = { TOLLGATE_CATALOG: catalog, DOCTOR_KEY: key };
+    const found = await findings(changes, false);
+    const levels = found
+      .filter((finding) => finding.about.startsWith('provider'))
+      .map(({ about: what, level }) => [what, level]);
+    expect(levels).toEqual([
+      ['provider keys', 'warning'],
+      ['provider one', 'good'],
+      ['provider two', 'good'],
+      ['provider three', 'good'],
+      ['provider strict', 'problem'],
+      ['provider silent', 'problem'],
+      ['provider gone', 'problem'],
+      ['provider bare', 'good'],
+    ]);
+    expect(found.find((finding) => finding.about === 'provider silent')?.text).toContain('within 1 s');
+    expect(JSON.stringify(found)).not.toContain(key);
+    expect(fine.asked.toSorted()).toEqual([
+      ['/v1/models', null],
+      ['/v1/models', `Bearer ${key}`],
+      ['/v1/models', key],
+      ['/v1/models', key],
+    ]);
+    const before = fine.asked.length;
+    await findings(changes);
+    expect(fine.asked).toHaveLength(before);
+    for (const server of [fine, strict, silent]) await server.stop();
+  });
+
+  test.each([
+    [200, 'good'],
+    [302, 'warning'],
+    [400, 'problem'],
+    [402, 'problem'],
+    [403, 'problem'],
+    [404, 'warning'],
+    [429, 'warning'],
+    [503, 'warning'],
+  ] as const)('that answer %d are judged %s', (status, level) => {
+    expect(judgeStatus('provider x', status, 1, 'X_KEY').level).toBe(level);
+  });
+
+  test('without any callable model are a problem, and so is a key file that is not there', async () => {
+    const catalog = writeCatalog(
+      providersOf([
+        "one: { name: one, adapter: openai, base_url: 'http://127.0.0.1:1', api_key_env: DOCTOR_KEY }",
+      ]),
+    );
+    expect(await about('catalogue', { TOLLGATE_CATALOG: catalog })).toMatchObject([
+      { level: 'problem', text: expect.stringContaining('0 of 1 models') },
+    ]);
+    const unreadable = { TOLLGATE_CATALOG: catalog, DOCTOR_KEY_FILE: '/nowhere/key' };
+    expect(await about('provider one', unreadable)).toMatchObject([
+      { level: 'problem', text: expect.stringContaining('DOCTOR_KEY_FILE names') },
+    ]);
+  });
+});
+
+test('mail: connected and signed in, and none sent', async () => {
+  const server = startMailServer();
+  const changes = {
+    SMTP_URL: server.url,
+    MAIL_FROM: 'a@example.com',
+    PUBLIC_URL: 'https://gateway.example.com',
+    TOLLGATE_CATALOG: writeCatalog(providersOf(['one: { name: One, adapter: sandbox }'])),
+  };
+  expect(await about('mail', changes, false)).toMatchObject([{ level: 'good' }]);
+  const wrong = new URL(server.url);
+  wrong.password = 'wrong';
+  expect(await about('mail', { ...changes, SMTP_URL: wrong.href }, false)).toMatchObject([
+    { level: 'problem', text: expect.stringContaining('refuses the login') },
+  ]);
+  const gone = await about('mail', { ...changes, SMTP_URL: 'smtp://u:p@127.0.0.1:1' }, false);
+  expect(gone).toMatchObject([{ level: 'problem' }]);
+  expect(JSON.stringify(gone)).not.toContain(mailPassword);
+  expect(server.mails).toEqual([]);
+  server.stop();
+});
+
+describe('this machine', () => {
+  test('has a spool whose left-overs are counted and stay', async () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, 'spool'));
+    const file = join(folder, 'spool', '999999999.x.jsonl');
+    writeFileSync(file, '\n{"not":"a settlement"}\n');
+    expect(await about('spool', { TOLLGATE_DATA: folder })).toMatchObject([
+      { level: 'warning', text: expect.stringContaining('1 lines') },
+    ]);
+    expect(await Bun.file(file).exists()).toBe(true);
+  });
+
+  test('has a data folder, or can create it', async () => {
+    const missing = join(temporaryFolder(), 'a', 'b');
+    expect(await about('data folder', { TOLLGATE_DATA: missing })).toMatchObject([{ level: 'good' }]);
+    expect(await Bun.file(missing).exists()).toBe(false);
+    const file = join(temporaryFolder(), 'file');
+    writeFileSync(file, '');
+    expect(await about('data folder', { TOLLGATE_DATA: file })).toMatchObject([{ level: 'problem' }]);
+  });
+
+  test('has a port that is free, a gateway’s, or another program’s', async () => {
+    const taken = startProvider((request) =>
+      request.url.endsWith('/healthz') ? new Response('hello') : new Response(null, { status: 404 }),
+    );
+    const { port } = new URL(taken.url);
+    expect(await about('port', { PORT: port })).toMatchObject([
+      { level: 'problem', text: expect.stringContaining('another program') },
+    ]);
+    await taken.stop();
+    expect(await about('port', { PORT: port })).toMatchObject([{ level: 'good' }]);
+    const gateway = startProvider(() => Response.json({}, { headers: { 'x-service-request-id': 'req_1' } }));
+    expect(await about('port', { PORT: new URL(gateway.url).port })).toMatchObject([
+      { level: 'good', text: expect.stringContaining('a gateway that is running') },
+    ]);
+    await gateway.stop();
+  });
+
+  test('has file descriptors for its streams', () => {
+    expect([100, 1_024, 65_536].map((limit) => judgeDescriptors(limit, '').level)).toEqual([
+      'problem',
+      'warning',
+      'good',
+    ]);
+  });
+});
