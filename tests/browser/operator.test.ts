@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import type { Audit, CatalogStatus, Providers } from '../../src/console/operator-contract.ts';
-import { checkLooks, expectNoComplaints, takePicture, type Watched } from '../support/browser.ts';
+import { checkLooks, expectNoComplaints, takePicture, visit, type Watched } from '../support/browser.ts';
 import { signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
@@ -55,7 +55,6 @@ afterAll(async () => {
 describe('accounts', () => {
   test('are where an operator without an account begins, and are found by name and ID', async () => {
     const { page } = operator;
-    await page.goto('/operator');
     await page.waitForURL('**/operator/accounts');
     await rowOf(page, 'Northwind').waitFor();
     await page.getByLabel('Search accounts').fill('north');
@@ -70,7 +69,7 @@ describe('accounts', () => {
 
   test('are made with a first credit', async () => {
     const { page } = operator;
-    await page.goto('/operator/accounts');
+    await visit(page, '/operator/accounts');
     await page.getByRole('button', { name: 'New account' }).click();
     await page.getByRole('button', { name: 'Create account' }).click();
     await page.getByText('Enter a name.').waitFor();
@@ -84,7 +83,7 @@ describe('accounts', () => {
 
   test('are credited once, even when the answer is lost and the button is pressed again', async () => {
     const { page } = operator;
-    await page.goto('/operator/accounts?search=Blue');
+    await visit(page, '/operator/accounts?search=Blue');
     let isLost = false;
     await page.route('**/credit', async (route) => {
       if (isLost) return await route.continue();
@@ -112,7 +111,7 @@ describe('accounts', () => {
 
   test('are suspended and resumed', async () => {
     const { page } = operator;
-    await page.goto('/operator/accounts?search=Blue');
+    await visit(page, '/operator/accounts?search=Blue');
     await choose(page, 'Blue Harbour', 'Suspend');
     await page.getByText('new requests with its keys are rejected').waitFor();
     await takePicture(page, 'operator-suspend');
@@ -127,7 +126,7 @@ describe('accounts', () => {
 describe('users', () => {
   test('are created with a link that is shown once and lets them choose a password', async () => {
     const { page } = operator;
-    await page.goto('/operator/users');
+    await visit(page, '/operator/users');
     await page.getByRole('button', { name: 'New user' }).click();
     await page.getByRole('button', { name: 'Create user' }).click();
     await page.getByText('Choose an account, or make the user an operator.').waitFor();
@@ -158,7 +157,7 @@ describe('users', () => {
 
   test('whose address is taken are refused at the field', async () => {
     const { page } = operator;
-    await page.goto('/operator/accounts?search=Blue');
+    await visit(page, '/operator/accounts?search=Blue');
     await choose(page, 'Blue Harbour', 'Add user');
     await page.getByLabel('E-mail').fill('member@example.com');
     await page.getByRole('button', { name: 'Create user' }).click();
@@ -169,7 +168,7 @@ describe('users', () => {
 
   test('get another link, another account, and other rights', async () => {
     const { page } = operator;
-    await page.goto('/operator/users?search=grace');
+    await visit(page, '/operator/users?search=grace');
     await choose(page, 'grace@example.com', 'Create password link');
     await page.getByRole('button', { name: 'Create link' }).click();
     await page.getByTestId('password-link').waitFor();
@@ -217,7 +216,7 @@ describe('users', () => {
     const { origin } = fixture.gateway;
     const elsewhere = visitor(origin, await signIn(origin, 'grace', 'a password of her own'));
     expect((await elsewhere.send('GET', '/api/console/me')).status).toBe(200);
-    await page.goto('/operator/users?search=grace');
+    await visit(page, '/operator/users?search=grace');
     await choose(page, 'grace@example.com', 'Sign out everywhere');
     await page.getByRole('button', { name: 'Sign out everywhere' }).click();
     await page.getByText('2 sessions of grace@example.com ended.').waitFor();
@@ -228,7 +227,7 @@ describe('users', () => {
 describe('providers', () => {
   test('show what they have against them, and lead to the request that failed', async () => {
     const { page } = operator;
-    await page.goto('/operator/providers');
+    await visit(page, '/operator/providers');
     await page.getByText('1 (100 %)').waitFor();
     await page.getByText('1 failure in a row').waitFor();
     await page.getByText('Absent').waitFor();
@@ -240,14 +239,14 @@ describe('providers', () => {
 
   test('have a place to look up any request', async () => {
     const { page } = operator;
-    await page.goto('/operator/providers');
+    await visit(page, '/operator/providers');
     await page.getByLabel('Find a request by its ID').fill('req_nothing');
     await page.getByRole('button', { name: 'Find' }).click();
     await page.getByText('A request ID is “req_” followed by 32 characters').waitFor();
     await page.getByLabel('Find a request by its ID').fill(`x-service-request-id: ${failedId}`);
     await page.getByRole('button', { name: 'Find' }).click();
     await page.getByRole('heading', { name: 'plain for Northwind' }).waitFor();
-    await page.goto(`/operator/generations/req_${'0'.repeat(32)}`);
+    await visit(page, `/operator/generations/req_${'0'.repeat(32)}`);
     await page.getByText('No account has this request').waitFor();
   });
 });
@@ -255,7 +254,7 @@ describe('providers', () => {
 describe('the catalogue', () => {
   test('says why a model cannot be called', async () => {
     const { page } = operator;
-    await page.goto('/operator/catalog');
+    await visit(page, '/operator/catalog');
     await rowOf(page, 'disabled').getByText('It is disabled.').waitFor();
     await rowOf(page, 'unpriced').getByText('It has no price.').waitFor();
     await page.getByText('Not callable').first().click();
@@ -361,7 +360,7 @@ test('what a provider reported and was not believed is told to operators alone',
       },
     },
   );
-  await page.goto(`/operator/generations/${id}`);
+  await visit(page, `/operator/generations/${id}`);
   await page
     .getByText(
       'The provider reported 100,000,000 output tokens, but at most 5 were requested. Charged for 5.',
@@ -413,14 +412,14 @@ test.each([
   ['ledger', '/operator/ledger', 'Added credit'],
 ] as const)('the filled page %s can be used by everyone', async (name, path, words) => {
   const { page } = operator;
-  await page.goto(typeof path === 'string' ? path : path());
+  await visit(page, typeof path === 'string' ? path : path());
   await page.getByText(words).first().waitFor();
   await checkLooks(page, `operator-${name}`);
 });
 
 test('a provider that the operator has to see to says so in plain words, until it works again', async () => {
   const { page } = operator;
-  await page.goto('/operator/providers');
+  await visit(page, '/operator/providers');
   await chat('locked', 'hello');
   await chat('tiered', '[[status 402]]');
   await chat('renamed', '[[status 404]]');
@@ -444,7 +443,7 @@ test('nobody else has these pages', async () => {
 
 test('an operator who signs out everywhere is out here too, and no page complained on the way', async () => {
   const { page } = operator;
-  await page.goto('/operator/users?search=operator');
+  await visit(page, '/operator/users?search=operator');
   await choose(page, 'operator@example.com', 'Sign out everywhere');
   await page.getByText('including this one').waitFor();
   await page.getByRole('button', { name: 'Sign out everywhere' }).click();
