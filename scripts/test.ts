@@ -79,9 +79,9 @@ async function check(title: string, command: string[]): Promise<boolean> {
 async function runTests(options: readonly string[]) {
   const report = join(folder, `${crypto.randomUUID()}.xml`);
   const settings = ['--no-isolate', '--timeout', '60000', '--reporter=junit', `--reporter-outfile=${report}`];
-  const child = Bun.spawn([process.execPath, 'test', ...settings, ...options], {
+  const folders = [`TOLLGATE_SEEN_ERRORS=${seenErrors}`, `TOLLGATE_TEST_CLUSTER=${cluster}`];
+  const child = Bun.spawn(['env', ...folders, process.execPath, 'test', ...settings, ...options], {
     cwd: root,
-    env: { ...process.env, TOLLGATE_SEEN_ERRORS: seenErrors, TOLLGATE_TEST_CLUSTER: cluster },
     stdin: 'ignore',
     stdout: 'inherit',
     stderr: 'pipe',
