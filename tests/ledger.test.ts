@@ -465,7 +465,7 @@ test('one settlement that the database refuses does not fail the others it trave
   await careful.close();
   expect(await money(owner)).toEqual({ balance: '995', held: '0' });
   await expectSound();
-}, 30_000);
+}, 60_000);
 
 test('a settlement that cannot be stored waits in the spool and is settled by the next process', async () => {
   const owner = await customer(100n);

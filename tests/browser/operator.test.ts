@@ -50,11 +50,12 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await fixture?.close();
-}, 30_000);
+}, 60_000);
 
 describe('accounts', () => {
   test('are where an operator without an account begins, and are found by name and ID', async () => {
     const { page } = operator;
+    await page.goto('/operator');
     await page.waitForURL('**/operator/accounts');
     await rowOf(page, 'Northwind').waitFor();
     await page.getByLabel('Search accounts').fill('north');
@@ -69,7 +70,7 @@ describe('accounts', () => {
 
   test('are made with a first credit', async () => {
     const { page } = operator;
-    await visit(page, '/operator/accounts');
+    await page.goto('/operator/accounts');
     await page.getByRole('button', { name: 'New account' }).click();
     await page.getByRole('button', { name: 'Create account' }).click();
     await page.getByText('Enter a name.').waitFor();
@@ -83,7 +84,7 @@ describe('accounts', () => {
 
   test('are credited once, even when the answer is lost and the button is pressed again', async () => {
     const { page } = operator;
-    await visit(page, '/operator/accounts?search=Blue');
+    await page.goto('/operator/accounts?search=Blue');
     let isLost = false;
     await page.route('**/credit', async (route) => {
       if (isLost) return await route.continue();
@@ -111,7 +112,7 @@ describe('accounts', () => {
 
   test('are suspended and resumed', async () => {
     const { page } = operator;
-    await visit(page, '/operator/accounts?search=Blue');
+    await page.goto('/operator/accounts?search=Blue');
     await choose(page, 'Blue Harbour', 'Suspend');
     await page.getByText('new requests with its keys are rejected').waitFor();
     await takePicture(page, 'operator-suspend');
@@ -126,7 +127,7 @@ describe('accounts', () => {
 describe('users', () => {
   test('are created with a link that is shown once and lets them choose a password', async () => {
     const { page } = operator;
-    await visit(page, '/operator/users');
+    await page.goto('/operator/users');
     await page.getByRole('button', { name: 'New user' }).click();
     await page.getByRole('button', { name: 'Create user' }).click();
     await page.getByText('Choose an account, or make the user an operator.').waitFor();
@@ -157,7 +158,7 @@ describe('users', () => {
 
   test('whose address is taken are refused at the field', async () => {
     const { page } = operator;
-    await visit(page, '/operator/accounts?search=Blue');
+    await page.goto('/operator/accounts?search=Blue');
     await choose(page, 'Blue Harbour', 'Add user');
     await page.getByLabel('E-mail').fill('member@example.com');
     await page.getByRole('button', { name: 'Create user' }).click();
@@ -168,7 +169,7 @@ describe('users', () => {
 
   test('get another link, another account, and other rights', async () => {
     const { page } = operator;
-    await visit(page, '/operator/users?search=grace');
+    await page.goto('/operator/users?search=grace');
     await choose(page, 'grace@example.com', 'Create password link');
     await page.getByRole('button', { name: 'Create link' }).click();
     await page.getByTestId('password-link').waitFor();
@@ -216,7 +217,7 @@ describe('users', () => {
     const { origin } = fixture.gateway;
     const elsewhere = visitor(origin, await signIn(origin, 'grace', 'a password of her own'));
     expect((await elsewhere.send('GET', '/api/console/me')).status).toBe(200);
-    await visit(page, '/operator/users?search=grace');
+    await page.goto('/operator/users?search=grace');
     await choose(page, 'grace@example.com', 'Sign out everywhere');
     await page.getByRole('button', { name: 'Sign out everywhere' }).click();
     await page.getByText('2 sessions of grace@example.com ended.').waitFor();
@@ -246,7 +247,7 @@ describe('providers', () => {
     await page.getByLabel('Find a request by its ID').fill(`x-service-request-id: ${failedId}`);
     await page.getByRole('button', { name: 'Find' }).click();
     await page.getByRole('heading', { name: 'plain for Northwind' }).waitFor();
-    await visit(page, `/operator/generations/req_${'0'.repeat(32)}`);
+    await page.goto(`/operator/generations/req_${'0'.repeat(32)}`);
     await page.getByText('No account has this request').waitFor();
   });
 });
@@ -443,7 +444,7 @@ test('nobody else has these pages', async () => {
 
 test('an operator who signs out everywhere is out here too, and no page complained on the way', async () => {
   const { page } = operator;
-  await visit(page, '/operator/users?search=operator');
+  await page.goto('/operator/users?search=operator');
   await choose(page, 'operator@example.com', 'Sign out everywhere');
   await page.getByText('including this one').waitFor();
   await page.getByRole('button', { name: 'Sign out everywhere' }).click();

@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await gateway?.stop();
-}, 30_000);
+}, 60_000);
 
 const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 

@@ -132,10 +132,15 @@ export async function checkLooks(page: Page, name: string): Promise<void> {
 
 /**
  * Goes to a place within the app, as a link would. Loading the app again takes several times as long, and is for tests
- * of what a page shows when it is loaded, or of data that changed behind the back of the app.
+ * of what a page shows when it is loaded, or of data that changed behind the back of the app. The page must have a
+ * title, and be another route than the one that is left.
  */
 export async function visit(page: Page, path: string): Promise<void> {
-  await page.evaluate(`history.pushState({}, '', ${JSON.stringify(path)})`);
+  // The title of the page that is left is marked, so that nothing is looked for before the next page is there.
+  await page.evaluate(
+    `document.querySelector('h1')?.setAttribute('data-left', ''); history.pushState({}, '', ${JSON.stringify(path)})`,
+  );
+  await page.locator('h1:not([data-left])').first().waitFor();
 }
 
 /** When everything that was asked for has come, and nothing stands in its place any more. */
