@@ -273,7 +273,7 @@ test('a failure and what was filtered can be used by everyone', async () => {
     ['generations', '/generations?status=failed', 'Clear filters'],
     ['generation', `/generations/${data[0]?.id}`, 'Attempts'],
   ] as const) {
-    await visit(page, path);
+    await page.goto(path);
     await page.getByText(sign).first().waitFor();
     await checkLooks(page, name);
   }

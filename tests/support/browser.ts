@@ -136,6 +136,7 @@ export async function checkLooks(page: Page, name: string): Promise<void> {
  * title, and be another route than the one that is left.
  */
 export async function visit(page: Page, path: string): Promise<void> {
+  await page.locator('h1').first().waitFor();
   // The title of the page that is left is marked, so that nothing is looked for before the next page is there.
   await page.evaluate(
     `document.querySelector('h1')?.setAttribute('data-left', ''); history.pushState({}, '', ${JSON.stringify(path)})`,
