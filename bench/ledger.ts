@@ -13,11 +13,18 @@ import { migrate } from '../src/database/migrate.ts';
 import { createKey } from '../src/keys/key-store.ts';
 import { auditLedger } from '../src/ledger/audit.ts';
 import { type Ledger, openLedger } from '../src/ledger/ledger.ts';
-import type { Attempt, GenerationFacts, Hold, Settlement } from '../src/ledger/operations.ts';
+import type { GenerationFacts } from '../src/ledger/operations.ts';
 import { openSpool } from '../src/ledger/spool.ts';
 import { newId } from '../src/lib/ids.ts';
 import { createLog } from '../src/lib/log.ts';
 import { storePriceList } from '../src/pricing/price-list-store.ts';
+import {
+  newAttempt,
+  newGeneration,
+  newHold,
+  newSettlement,
+  succeeded,
+} from '../tests/support/ledger-operations.ts';
 import { countCharges } from './charges.ts';
 import { postgresCpuMicroseconds } from './cpu.ts';
 import { percentile } from './statistics.ts';
@@ -134,55 +141,16 @@ async function runPairs(ledger: Ledger, owner: Owner, concurrency: number, runMs
 
 /** What the gateway says to the ledger for one request that is answered. */
 async function runPair(ledger: Ledger, { nodeId, ...owner }: Owner): Promise<boolean> {
-  const createdAtMs = Date.now();
-  const generation: GenerationFacts = {
-    id: newId(),
-    ...owner,
-    idempotencyHash: null,
-    workload: 'chat',
-    model: 'bench',
-    streaming: false,
-    createdAtMs,
-  };
-  const attempt: Attempt = {
-    index: 1,
-    provider: 'Upstream',
-    status: 'in_progress',
-    startedAtMs: createdAtMs,
-    completedAtMs: null,
-    upstreamStatus: null,
-    errorCode: null,
-  };
-  const hold: Hold = {
-    kind: 'hold',
-    generation,
-    nodeId,
-    provider: attempt.provider,
-    min: 300_000_000n,
-    max: 300_000_000n,
-    attempts: [attempt],
-  };
-  const held = await ledger.hold(hold);
+  const attempt = newAttempt();
+  const generation = newGeneration(owner, { model: 'bench' });
+  const held = await ledger.hold(newHold(generation, nodeId, 300_000_000n, { attempts: [attempt] }));
   if (held.outcome !== 'held') return false;
   const completedAtMs = Date.now();
-  const settlement: Settlement = {
-    kind: 'settle',
-    generation,
-    provider: attempt.provider,
-    status: 'completed',
-    errorCode: null,
-    usage: { inputTokens: 42, outputTokens: 100, units: 142, unit: 'tokens', tier: null },
-    cost: { input: 6_300_000n, output: 60_000_000n, total: 66_300_000n },
-    isEstimated: false,
-    onInsufficientBalance: 'withhold',
-    onAlreadyCharged: 'stands',
-    loss: null,
-    attempts: [{ ...attempt, status: 'succeeded', completedAtMs, upstreamStatus: 200 }],
-    stored: null,
+  const settlement = newSettlement(generation, 66_300_000n, {
+    attempts: [succeeded(attempt, completedAtMs)],
     completedAtMs,
-    latencyMs: completedAtMs - createdAtMs,
-    timeToFirstTokenMs: null,
-  };
+    latencyMs: completedAtMs - generation.createdAtMs,
+  });
   return (await ledger.settle(settlement)) === 'settled';
 }
 

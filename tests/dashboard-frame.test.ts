@@ -30,7 +30,7 @@ afterEach(async () => {
 
 afterAll(async () => {
   await fixture?.close();
-}, 30_000);
+}, 60_000);
 
 async function visit(look: Look = desktop): Promise<Watched> {
   const watched = await openPage(fixture.browser, fixture.gateway.origin, look);

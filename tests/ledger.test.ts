@@ -12,7 +12,7 @@ import { commitBatch } from '../src/ledger/commit.ts';
 import { findDeadLetters, retryDeadLetters } from '../src/ledger/dead-letters.ts';
 import { type Ledger, openLedger } from '../src/ledger/ledger.ts';
 import { findOrphans, takeLease } from '../src/ledger/node-lease.ts';
-import type { Attempt, Hold, Operation, Settlement } from '../src/ledger/operations.ts';
+import type { Hold, Operation, Settlement } from '../src/ledger/operations.ts';
 import { lossOf } from '../src/ledger/settlement.ts';
 import { openSpool } from '../src/ledger/spool.ts';
 import { newId } from '../src/lib/ids.ts';
@@ -23,6 +23,7 @@ import { findRecentUsage } from '../src/usage/usage-store.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { temporaryFolder } from './support/gateway.ts';
+import { newAttempt, newGeneration, newHold, newSettlement, succeeded } from './support/ledger-operations.ts';
 import { quickTimings } from './support/quick-lease.ts';
 
 const log = createLog('error', () => undefined);
@@ -68,36 +69,10 @@ async function customer(
   return { accountId, keyId: created?.id ?? '' };
 }
 
-const attempt: Attempt = {
-  index: 1,
-  provider: 'P',
-  status: 'in_progress',
-  startedAtMs: Date.now(),
-  completedAtMs: null,
-  upstreamStatus: null,
-  errorCode: null,
-};
+const attempt = newAttempt();
 
 function hold(owner: Customer, amount: bigint, node = nodeId): Hold {
-  const generation = {
-    id: newId(),
-    ...owner,
-    workload: 'chat',
-    model: 'm',
-    streaming: false,
-    priceListId,
-    idempotencyHash: null,
-    createdAtMs: Date.now(),
-  };
-  return {
-    kind: 'hold',
-    generation,
-    nodeId: node,
-    provider: 'P',
-    min: amount,
-    max: amount,
-    attempts: [attempt],
-  };
+  return newHold(newGeneration({ ...owner, priceListId }), node, amount, { attempts: [attempt] });
 }
 
 function settlement(
@@ -105,25 +80,7 @@ function settlement(
   total: bigint | null,
   changes: Partial<Settlement> = {},
 ): Settlement {
-  return {
-    kind: 'settle',
-    generation,
-    provider: 'P',
-    status: total === null ? 'failed' : 'completed',
-    errorCode: total === null ? 'provider_unavailable' : null,
-    usage: total === null ? null : { inputTokens: 1, outputTokens: 2, units: 3, unit: 'tokens', tier: null },
-    cost: total === null ? null : { input: total, output: 0n, total },
-    isEstimated: false,
-    onInsufficientBalance: 'withhold',
-    onAlreadyCharged: 'stands',
-    loss: null,
-    attempts: [{ ...attempt, status: 'succeeded', completedAtMs: Date.now(), upstreamStatus: 200 }],
-    stored: null,
-    completedAtMs: Date.now(),
-    latencyMs: 5,
-    timeToFirstTokenMs: null,
-    ...changes,
-  };
+  return newSettlement(generation, total, { attempts: [succeeded(attempt)], ...changes });
 }
 
 async function money({ accountId }: Customer): Promise<{ balance: string; held: string }> {
@@ -545,7 +502,7 @@ test('one settlement that the database rejects does not fail the others it trave
   await careful.close();
   expect(await money(owner)).toEqual({ balance: '995', held: '0' });
   await expectSound();
-}, 30_000);
+}, 60_000);
 
 test('a settlement that cannot be stored waits in the spool and is settled by the next process', async () => {
   const owner = await customer(100n);

@@ -247,4 +247,4 @@ test('the heartbeat carries the report, when it has changed, and beats without o
   expect(warnings.join('')).toContain('report failed');
   await lease.stop();
   await ledger.close();
-}, 30_000);
+}, 60_000);

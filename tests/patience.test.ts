@@ -135,7 +135,7 @@ test('one person has 4 calls under way and 100 waiting; others do not notice', a
   expect(await statusFor(userId)).toBe(200);
   for (const { socket } of calls) socket.destroy();
   await server.end(() => false);
-}, 30_000);
+}, 60_000);
 
 describe('while a provider is silent', () => {
   /** The idle times that were set for a request, and whether its body had been read by then. */

@@ -16,6 +16,7 @@ import { storePriceList } from '../src/pricing/price-list-store.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { startGateway, temporaryFolder, tollgate } from './support/gateway.ts';
+import { newAttempt, newGeneration, newHold, newSettlement, succeeded } from './support/ledger-operations.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const nodeId = newId();
@@ -80,59 +81,19 @@ const nameOf = (base: string, monthsAgo: number) =>
   `${base}_${middleOfMonth(monthsAgo).toISOString().slice(0, 7).replace('-', '_')}`;
 
 function holdAt(at: Date): Hold {
-  const time = at.getTime().toString(16).padStart(12, '0');
+  const createdAtMs = at.getTime();
+  const time = createdAtMs.toString(16).padStart(12, '0');
   const id = `${time.slice(0, 8)}-${time.slice(8)}${newId().slice(13)}`;
-  const generation = {
-    id,
-    accountId: owner.accountId,
-    keyId: owner.keyId,
-    workload: 'chat',
-    model: 'm',
-    streaming: false,
-    priceListId,
-    idempotencyHash: null,
-    createdAtMs: at.getTime(),
-  };
-  return {
-    kind: 'hold',
-    generation,
-    nodeId,
-    provider: 'P',
-    min: 10n,
-    max: 10n,
-    attempts: [],
-  };
+  return newHold(newGeneration({ ...owner, priceListId }, { id, createdAtMs }), nodeId, 10n);
 }
 
 function settlementOf({ generation }: Hold): Settlement {
   const { createdAtMs } = generation;
-  const attempt = {
-    index: 1,
-    provider: 'P',
-    status: 'succeeded',
-    startedAtMs: createdAtMs,
-    completedAtMs: createdAtMs,
-    upstreamStatus: 200,
-    errorCode: null,
-  } as const;
-  return {
-    kind: 'settle',
-    generation,
-    provider: 'P',
-    status: 'completed',
-    errorCode: null,
-    usage: { inputTokens: 1, outputTokens: 2, units: 3, unit: 'tokens', tier: null },
-    cost: { input: 3n, output: 4n, total: 7n },
-    isEstimated: false,
-    onInsufficientBalance: 'withhold',
-    onAlreadyCharged: 'stands',
-    loss: null,
-    stored: null,
-    attempts: [attempt],
+  return newSettlement(generation, 7n, {
+    attempts: [succeeded(newAttempt({ startedAtMs: createdAtMs }), createdAtMs)],
     completedAtMs: createdAtMs,
     latencyMs: 1,
-    timeToFirstTokenMs: null,
-  };
+  });
 }
 
 /** A Generation of that time, billed and all; its ID. */

@@ -173,7 +173,7 @@ describe('a settlement that the database refuses for good', () => {
     });
     expect(list.status).toBe(200);
     await mend();
-  }, 30_000);
+  }, 60_000);
 
   test('withholds a whole answer, which is never charged', async () => {
     await refuse();
@@ -181,5 +181,5 @@ describe('a settlement that the database refuses for good', () => {
     expect(await codeOf(response)).toEqual([500, 'billing_consistency_error']);
     expect(await heldAndSetAside(response)).toEqual({ held: '0.000000000000', code: '23514' });
     await mend();
-  }, 30_000);
+  }, 60_000);
 });

@@ -223,7 +223,7 @@ describe('the list', () => {
     const ended = await finishedGeneration(fixture.gateway.origin, fixture.key, id);
     expect(ended.status).toBe('cancelled');
     expect((await idsOf('?status=cancelled'))[0]).toBe(id);
-  }, 30_000);
+  }, 60_000);
 
   test.each([
     ['?limit=0', 'invalid_parameter', 'limit'],

@@ -171,7 +171,7 @@ describe('an account', () => {
     });
     await add(10_000, inDays(0), 'cancelled', 100);
     expect(await recentOf()).toMatchObject({ requests: 10_000, failed: 0, success_share: null });
-  }, 30_000);
+  }, 60_000);
 
   test('that is suspended, with keys that need attention and a provider that is left alone', async () => {
     const { sql } = fixture.database;
@@ -247,7 +247,7 @@ describe('an account', () => {
       { kind: 'key_expiring', key_id: expiring, name: 'Expiring', expires_at: soon.expires_at.toISOString() },
       { kind: 'model_unavailable', model: 'full', provider: 'Main', until: '2030-01-01T00:00:00.000Z' },
     ]);
-  }, 30_000);
+  }, 60_000);
 
   test.each([
     ['accounts', 'balance_lookup_failed'],

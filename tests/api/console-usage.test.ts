@@ -312,7 +312,7 @@ describe('more than a page can show', () => {
       requests: (days - 1) * models,
       cost: formatMoney(BigInt((days - 1) * models)),
     });
-  }, 30_000);
+  }, 60_000);
 
   test('the file has every row once and in order', async () => {
     const response = await fixture.people.member.send(
@@ -324,7 +324,7 @@ describe('more than a page can show', () => {
     const places = rows.map(([day, model]) => `${day} ${model}`);
     expect(new Set(places).size).toBe(days * models);
     expect(rows.map(([day]) => day)).toEqual(rows.map(([day]) => day).toSorted());
-  }, 30_000);
+  }, 60_000);
 
   test('a file that cannot be read to its end does not look whole', async () => {
     const { sql } = fixture.database;
@@ -342,7 +342,7 @@ describe('more than a page can show', () => {
     await eventually('the line in the log', () => fixture.gateway.output().includes('download cut short'));
     await sql`insert into memberships (user_id, account_id, role)
       values (${membership.user_id}, ${membership.account_id}, 'member')`;
-  }, 30_000);
+  }, 60_000);
 });
 
 describe('as text', () => {
@@ -548,7 +548,7 @@ describe('added up or not', () => {
     expect(await gateway.stop()).toBe(0);
     expect(gateway.output()).not.toContain('not added up');
     expect(await ask()).toMatchObject([{ requests: 10_001n, cost: 30_003n }]);
-  }, 30_000);
+  }, 60_000);
 
   test('the audit finds a sum that is wrong, one that is missing, and one of nothing', async () => {
     const { sql } = database;

@@ -13,6 +13,7 @@ import { createLog } from '../../src/lib/log.ts';
 import { storePriceList } from '../../src/pricing/price-list-store.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { temporaryFolder } from '../support/gateway.ts';
+import { newGeneration, newHold, newSettlement } from '../support/ledger-operations.ts';
 
 const nodeId = newId();
 let database: TestDatabase;
@@ -87,52 +88,26 @@ function openStage(keyId: string, baseMs: number) {
   const ids: string[] = [];
 
   async function begin({ afterMs, tail, model, isOpen }: Start): Promise<void> {
-    const generation = {
-      id: idAt(baseMs + afterMs, tail),
-      accountId,
-      keyId,
-      workload: 'chat',
-      model,
-      streaming: false,
-      priceListId,
-      idempotencyHash: null,
-      createdAtMs: baseMs + afterMs,
-    };
-    if (ids.includes(generation.id)) return;
-    const hold: Hold = {
-      kind: 'hold',
-      generation,
-      nodeId,
-      provider: 'P',
-      min: 1n,
-      max: 1n,
-      attempts: [],
-    };
-    ids.push(generation.id);
+    const createdAtMs = baseMs + afterMs;
+    const id = idAt(createdAtMs, tail);
+    if (ids.includes(id)) return;
+    const generation = newGeneration({ accountId, keyId, priceListId }, { id, model, createdAtMs });
+    const hold = newHold(generation, nodeId, 1n);
+    ids.push(id);
     expect((await ledger.hold(hold)).outcome).toBe('held');
     if (isOpen) open.push(hold);
     else await end(hold, 'completed');
   }
 
   async function end({ generation }: Hold, status: Settlement['status']): Promise<void> {
-    const result = await ledger.settle({
-      kind: 'settle',
-      generation,
-      provider: 'P',
-      status,
-      errorCode: status === 'failed' ? 'provider_unavailable' : null,
-      usage: { inputTokens: 1, outputTokens: 0, units: 1, unit: 'tokens', tier: null },
-      cost: { input: 1n, output: 0n, total: 1n },
-      isEstimated: false,
-      onInsufficientBalance: 'withhold',
-      onAlreadyCharged: 'stands',
-      loss: null,
-      stored: null,
-      attempts: [],
-      completedAtMs: baseMs,
-      latencyMs: 0,
-      timeToFirstTokenMs: null,
-    });
+    const result = await ledger.settle(
+      newSettlement(generation, 1n, {
+        status,
+        errorCode: status === 'failed' ? 'provider_unavailable' : null,
+        completedAtMs: baseMs,
+        latencyMs: 0,
+      }),
+    );
     expect(result).toBe('settled');
   }
 

@@ -632,4 +632,4 @@ test('500 billing_consistency_error when the charge cannot be committed: withhel
     error: { code: 'billing_consistency_error' },
   });
   expect(await balanceOf(ownAccount)).toEqual({ balance: '1.000000000000', held: '0.000000000000' });
-}, 30_000);
+}, 60_000);

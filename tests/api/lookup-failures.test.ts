@@ -83,7 +83,7 @@ test('500 model_pricing_lookup_failed while a new price list cannot be stored, a
   const [row] = await fixture.database.sql`
     select content::text like '%"5"%' as is_new from price_lists order by id desc limit 1`;
   expect(row.is_new).toBe(true);
-}, 30_000);
+}, 60_000);
 
 test('500 server_not_configured on a node with another secret, for an answer that it cannot read', async () => {
   const other = await startGateway({
@@ -101,4 +101,4 @@ test('500 server_not_configured on a node with another secret, for an answer tha
   } finally {
     await other.stop();
   }
-}, 30_000);
+}, 60_000);

@@ -1,12 +1,13 @@
 /** What one account meets with at a provider shuts nobody else out, and no account takes all of a provider's places. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type ChatFixture, type ErrorBody, eventsOf, openChatFixture } from '../support/chat-fixture.ts';
-import { startGatedProvider } from '../support/gated-provider.ts';
+import { startHeldProvider } from '../support/held-provider.ts';
 
 const model = (id: string, provider: string) =>
   `  ${id}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [${provider}] }`;
 
-const gated = startGatedProvider();
+/** Streams wait after their first word; what is not streamed is answered at once. */
+const held = startHeldProvider('"stream":true');
 
 /** A circuit belongs to a provider and a model: each test has a model of its own. */
 const catalog = (url: string) => `
@@ -19,8 +20,8 @@ providers:
   quick:   { name: Quick, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, circuit: { failures: 2, open_ms: 1 } }
   closed:  { name: Closed, adapter: openai, base_url: http://127.0.0.1:9/v1, api_key_env: MAIN_KEY, circuit: { failures: 2, open_ms: 60000 } }
   locked:  { name: Locked, adapter: openai, base_url: ${url}/v1, api_key_env: BAD_KEY, circuit: { failures: 2, open_ms: 60000 } }
-  strait:  { name: Strait, adapter: openai, base_url: ${gated.url}/v1, api_key_env: MAIN_KEY, max_concurrency: 2 }
-  narrow:  { name: Narrow, adapter: openai, base_url: ${gated.url}/v1, api_key_env: MAIN_KEY, max_concurrency: 4 }
+  strait:  { name: Strait, adapter: openai, base_url: ${held.behind(url)}/v1, api_key_env: MAIN_KEY, max_concurrency: 2 }
+  narrow:  { name: Narrow, adapter: openai, base_url: ${held.behind(url)}/v1, api_key_env: MAIN_KEY, max_concurrency: 4 }
 models:
 ${model('hangs', 'waited')}
 ${model('fails', 'brittle')}
@@ -45,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await fixture.close();
-  await gated.stop();
+  await held.stop();
 });
 
 /** As the customer with this number. */
@@ -126,7 +127,7 @@ const streamOf = (customer: number, name: string, words: string) =>
 
 /** Lets the provider end this stream, and waits until the client has all of it. */
 async function end(stream: Response | undefined, words: string): Promise<void> {
-  gated.release(words);
+  await held.releaseOnly(`"${words}"`);
   expect(eventsOf((await stream?.text()) ?? '').at(-1)).toBe('[DONE]');
 }
 

@@ -185,7 +185,7 @@ describe('a provider that nobody picks up at', () => {
       error: { code: 'provider_timeout' },
       attempts: [{ status: 'failed', upstream_status: null, error: 'provider_timeout' }],
     });
-  }, 20_000);
+  }, 60_000);
 
   test('another one takes over', async () => {
     const response = await chat('deaf-backed', { stream: true });
@@ -195,7 +195,7 @@ describe('a provider that nobody picks up at', () => {
       provider: 'Completions',
       fallback: true,
     });
-  }, 20_000);
+  }, 60_000);
 
   test('calls that leave through a proxy are not given up for that', async () => {
     let silences = 0;

@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await deciding?.stop();
   await fixture?.close();
-}, 30_000);
+}, 60_000);
 
 const focusedName = (page: Page) => page.evaluate('document.activeElement?.getAttribute("name")');
 

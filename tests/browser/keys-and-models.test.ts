@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await fixture?.close();
-}, 30_000);
+}, 60_000);
 
 /** What the API answers to a short chat with this key: its error code, or null. */
 async function chatWith(key: string, model: string): Promise<string | null> {

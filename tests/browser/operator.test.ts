@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import type { Audit, CatalogStatus, Providers } from '../../src/console/operator-contract.ts';
-import { checkLooks, expectNoComplaints, takePicture, type Watched } from '../support/browser.ts';
+import { checkLooks, expectNoComplaints, takePicture, visit, type Watched } from '../support/browser.ts';
 import { signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
@@ -50,7 +50,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await fixture?.close();
-}, 30_000);
+}, 60_000);
 
 describe('accounts', () => {
   test('are where an operator without an account begins, and are found by name and ID', async () => {
@@ -228,7 +228,7 @@ describe('users', () => {
 describe('providers', () => {
   test('show what they have against them, and lead to the request that failed', async () => {
     const { page } = operator;
-    await page.goto('/operator/providers');
+    await visit(page, '/operator/providers');
     await page.getByText('1 (100 %)').waitFor();
     await page.getByText('1 failure in a row').waitFor();
     await page.getByText('Absent').waitFor();
@@ -240,7 +240,7 @@ describe('providers', () => {
 
   test('have a place to look up any request', async () => {
     const { page } = operator;
-    await page.goto('/operator/providers');
+    await visit(page, '/operator/providers');
     await page.getByLabel('Find a request by its ID').fill('req_nothing');
     await page.getByRole('button', { name: 'Find' }).click();
     await page.getByText('A request ID is “req_” followed by 32 characters').waitFor();
@@ -255,7 +255,7 @@ describe('providers', () => {
 describe('the catalogue', () => {
   test('says why a model cannot be called', async () => {
     const { page } = operator;
-    await page.goto('/operator/catalog');
+    await visit(page, '/operator/catalog');
     await rowOf(page, 'disabled').getByText('It is disabled.').waitFor();
     await rowOf(page, 'unpriced').getByText('It has no price.').waitFor();
     await page.getByText('Not callable').first().click();
@@ -366,7 +366,7 @@ test('what a provider reported and was not believed is told to operators alone',
       },
     },
   );
-  await page.goto(`/operator/generations/${id}`);
+  await visit(page, `/operator/generations/${id}`);
   await page
     .getByText(
       'The provider reported 100,000,000 output tokens, but at most 5 were requested. Charged for 5.',
@@ -418,14 +418,14 @@ test.each([
   ['ledger', '/operator/ledger', 'Added credit'],
 ] as const)('the filled page %s can be used by everyone', async (name, path, words) => {
   const { page } = operator;
-  await page.goto(typeof path === 'string' ? path : path());
+  await visit(page, typeof path === 'string' ? path : path());
   await page.getByText(words).first().waitFor();
   await checkLooks(page, `operator-${name}`);
 });
 
 test('a provider that the operator has to see to says so in plain words, until it works again', async () => {
   const { page } = operator;
-  await page.goto('/operator/providers');
+  await visit(page, '/operator/providers');
   await chat('locked', 'hello');
   await chat('tiered', '[[status 402]]');
   await chat('renamed', '[[status 404]]');

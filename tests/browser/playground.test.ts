@@ -4,7 +4,7 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import type { GenerationDetail } from '../../src/console/contract.ts';
-import { checkLooks, expectNoComplaints } from '../support/browser.ts';
+import { checkLooks, expectNoComplaints, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await deciding?.stop();
   await fixture?.close();
-}, 30_000);
+}, 60_000);
 
 const enter = (path: string, { origin } = fixture.gateway) => fixture.enter('owner', path, { origin });
 
@@ -37,10 +37,19 @@ async function say(page: Page, text: string): Promise<void> {
 
 const conversation = (page: Page) => page.getByRole('log', { name: 'Conversation' });
 
-/** The newest chat request that reached the provider, in the words of the wire. */
-function lastAsked(): { messages: { role: string; content: unknown }[] } {
-  const entry = fixture.sandbox.entries.findLast(({ path }) => path === '/v1/chat/completions');
-  return entry?.body as { messages: { role: string; content: unknown }[] };
+type Asked = { messages: { role: string; content: unknown }[] };
+
+/**
+ * The newest chat request with this text that reached the provider, as it was on the wire. The sandbox lists a request
+ * when it has ended, so the newest of all may be an older one that took longer.
+ */
+function asked(text: string): Promise<Asked> {
+  return eventually(`the request with “${text}” at the provider`, () => {
+    const entry = fixture.sandbox.entries.findLast(
+      ({ path, body }) => path === '/v1/chat/completions' && JSON.stringify(body).includes(text),
+    );
+    return entry?.body as Asked | undefined;
+  });
 }
 
 test('an answer is streamed, shown as plain text, and charged as the page says', async () => {
@@ -58,8 +67,9 @@ test('an answer is streamed, shown as plain text, and charged as the page says',
   // Once as it was asked for and once as it was answered, and neither of them a picture.
   expect(await conversation(page).getByText('<img src=x> one').count()).toBe(2);
   expect(await conversation(page).locator('img').count()).toBe(0);
-  expect(lastAsked()).toMatchObject({ temperature: 0.5, stream: true });
-  expect(lastAsked().messages[0]).toEqual({ role: 'system', content: 'Be brief.' });
+  const first = await asked('Be brief.');
+  expect(first).toMatchObject({ temperature: 0.5, stream: true });
+  expect(first.messages[0]).toEqual({ role: 'system', content: 'Be brief.' });
 
   const cost = await conversation(page).getByTitle(/USD$/).getAttribute('title');
   const requestId = (await link.getAttribute('href'))?.split('/').at(-1) ?? '';
@@ -73,7 +83,12 @@ test('an answer is streamed, shown as plain text, and charged as the page says',
 
   await say(page, 'And now? [[say Three.]]');
   await conversation(page).getByText('Three.', { exact: true }).waitFor();
-  expect(lastAsked().messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
+  expect((await asked('And now?')).messages.map(({ role }) => role)).toEqual([
+    'system',
+    'user',
+    'assistant',
+    'user',
+  ]);
   await page.getByRole('button', { name: 'Start over' }).click();
   await page.getByText('Write your first message below').waitFor();
   expectNoComplaints(watched);
@@ -143,8 +158,10 @@ test('a tool call is shown, and its result sent back', async () => {
   await page.getByLabel('Result of get_weather').fill('{"temperature": 21}');
   await page.getByRole('button', { name: 'Send result' }).click();
   await conversation(page).getByText('{"temperature": 21}', { exact: true }).waitFor();
-  await eventually('the result at the provider', () => lastAsked().messages.at(-1)?.role === 'tool');
-  expect(lastAsked().messages.at(-1)).toMatchObject({ content: '{"temperature": 21}' });
+  expect((await asked('"role":"tool"')).messages.at(-1)).toMatchObject({
+    role: 'tool',
+    content: '{"temperature": 21}',
+  });
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -162,7 +179,7 @@ test('a picture is previewed and sent, to models that see', async () => {
   await page.getByRole('img', { name: 'pixel.png' }).waitFor();
   await say(page, 'What is this? [[say A pixel.]]');
   await conversation(page).getByText('A pixel.', { exact: true }).waitFor();
-  expect(lastAsked().messages[0]?.content).toEqual([
+  expect((await asked('What is this?')).messages[0]?.content).toEqual([
     { type: 'text', text: 'What is this? [[say A pixel.]]' },
     { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel}` } },
   ]);
@@ -259,7 +276,7 @@ describe('decisions', () => {
     expect(await page.evaluate('document.activeElement?.role')).toBe('tabpanel');
     expectNoComplaints(watched);
     await watched.close();
-  }, 30_000);
+  }, 60_000);
 
   test('are made about the state as it is written, to the last digit', async () => {
     const watched = await enter('/decisions', deciding);
@@ -334,7 +351,7 @@ test('a filled page can be used by everyone', async () => {
   await checkLooks(page, 'playground');
   await page.getByText('Code', { exact: true }).click();
   await checkLooks(page, 'playground-code');
-  await page.goto('/decisions');
+  await visit(page, '/decisions');
   await page.getByRole('button', { name: 'Run' }).press('Enter');
   await page.getByRole('heading', { name: 'urgency' }).waitFor();
   await checkLooks(page, 'decisions');

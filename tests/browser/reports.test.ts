@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import type { GenerationDetail, GenerationRow, NewKey, Statement } from '../../src/console/contract.ts';
 import { lossOf } from '../../src/ledger/settlement.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
-import { checkLooks, expectNoComplaints } from '../support/browser.ts';
+import { checkLooks, expectNoComplaints, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { refund, settleAs } from '../support/rare-settlements.ts';
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await fixture?.close();
-}, 30_000);
+}, 60_000);
 
 /** Returns the request ID. */
 async function ask(key: string, model: string, content: string): Promise<string> {
@@ -256,7 +256,7 @@ test('an estimated charge is marked, and a refund leads to the request that it i
   await page.getByText('Refunded', { exact: true }).waitFor();
   await page.getByText('$0.25 was charged and then refunded').waitFor();
   await checkLooks(page, 'generation-refunded');
-  await page.goto('/billing');
+  await visit(page, '/billing');
   await rows.filter({ hasText: 'Estimated' }).getByRole('link').click();
   await page.getByText('The gateway ended this call before the provider reported its usage.').waitFor();
   await page.getByText('Estimated', { exact: true }).waitFor();

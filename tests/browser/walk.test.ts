@@ -8,6 +8,7 @@ import {
   openBrowser,
   openPage,
   takePicture,
+  visit,
   type Watched,
   waitUntilLoaded,
 } from '../support/browser.ts';
@@ -29,7 +30,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   await gateway?.stop();
-}, 30_000);
+}, 60_000);
 
 const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
@@ -146,7 +147,7 @@ test('runs a decision', async () => {
 });
 
 test('credits the account as the operator, once however often it is pressed', async () => {
-  await page.goto('/operator/accounts');
+  await visit(page, '/operator/accounts');
   await page.getByRole('button', { name: /Actions for Demo|Credit Demo/ }).click();
   await page.getByRole('menuitem', { name: /credit/i }).click();
   await page.getByLabel('Amount in USD').fill('12.50');
@@ -181,7 +182,7 @@ const places: readonly (readonly [path: string, title: RegExp])[] = [
 ];
 
 test.each(places)('%s looks right by day, at night and on a phone', async (path, title) => {
-  await page.goto(path);
+  await visit(page, path);
   await heading(title).waitFor();
   await waitUntilLoaded(page);
   await checkLooks(page, `page${path.replaceAll('/', '-')}`);

@@ -96,7 +96,12 @@ type AxeViolation = {
 export async function seriousViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
   // Evaluated over the debugging protocol, which the page's policy against foreign scripts does not concern.
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe);
-  const options = { resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: [...rules] }) };
+  // Only experimental rules, which are off, look into the style sheets that it would otherwise load for them.
+  const options = {
+    resultTypes: ['violations'],
+    preload: false,
+    ...(rules === undefined ? {} : { runOnly: [...rules] }),
+  };
   const violations = await page.evaluate(async (given) => {
     const { axe: checker } = globalThis as unknown as {
       axe: { run: (options: object) => Promise<{ violations: AxeViolation[] }> };
@@ -123,6 +128,20 @@ export async function checkLooks(page: Page, name: string): Promise<void> {
     expect({ name, look: lookName, ...found }).toEqual({ name, look: lookName, serious: [], overflow: 0 });
   }
   await take(page, desktop);
+}
+
+/**
+ * Goes to a place within the app, as a link would. Loading the app again takes several times as long, and is for tests
+ * of what a page shows when it is loaded, or of data that changed behind the back of the app. The page must have a
+ * title, and be another route than the one that is left.
+ */
+export async function visit(page: Page, path: string): Promise<void> {
+  await page.locator('h1').first().waitFor();
+  // The title of the page that is left is marked, so that nothing is looked for before the next page is there.
+  await page.evaluate(
+    `document.querySelector('h1')?.setAttribute('data-left', ''); history.pushState({}, '', ${JSON.stringify(path)})`,
+  );
+  await page.locator('h1:not([data-left])').first().waitFor();
 }
 
 /** When everything that was asked for has come, and nothing stands in its place any more. */

@@ -8,6 +8,7 @@ const root = join(import.meta.dir, '../..');
 const program = join(root, 'bin/tollgate');
 /** On a machine that is busy with everything else. The runner itself gives up soon after. */
 const readyDeadlineMs = 50_000;
+const maxStopMs = 3_000;
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -43,6 +44,7 @@ export function launchGateway(environment: Environment, options: LaunchOptions =
     stderr: 'pipe',
     detached,
   });
+  running.add(child);
   let output = '';
   const add = (text: string) => {
     output += text;
@@ -50,6 +52,7 @@ export function launchGateway(environment: Environment, options: LaunchOptions =
   const collected = Promise.all([collect(child.stdout, add), collect(child.stderr, add)]);
   const ended = async () => {
     const code = await child.exited;
+    running.delete(child);
     await collected;
     return code;
   };
@@ -75,6 +78,17 @@ export function launchGateway(environment: Environment, options: LaunchOptions =
   }
 
   return { process: child, output: () => output, ended, listening: listening() };
+}
+
+const running = new Set<Subprocess>();
+
+/** A test that failed may have left its gateways running, at the expense of every test after it. */
+export async function stopLeftGateways(): Promise<void> {
+  const left = [...running].filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+  running.clear();
+  for (const child of left) child.kill();
+  await Promise.race([Promise.all(left.map(({ exited }) => exited)), Bun.sleep(maxStopMs)]);
+  for (const child of left) child.kill('SIGKILL');
 }
 
 export type CommandResult = Readonly<{ exitCode: number; stdout: string; stderr: string }>;

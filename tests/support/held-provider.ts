@@ -14,19 +14,32 @@ export type HeldProvider = Readonly<{
   holds: (count: number) => Promise<void>;
   /** Lets all of them go on. Those that come later are held again. */
   release: () => void;
+  /** Lets the requests with this text in them go on, as soon as there is one that is held. */
+  releaseOnly: (text: string) => Promise<void>;
   stop: () => Promise<void>;
 }>;
 
 /** Holds the requests that have this text in them; all of them, unless it is given. */
 export function startHeldProvider(marker = ''): HeldProvider {
   let target = '';
-  const held = new Set<() => void>();
-  const beingHeld = () => new Promise<void>((resolve) => held.add(resolve));
+  const held = new Set<Readonly<{ body: string; go: () => void }>>();
+  const beingHeld = (body: string) => new Promise<void>((go) => held.add({ body, go }));
+  const heldWith = (text: string) => [...held].filter(({ body }) => body.includes(text));
+
+  function letGo(requests: ReturnType<typeof heldWith>): void {
+    for (const request of requests) {
+      held.delete(request);
+      request.go();
+    }
+  }
 
   /** Many events may come in one piece: what follows the first word is kept back, whatever it came with. */
-  async function* heldAfterWord(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  async function* heldAfterWord(
+    request: string,
+    answer: ReadableStream<Uint8Array>,
+  ): AsyncGenerator<Uint8Array> {
     let isHeldYet = false;
-    for await (const piece of body) {
+    for await (const piece of answer) {
       const text = Buffer.from(piece).toString('latin1');
       const word = isHeldYet ? -1 : text.search(/"content":"[^"]/);
       if (word < 0) {
@@ -35,7 +48,7 @@ export function startHeldProvider(marker = ''): HeldProvider {
       }
       const end = text.indexOf('\n\n', word) + 2;
       yield piece.subarray(0, end);
-      await beingHeld();
+      await beingHeld(request);
       isHeldYet = true;
       yield piece.subarray(end);
     }
@@ -61,10 +74,10 @@ export function startHeldProvider(marker = ''): HeldProvider {
       const body = await request.text();
       const isStreamed = /"stream":\s*true/.test(body);
       const isHeld = body.includes(marker);
-      if (isHeld && !isStreamed) await beingHeld();
+      if (isHeld && !isStreamed) await beingHeld(body);
       const response = await fetch(`${target}${pathname}${search}`, { method, headers, body });
       const isHeldMidway = isHeld && isStreamed && response.body !== null;
-      return new Response(isHeldMidway ? streamOf(heldAfterWord(response.body)) : response.body, {
+      return new Response(isHeldMidway ? streamOf(heldAfterWord(body, response.body)) : response.body, {
         status: response.status,
         headers: response.headers,
       });
@@ -80,9 +93,14 @@ export function startHeldProvider(marker = ''): HeldProvider {
     holds: async (count) => {
       await eventually(`${count} requests that are held`, () => held.size === count);
     },
-    release: () => {
-      for (const go of held) go();
-      held.clear();
+    release: () => letGo([...held]),
+    releaseOnly: async (text) => {
+      letGo(
+        await eventually(`a held request with ${text} in it`, () => {
+          const found = heldWith(text);
+          return found.length > 0 && found;
+        }),
+      );
     },
     stop: () => server.stop(true),
   };

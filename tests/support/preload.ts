@@ -2,7 +2,7 @@ import { afterAll } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stopCluster } from './cluster.ts';
-import { removeTemporaryFolders } from './gateway.ts';
+import { removeTemporaryFolders, stopLeftGateways } from './gateway.ts';
 import { startRecorder } from './recorder.ts';
 
 const recorder = startRecorder();
@@ -10,6 +10,7 @@ const recorder = startRecorder();
 const seenFolder = process.env.TOLLGATE_SEEN_ERRORS;
 
 afterAll(async () => {
+  await stopLeftGateways();
   await stopCluster();
   removeTemporaryFolders();
   const seen = await recorder.check();

@@ -9,6 +9,7 @@ import { parseMoney } from '../../src/lib/money.ts';
 import { storePriceList } from '../../src/pricing/price-list-store.ts';
 import type { TestDatabase } from './cluster.ts';
 import { temporaryFolder } from './gateway.ts';
+import { newAttempt, newGeneration, newHold, newSettlement, succeeded } from './ledger-operations.ts';
 
 export type Owner = Readonly<{ accountId: string; keyId: string }>;
 
@@ -22,20 +23,11 @@ export async function settleAs(
 ): Promise<string> {
   return await withLedger(database, async (ledger) => {
     const settlement = await settlementOf(database, owner, changes);
-    const { generation, provider, attempts } = settlement;
-    const dollar = dollars('1');
+    const { generation, provider } = settlement;
     const [node] = await database.sql`select id from nodes order by started_at desc limit 1`;
-    const held = await ledger.hold({
-      kind: 'hold',
-      generation,
-      nodeId: node?.id ?? newId(),
-      provider,
-      min: dollar,
-      max: dollar,
-      attempts: [],
-    });
+    const held = await ledger.hold(newHold(generation, node?.id ?? newId(), dollars('1'), { provider }));
     if (held.outcome !== 'held') throw new Error(`The hold was refused: ${held.code}.`);
-    await ledger.settle({ ...settlement, attempts });
+    await ledger.settle(settlement);
     return requestIdFromUuid(generation.id);
   });
 }
@@ -59,17 +51,7 @@ export async function refund(
 /** A settlement that the database refuses: more attempts than the column counts. */
 export const impossible: Partial<Settlement> = {
   onInsufficientBalance: 'write_off',
-  attempts: [
-    {
-      index: 40_000,
-      provider: 'Main',
-      status: 'succeeded',
-      startedAtMs: Date.now(),
-      completedAtMs: Date.now(),
-      upstreamStatus: 200,
-      errorCode: null,
-    },
-  ],
+  attempts: [succeeded(newAttempt({ index: 40_000, provider: 'Main' }))],
 };
 
 export function dollars(text: string): bigint {
@@ -98,33 +80,14 @@ async function settlementOf(
   changes: Partial<Settlement>,
 ): Promise<Settlement> {
   const priceListId = await storePriceList(sql, { version: 'rare', digest: 'ab'.repeat(32), content: {} });
-  const nowMs = Date.now();
-  return {
-    kind: 'settle',
-    generation: {
-      id: newId(),
-      ...owner,
-      workload: 'chat',
-      model: 'full',
-      streaming: true,
-      priceListId,
-      idempotencyHash: null,
-      createdAtMs: nowMs,
-    },
+  const generation = newGeneration({ ...owner, priceListId }, { model: 'full', streaming: true });
+  return newSettlement(generation, dollars('0.25'), {
     provider: 'Main',
-    status: 'completed',
-    errorCode: null,
     usage,
     cost: { input: dollars('0.1'), output: dollars('0.15'), total: dollars('0.25') },
-    isEstimated: false,
     onInsufficientBalance: 'write_off',
-    onAlreadyCharged: 'stands',
-    loss: null,
-    attempts: [],
-    stored: null,
-    completedAtMs: nowMs,
     latencyMs: 1_200,
     timeToFirstTokenMs: 300,
     ...changes,
-  };
+  });
 }
