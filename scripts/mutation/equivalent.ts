@@ -70,6 +70,12 @@ export const equivalents: readonly Equivalent[] = [
     reason: 'The promise of a task that has been started is resolved, and cannot be rejected any more.',
   },
   {
+    file: 'src/lib/money.ts',
+    within: 'parseMoney',
+    change: "const [, sign, whole = ⟦'0' → ''⟧, fraction = ''] = match;",
+    reason: 'The pattern always has this group; the default is for the compiler.',
+  },
+  {
     file: 'src/lib/sse.ts',
     within: 'SseParser.push',
     change: "let text = ⟦this.#rest === '' → false⟧ ? piece : this.#rest + piece;",

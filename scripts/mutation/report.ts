@@ -1,14 +1,16 @@
 /** What a run found, as the rows of a table. */
 import type { Mutant } from './mutants.ts';
+import type { Verdict } from './tree.ts';
 
-/** `types`: the tests passed, but the mutant does not compile. `explained`: it is on the list of equivalent ones. */
-export type Finding = Readonly<{ mutant: Mutant; verdict: 'killed' | 'types' | 'explained' | 'survived' }>;
+/** `late`: the tests did not end. `types`: they passed, but the mutant does not compile. `explained`: it is on the list of equivalent ones. */
+export type Finding = Readonly<{ mutant: Mutant; verdict: Verdict | 'types' | 'explained' }>;
 
-/** `killed` includes those of `types`, and `survived` those that are `explained`. */
+/** `killed` includes those of `late` and `types`, and `survived` those that are `explained`. */
 export type Row = Readonly<{
   name: string;
   mutants: number;
   killed: number;
+  late: number;
   types: number;
   survived: number;
   explained: number;
@@ -25,7 +27,8 @@ export function rowsOf(findings: readonly Finding[]): readonly Row[] {
     return {
       name,
       mutants: found.length,
-      killed: count('killed', 'types'),
+      killed: count('killed', 'late', 'types'),
+      late: count('late'),
       types: count('types'),
       survived: count('survived', 'explained'),
       explained: count('explained'),
@@ -39,6 +42,7 @@ export function sumOf(rows: readonly Row[]): Row {
     name: 'all',
     mutants: sum('mutants'),
     killed: sum('killed'),
+    late: sum('late'),
     types: sum('types'),
     survived: sum('survived'),
     explained: sum('explained'),
@@ -51,11 +55,11 @@ export function percentKilled({ killed, mutants }: Row): number {
 
 export function formatTable(rows: readonly Row[]): string {
   return [
-    '| file | mutants | killed | of these by types | survived | of these explained | killed % |',
-    '| --- | ---: | ---: | ---: | ---: | ---: | ---: |',
+    '| file | mutants | killed | of these late | of these by types | survived | of these explained | killed % |',
+    '| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |',
     ...[...rows, sumOf(rows)].map((row) => {
-      const { name, mutants, killed, types, survived, explained } = row;
-      const cells = [name, mutants, killed, types, survived, explained, percentKilled(row).toFixed(1)];
+      const { name, mutants, killed, late, types, survived, explained } = row;
+      const cells = [name, mutants, killed, late, types, survived, explained, percentKilled(row).toFixed(1)];
       return `| ${cells.join(' | ')} |`;
     }),
   ].join('\n');
@@ -66,14 +70,14 @@ export function formatMutant({ file, line, within, change }: Mutant): string {
 }
 
 const heading = '## Last run of each file';
-const rowPattern = /^\| (src\/\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|/gm;
+const rowPattern = /^\| (src\/\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|/gm;
 
 /** The page with these rows in place of the ones that these files had. Files that are no target any more are left out. */
 export function formatPage(page: string, rows: readonly Row[], files: readonly string[]): string {
   const known = new Map<string, Row>();
   for (const [, name = '', ...counts] of page.matchAll(rowPattern)) {
-    const [mutants = 0, killed = 0, types = 0, survived = 0, explained = 0] = counts.map(Number);
-    known.set(name, { name, mutants, killed, types, survived, explained });
+    const [mutants = 0, killed = 0, late = 0, types = 0, survived = 0, explained = 0] = counts.map(Number);
+    known.set(name, { name, mutants, killed, late, types, survived, explained });
   }
   for (const row of rows) known.set(row.name, row);
   const all = files.flatMap((file) => known.get(file) ?? []);

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Mutant } from './mutants.ts';
 
-export type Verdict = 'killed' | 'survived';
+/** `late`: the tests did not end in time, or took too much memory. */
+export type Verdict = 'killed' | 'late' | 'survived';
 
 /** A mutant that allocates without end must not take the memory of everything else on the machine. */
 const maxMemoryBytes = 3 * 1024 ** 3;
@@ -49,7 +50,6 @@ export class Tree {
     }
   }
 
-  /** Tests that do not end in time have noticed the change, too. */
   async test(tests: readonly string[], limitMs: number): Promise<Verdict> {
     const child = Bun.spawn([process.execPath, 'test', '--bail', '--timeout', '60000', ...tests], {
       cwd: this.folder,
@@ -64,6 +64,7 @@ export class Tree {
     const exitCode = await child.exited;
     clearInterval(watch);
     running.delete(child);
+    if (child.signalCode === 'SIGKILL') return 'late';
     return exitCode === 0 ? 'survived' : 'killed';
   }
 }
