@@ -182,7 +182,7 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     await database.sql`drop table accounts`;
     await database.sql`create role guest login`;
     expect(await refusal({ DATABASE_URL: database.url.replace('tollgate@', 'guest@') })).toBe(
-      'The database rejects what Tollgate needs: permission denied for schema public. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.',
+      'The database user lacks a privilege: permission denied for schema public. It must own the database and what is in it: ALTER DATABASE name OWNER TO user; ALTER SCHEMA public OWNER TO user; and if another user has migrated it before, REASSIGN OWNED BY that_user TO user.',
     );
     await database.sql`drop role guest`;
     await database.close();

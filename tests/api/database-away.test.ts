@@ -49,8 +49,7 @@ describe.each(['close', 'silent'] as const)('behind a proxy that accepts: %s', (
     expect((await chat(key)).status).toBe(200);
 
     relay.become(mode);
-    // Past the life of a cached key, so that it has to be looked up again.
-    await Bun.sleep(5_100);
+    // Announcements are lost now, so the key that is in use counts as fresh for a while.
     const [held, listed, unknown, repeated, ready] = await Promise.all([
       Promise.all(Array.from({ length: 20 }, () => chat(key))),
       ask('/v1/generations', key),
