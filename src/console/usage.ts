@@ -38,7 +38,10 @@ export function usagePage({ reads }: Readonly<{ reads: () => SQL }>): Routes<Acc
 }
 
 /** Sent piece by piece as it is read: an account with many keys has more usage than should be in memory at once. */
-export function usageDownload({ reads, log }: Readonly<{ reads: () => SQL; log: Log }>): Routes<AccountHandler> {
+export function usageDownload({
+  reads,
+  log,
+}: Readonly<{ reads: () => SQL; log: Log }>): Routes<AccountHandler> {
   return {
     '/usage.csv': {
       GET: async (request, context) => {

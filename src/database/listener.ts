@@ -2,25 +2,38 @@
 import type { SQL } from 'bun';
 
 type Listen = SQL['listen'];
-type Subscription = Readonly<{ unlisten: () => Promise<void> }>;
+type Subscription = { args: Parameters<Listen>; current: Awaited<ReturnType<Listen>> | null };
 
 export type Listener = Readonly<{ listen: Listen; replace: () => void; close: () => Promise<void> }>;
 
+const retryMs = 1_000;
+
 export function openListener(open: () => SQL): Listener {
   let sql: SQL | null = null;
-  const subscriptions = new Set<{ args: Parameters<Listen>; current: Promise<Subscription> }>();
+  const subscriptions = new Set<Subscription>();
 
-  async function listen(...args: Parameters<Listen>): Promise<Subscription> {
+  async function listen(...args: Parameters<Listen>) {
     sql ??= open();
-    const subscription = { args, current: sql.listen(...args) };
+    const subscription: Subscription = { args, current: await sql.listen(...args) };
     subscriptions.add(subscription);
-    await subscription.current;
     return {
       unlisten: async () => {
         subscriptions.delete(subscription);
-        await (await subscription.current).unlisten();
+        await subscription.current?.unlisten();
       },
     };
+  }
+
+  /** The database may still be away, so this goes on until it is back or the client is replaced again. */
+  async function subscribeAgain(client: SQL, subscription: Subscription): Promise<void> {
+    while (client === sql && subscriptions.has(subscription)) {
+      try {
+        subscription.current = await client.listen(...subscription.args);
+        return;
+      } catch {
+        await Bun.sleep(retryMs);
+      }
+    }
   }
 
   return {
@@ -28,15 +41,17 @@ export function openListener(open: () => SQL): Listener {
     replace: () => {
       if (sql === null) return;
       sql.close({ timeout: 0 }).catch(() => undefined);
-      const next = open();
-      sql = next;
+      const client = open();
+      sql = client;
       for (const subscription of subscriptions) {
-        subscription.current = next.listen(...subscription.args);
-        subscription.current.catch(() => undefined);
+        subscription.current = null;
+        subscribeAgain(client, subscription).catch(() => undefined);
       }
     },
     close: async () => {
-      await sql?.close({ timeout: 0 });
+      const client = sql;
+      sql = null;
+      await client?.close({ timeout: 0 });
     },
   };
 }
