@@ -1,14 +1,7 @@
 -- Lists and reports as plain queries over views. Their SQL stands where they are asked (src/generations, src/usage);
--- here are the rows that they share, and indexes in which each list is one range.
+-- here are the rows that they share. The indexes in which each list is one range are in 0014.
 
 -- The functions that these queries replace stay for nodes of the previous version, which may still be running.
-
--- A list is one range of an index per status, for a key and for an account alike. Lists without a status read one range
--- for each, so the indexes without it are not needed, and a Generation still has as many index entries as before.
-create index generations_by_key_status_and_model on generations (key_id, status, model, id);
-create index generations_by_account_and_status on generations (account_id, status, id);
-create index generations_by_account_status_and_model on generations (account_id, status, model, id);
-drop index generations_by_key, generations_by_key_and_model, generations_by_account;
 
 -- Stable, so that a query over the view below can use the indexes of its table.
 create or replace function milliseconds_since(at timestamptz) returns integer language sql stable as $$

@@ -1,6 +1,7 @@
 /** The only reader of the environment. Anything missing or wrong is reported at startup, with the name of the variable. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { urlsOfHosts } from './lib/database-url.ts';
 import { type IpNetwork, parseNetwork } from './lib/ip-address.ts';
 import { type LogLevel, logLevels } from './lib/log.ts';
 import { OperatorError } from './lib/operator-error.ts';
@@ -19,8 +20,16 @@ const proxyVariables = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'
 export type Config = Readonly<{
   port: number;
   host: string;
-  /** Null means the embedded PostgreSQL inside the data folder. */
+  /** May name several hosts, of which one accepts writes. Null means the embedded PostgreSQL inside the data folder. */
   databaseUrl: string | null;
+  /** Where sessions last, when the database above is behind a transaction pooler. */
+  databaseDirectUrl: string | null;
+  /** A replica for lists and reports. */
+  databaseReadUrl: string | null;
+  /** How many connections requests share. They are opened when needed. */
+  databasePool: number;
+  /** Whether the gateway migrates its database at the start. */
+  migratesAtStart: boolean;
   /** Durability settings that the operator allows to be off. */
   allowedUnsafeSettings: ReadonlySet<DurabilitySetting>;
   dataFolder: string;
@@ -80,7 +89,9 @@ export function readConfig(environment: Environment = process.env): Config {
   return {
     port: readInteger(environment, 'PORT', 8080, 0, 65_535),
     host: environment.HOST || '127.0.0.1',
-    databaseUrl: readDatabaseUrl(environment),
+    ...readDatabase(environment),
+    databasePool: readInteger(environment, 'DATABASE_POOL', 10, 1, 1_000),
+    migratesAtStart: readChoice(environment, 'MIGRATE', 'on', ['on', 'off']) === 'on',
     allowedUnsafeSettings: new Set(readList(environment, 'TOLLGATE_ALLOW_UNSAFE', durabilitySettings)),
     dataFolder: resolve(environment.TOLLGATE_DATA || '.tollgate'),
     catalogFile: resolve(environment.TOLLGATE_CATALOG || 'catalog.yaml'),
@@ -153,12 +164,34 @@ function itemsIn(environment: Environment, name: string): string[] {
   return items.filter((item) => item !== '');
 }
 
+type DatabaseUrls = Pick<Config, 'databaseUrl' | 'databaseDirectUrl' | 'databaseReadUrl'>;
+
+function readDatabase(environment: Environment): DatabaseUrls {
+  const databaseUrl = readDatabaseUrl(environment, 'DATABASE_URL');
+  const databaseDirectUrl = readDatabaseUrl(environment, 'DATABASE_DIRECT_URL');
+  const databaseReadUrl = readDatabaseUrl(environment, 'DATABASE_READ_URL');
+  if (databaseUrl === null && (databaseDirectUrl ?? databaseReadUrl) !== null)
+    throw new OperatorError(
+      `${databaseDirectUrl === null ? 'DATABASE_READ_URL' : 'DATABASE_DIRECT_URL'} is set without DATABASE_URL.`,
+    );
+  if (databaseReadUrl !== null && (urlsOfHosts(databaseReadUrl) ?? []).length > 1)
+    throw new OperatorError('DATABASE_READ_URL must name one host; DATABASE_URL may name several.');
+  return { databaseUrl, databaseDirectUrl, databaseReadUrl };
+}
+
+const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'];
+
 /** The URL may contain a password, so no message repeats it. */
-function readDatabaseUrl(environment: Environment): string | null {
-  const text = readSecret(environment, 'DATABASE_URL');
+function readDatabaseUrl(environment: Environment, name: string): string | null {
+  const text = readSecret(environment, name);
   if (text === null) return null;
-  if (['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? '')) return text;
-  throw new OperatorError('DATABASE_URL must have the form postgres://user:password@host:5432/database.');
+  const urls = urlsOfHosts(text);
+  if (urls === null)
+    throw new OperatorError(`${name} must have the form postgres://user:password@host:5432/database.`);
+  const sslMode = URL.parse(urls[0] ?? '')?.searchParams.get('sslmode') ?? 'disable';
+  if (!sslModes.includes(sslMode))
+    throw new OperatorError(`sslmode in ${name} must be one of ${sslModes.join(', ')}.`);
+  return text;
 }
 
 function readPublicUrl(environment: Environment): string | null {

@@ -1,10 +1,11 @@
 /** Assembles the gateway: config → database → migrate → catalogue → ledger → routes → listen → drain. */
 import { hostname } from 'node:os';
 import type { Config } from './config.ts';
-import { type Database, explainDatabaseError, openDatabase, readinessOf } from './database/connection.ts';
-import { migrate } from './database/migrate.ts';
+import { type Database, explainDatabaseError, openDatabase } from './database/connection.ts';
+import { migrate, requireMigrated } from './database/migrate.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
 import { keepRetention } from './database/retention.ts';
+import { watchDatabaseState } from './database/state.ts';
 import { openDecisions } from './decisions/open.ts';
 import { prepareDemo } from './demo.ts';
 import { BodyBudget } from './http/body-budget.ts';
@@ -71,8 +72,7 @@ async function start(
 ) {
   const database = await openDatabase(config, log);
   closers.add('database', database.close);
-  const applied = await migrate(database.sql);
-  if (applied.length > 0) log.info('database migrated', { count: applied.length });
+  await prepareSchema(database, config, log);
   closers.add('partitions', keepPartitionsAhead(database.sql, log));
   closers.add('usage', keepUsageAddedUp(database.sql, log));
   if (config.generationRetentionDays !== null)
@@ -92,9 +92,9 @@ async function start(
   closers.add('catalogue', catalog.close);
   signals.onReload(catalog.reload);
 
-  const keys = await openKeyCache(database.sql);
+  const keys = await openKeyCache(database.sql, Date.now, {}, database.listen);
   closers.add('keys', keys.close);
-  const { ledger, node, clock, spool } = await startLedger(
+  const { ledger, node, lease, spool } = await startLedger(
     config,
     leaseTimings,
     database,
@@ -121,6 +121,7 @@ async function start(
   const services = {
     log,
     sql: database.sql,
+    reads: database.reads,
     keys,
     bodies: new BodyBudget(config.bodyBudgetBytes),
     catalog: catalog.current,
@@ -130,7 +131,7 @@ async function start(
     authenticate: authenticateWith(keys),
     rates,
     recorder: new RequestRecorder(log, metrics, traces),
-    admission: new Admission(ledger, node.id, rates, clock),
+    admission: new Admission(ledger, node.id, rates, lease.clock),
     recordAttempts: (generation: OpenGeneration) => recordAttempts(database.sql, generation),
     ledger,
     abandoned,
@@ -151,8 +152,10 @@ async function start(
     publicUrl: config.publicUrl,
     securityContact: config.securityContact,
     isDraining: () => isDraining,
-    isDatabaseReachable: readinessOf(database.sql),
-    clockProblem: () => clock.problem(),
+    databaseState: watchDatabaseState(database.sql),
+    clockProblem: () => lease.clock.problem(),
+    leaseProblem: lease.problem,
+    catalogProblem: () => (catalog.current().catalog.models.size === 0 ? 'no models' : null),
   };
   const metricsPage =
     metrics === null
@@ -185,6 +188,21 @@ async function start(
   };
 }
 
+/** An operator who migrates in a step of its own does not want a gateway to do it on the side. */
+async function prepareSchema(database: Database, config: Config, log: Log): Promise<void> {
+  if (!config.migratesAtStart) {
+    await requireMigrated(database.sql);
+    return;
+  }
+  const connection = database.openDedicated();
+  try {
+    const applied = await migrate(connection);
+    if (applied.length > 0) log.info('database migrated', { count: applied.length });
+  } finally {
+    await connection.close({ timeout: 1 });
+  }
+}
+
 async function startLedger(
   config: Config,
   leaseTimings: LeaseTimings,
@@ -204,6 +222,7 @@ async function startLedger(
   await settleLeftBehind(ledger, spool, log);
   const lease = await takeLease({
     connection: database.dedicated,
+    otherHosts: database.otherHosts,
     ledger,
     node,
     log,
@@ -211,7 +230,7 @@ async function startLedger(
     timings: leaseTimings,
   });
   closers.add('lease', lease.stop);
-  return { ledger, node, clock: lease.clock, spool };
+  return { ledger, node, lease, spool };
 }
 
 /** Settles what an earlier process left in the spool, before anything new starts. */

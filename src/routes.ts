@@ -13,6 +13,7 @@ import { errorResponse, setRateLimitHeaders } from './http/response.ts';
 import { imageWorkload } from './images/workload.ts';
 import { type InferenceServices, inferenceHandler } from './inference/answer.ts';
 import type { KnownRates } from './keys/known-rates.ts';
+import { isDatabaseUnavailable } from './lib/database-unavailable.ts';
 import type { IpNetwork } from './lib/ip-address.ts';
 import { listModels } from './models/handler.ts';
 import { referencePages } from './openapi/serve.ts';
@@ -150,7 +151,7 @@ function errorResponseTo(
   route: string,
   services: Services,
 ): Response {
-  const error = thrown instanceof ApiError ? thrown : new ApiError('internal_error', { cause: thrown });
+  const error = thrown instanceof ApiError ? thrown : withoutCode(thrown);
   context.errorCode = error.code;
   const { status } = errorTable[error.code];
   if (status === null || status >= 500)
@@ -160,5 +161,15 @@ function errorResponseTo(
       code: error.code,
       ...(error.cause === undefined ? {} : { error: error.cause }),
     });
-  return errorResponse(error);
+  return errorResponse(error, isDatabaseUnavailable(error.cause) ? databaseRetrySeconds : undefined);
 }
+
+const databaseRetrySeconds = 1;
+
+/** An endpoint that has a code of its own for a database that is away throws that instead. */
+function withoutCode(cause: unknown): ApiError {
+  if (!isDatabaseUnavailable(cause)) return new ApiError('internal_error', { cause });
+  return new ApiError('server_overloaded', { message: databaseAway, cause });
+}
+
+const databaseAway = 'The gateway cannot reach its database at the moment. Try again later.';

@@ -136,9 +136,14 @@ test('a gateway whose clock is off from the database is not ready and admits not
   expect(await readiness()).toEqual({
     http: 200,
     status: 'ready',
+    reasons: [],
     draining: false,
-    database: true,
+    database: 'ok',
+    schema: 'ok',
     clock: 'right',
+    lease: 'in force',
+    catalogue: 'ok',
+    descriptors: 'ok',
   } as never);
   expect((await ask(gateway)).status).toBe(200);
 
@@ -147,7 +152,7 @@ test('a gateway whose clock is off from the database is not ready and admits not
     await eventually('it is not ready', async () => (await readiness()).http === 503);
     expect(await readiness()).toMatchObject({
       status: 'not ready',
-      database: true,
+      database: 'ok',
       clock: expect.stringMatching(/^off by 9\d s$/),
     });
     const refused = await ask(gateway);

@@ -119,6 +119,21 @@ describe('what cannot start says why in one sentence and exits 1', () => {
       { DATABASE_URL: 'mysql://u:hunter2@h/d' },
       'DATABASE_URL must have the form postgres://user:password@host:5432/database.',
     ],
+    [
+      { DATABASE_URL: 'postgres://u:hunter2@h1:5432,/d' },
+      'DATABASE_URL must have the form postgres://user:password@host:5432/database.',
+    ],
+    [
+      { DATABASE_URL: 'postgres://u:hunter2@h/d?sslmode=on' },
+      'sslmode in DATABASE_URL must be one of disable, prefer, require, verify-ca, verify-full.',
+    ],
+    [{ DATABASE_DIRECT_URL: 'postgres://u@h/d' }, 'DATABASE_DIRECT_URL is set without DATABASE_URL.'],
+    [
+      { DATABASE_URL: 'postgres://u@h/d', DATABASE_READ_URL: 'postgres://u@h1,h2/d' },
+      'DATABASE_READ_URL must name one host; DATABASE_URL may name several.',
+    ],
+    [{ DATABASE_POOL: '0' }, 'DATABASE_POOL must be a whole number from 1 to 1000, but is "0".'],
+    [{ MIGRATE: 'no' }, 'MIGRATE must be one of on, off, but is "no".'],
     [{ DATABASE_URL_FILE: '/nowhere' }, 'DATABASE_URL_FILE names "/nowhere", which cannot be read.'],
     [{ DATABASE_URL_FILE: '/dev/null' }, 'DATABASE_URL_FILE names "/dev/null", which is empty.'],
     [
@@ -182,7 +197,11 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     await database.sql`drop table accounts`;
     await database.sql`create role guest login`;
     expect(await refusal({ DATABASE_URL: database.url.replace('tollgate@', 'guest@') })).toBe(
-      'The database rejects what Tollgate needs: permission denied for schema public. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.',
+      'The database user lacks a privilege: permission denied for schema public. It must own the database and what is in it: ALTER DATABASE name OWNER TO user; ALTER SCHEMA public OWNER TO user; and if another user has migrated it before, REASSIGN OWNED BY that_user TO user.',
+    );
+    await database.sql`alter role guest connection limit 0`;
+    expect(await refusal({ DATABASE_URL: database.url.replace('tollgate@', 'guest@') })).toBe(
+      'The database has no connection left (too many connections for role "guest"). A gateway uses up to DATABASE_POOL connections and five more: lower DATABASE_POOL, raise max_connections, or put pgbouncer in front and set DATABASE_DIRECT_URL.',
     );
     await database.sql`drop role guest`;
     await database.close();

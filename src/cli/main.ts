@@ -20,6 +20,7 @@ import {
 import { doctorCommands } from './doctor-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
+import { migrateCommand } from './migrate-command.ts';
 import { userCommands } from './user-commands.ts';
 
 const serve: LocalCommand = {
@@ -35,6 +36,7 @@ const serve: LocalCommand = {
 
 const commands: readonly Command[] = [
   serve,
+  migrateCommand,
   ...doctorCommands,
   ...accountCommands,
   ...keyCommands,
@@ -74,7 +76,7 @@ async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promis
   }
 }
 
-/** A shared database is migrated only by the gateway, when the operator deploys a new version. */
+/** A shared database is migrated only by `serve` and `migrate`, when the operator deploys a new version. */
 async function prepareSchema({ sql, isEmbedded }: Database): Promise<void> {
   try {
     if (isEmbedded) await migrate(sql);

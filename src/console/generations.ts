@@ -26,9 +26,9 @@ const defaultLimit = 50;
 const nobodysId = '00000000-0000-0000-0000-000000000000';
 
 /** `cursorKey` signs the cursors. */
-type GenerationsServices = Readonly<{ sql: SQL; cursorKey: Uint8Array }>;
+type GenerationsServices = Readonly<{ sql: SQL; reads: () => SQL; cursorKey: Uint8Array }>;
 
-export function generationsPage({ sql, cursorKey }: GenerationsServices): Routes<AccountHandler> {
+export function generationsPage({ sql, reads, cursorKey }: GenerationsServices): Routes<AccountHandler> {
   return {
     '/generations': {
       GET: async (request, { caller }) => {
@@ -41,7 +41,7 @@ export function generationsPage({ sql, cursorKey }: GenerationsServices): Routes
         if (position === null) throw new ApiError('invalid_cursor', { param: 'cursor' });
         // One more than requested shows whether there is another page.
         const found = await lookUp(failure, () =>
-          findPage(sql, caller, { ...filter, keyId }, position, limit + 1),
+          findPage(reads(), caller, { ...filter, keyId }, position, limit + 1),
         );
         const cursorOf = (last: ListedGeneration) => encodeCursor(last.id, scope, cursorKey, Date.now());
         return Response.json(presentPage(found, limit, presentRow, cursorOf) satisfies Page<GenerationRow>);

@@ -28,9 +28,9 @@ const shownDays = 30;
 /** What was spent and called on these days predicts the next. */
 const recentDays = 7;
 
-type OverviewServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
+type OverviewServices = Readonly<{ sql: SQL; reads: () => SQL; catalog: () => ActiveCatalog }>;
 
-export function overviewPage({ sql, catalog }: OverviewServices): Routes<AccountHandler> {
+export function overviewPage({ sql, reads, catalog }: OverviewServices): Routes<AccountHandler> {
   return {
     '/overview': {
       GET: async (request, { caller }) => {
@@ -39,8 +39,8 @@ export function overviewPage({ sql, catalog }: OverviewServices): Routes<Account
         const range = { from: addDays(to, 1 - shownDays), to };
         const account = await lookUp('balance_lookup_failed', () => findAccount(sql, caller));
         const [days, { models, ...recent }, keys, circuits] = await Promise.all([
-          lookUp('usage_lookup_failed', () => findUsedDays(sql, caller, range)),
-          lookUp('generation_lookup_failed', () => findRecentRequests(sql, caller)),
+          lookUp('usage_lookup_failed', () => findUsedDays(reads(), caller, range)),
+          lookUp('generation_lookup_failed', () => findRecentRequests(reads(), caller)),
           lookUp('api_keys_lookup_failed', () => findWatchedKeys(sql, caller)),
           lookUp('model_list_failed', () => findCircuits(sql, caller)),
         ]);

@@ -28,6 +28,8 @@ import { usageDownload, usagePage } from './usage.ts';
 
 export type ConsoleServices = Readonly<{
   sql: SQL;
+  /** For lists and reports, which may be a few seconds old. */
+  reads: () => SQL;
   log: Log;
   sessions: Sessions;
   /** The gateway's address as browsers know it; null when the operator has not configured it. */

@@ -18,13 +18,13 @@ const failure = 'usage_lookup_failed';
 const maxRows = 50_000;
 const rowsPerPiece = 5_000;
 
-export function usagePage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHandler> {
+export function usagePage({ reads }: Readonly<{ reads: () => SQL }>): Routes<AccountHandler> {
   return {
     '/usage': {
       GET: async (request, { caller }) => {
         const range = rangeOf(request);
         const rows = await lookUp(failure, () =>
-          findUsage(sql, caller, beginningOf(range.from), range.to, maxRows + 1),
+          findUsage(reads(), caller, beginningOf(range.from), range.to, maxRows + 1),
         );
         if (rows.length > maxRows)
           throw invalidQuery(
@@ -38,12 +38,15 @@ export function usagePage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHandle
 }
 
 /** Sent piece by piece as it is read: an account with many keys has more usage than should be in memory at once. */
-export function usageDownload({ sql, log }: Readonly<{ sql: SQL; log: Log }>): Routes<AccountHandler> {
+export function usageDownload({
+  reads,
+  log,
+}: Readonly<{ reads: () => SQL; log: Log }>): Routes<AccountHandler> {
   return {
     '/usage.csv': {
       GET: async (request, context) => {
         const range = rangeOf(request);
-        const pieces = csvPieces(sql, context, range);
+        const pieces = csvPieces(reads, context, range);
         // The first piece is read before the response starts, so that an error still has a status of its own.
         const first = await lookUp(failure, () => pieces.next());
         context.base.waitPatiently();
@@ -61,7 +64,7 @@ export function usageDownload({ sql, log }: Readonly<{ sql: SQL; log: Log }>): R
 
 /** None of them is empty. Each is read in a slot of its own, so that a slow download occupies none while it waits. */
 async function* csvPieces(
-  sql: SQL,
+  reads: () => SQL,
   { caller, inSlot }: AccountContext,
   { from, to }: DayRange,
 ): AsyncGenerator<string, undefined> {
@@ -69,7 +72,7 @@ async function* csvPieces(
   let after: UsagePosition | undefined = beginningOf(from);
   while (after !== undefined) {
     const place: UsagePosition = after;
-    const rows: DayUsage[] = await inSlot(() => findUsage(sql, caller, place, to, rowsPerPiece));
+    const rows: DayUsage[] = await inSlot(() => findUsage(reads(), caller, place, to, rowsPerPiece));
     text += rows.map(csvRow).join('');
     if (text !== '') yield text;
     text = '';

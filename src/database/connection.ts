@@ -1,24 +1,34 @@
 import { SQL } from 'bun';
 import { type Config, durabilitySettings } from '../config.ts';
+import { urlsOfHosts } from '../lib/database-url.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
-import { requireMigrated } from './migrate.ts';
+import { Hosts } from './hosts.ts';
+import { keepConnected } from './keep-connected.ts';
+import { openListener } from './listener.ts';
+import { openPool } from './pool.ts';
+import { isTransactionPooled } from './pooler.ts';
+import { openReplica, type Replica } from './replica.ts';
 
 export type Database = Readonly<{
   sql: SQL;
+  /** For lists and reports, which may be a few seconds old: a replica if there is one. */
+  reads: () => SQL;
   isEmbedded: boolean;
-  /** Opens a client with one connection, for work that must not wait for other work. */
+  /** Opens a client with one connection whose session lasts, for work that must not wait for other work. */
   openDedicated: () => SQL;
   /** The options of such a client as plain data, for another thread. They may contain the password. */
   dedicated: SQL.Options;
+  /** The same for the other hosts that the database may move to. */
+  otherHosts: readonly SQL.Options[];
+  listen: SQL['listen'];
   close: () => Promise<void>;
 }>;
 
-const poolSize = 10;
-const connectTimeoutSeconds = 10;
+/** The driver retries until then when a proxy accepts connections and closes them. */
+const connectTimeoutSeconds = 3;
 const minServerVersion = 150_000;
-const answerDeadlineMs = 2_000;
 
 /** Opens the database that the operator configured, or the embedded one, and checks that it is safe for money. */
 export async function openDatabase(config: Config, log?: Log): Promise<Database> {
@@ -26,8 +36,103 @@ export async function openDatabase(config: Config, log?: Log): Promise<Database>
     throw new OperatorError(
       'DATABASE_URL is not set, and this executable has no PostgreSQL of its own. Set it to a server of yours, as postgres://user:password@host:5432/database.',
     );
-  const database =
-    config.databaseUrl === null ? await openEmbedded(config.dataFolder, log) : openNamed(config.databaseUrl);
+  return config.databaseUrl === null
+    ? await openEmbedded(config, log)
+    : await openNamed(config, config.databaseUrl, log);
+}
+
+async function openEmbedded(config: Config, log?: Log): Promise<Database> {
+  const server = await acquireEmbeddedServer(config.dataFolder, log);
+  const options = { ...server.connection, ...poolOptions };
+  const sql = new SQL({ ...options, max: config.databasePool });
+  const dedicated = { ...options, max: 1 };
+  const database: Database = {
+    sql,
+    reads: () => sql,
+    isEmbedded: true,
+    openDedicated: () => new SQL(dedicated),
+    dedicated,
+    otherHosts: [],
+    listen: sql.listen,
+    close: async () => {
+      await sql.close({ timeout: 5 });
+      await server.release();
+    },
+  };
+  return await checked(database, config);
+}
+
+async function openNamed(config: Config, url: string, log?: Log): Promise<Database> {
+  const pooled = hostsOf(url);
+  const direct = config.databaseDirectUrl === null ? pooled : hostsOf(config.databaseDirectUrl);
+  await reach(pooled);
+  if (direct !== pooled) await reach(direct);
+  await checkPooling(pooled.current, direct.current);
+  const prepare = direct === pooled;
+  const pool = openPool(() => new SQL({ ...pooled.current, prepare, max: config.databasePool }));
+  const openDedicated = () => new SQL({ ...direct.current, max: 1 });
+  const listener = openListener(openDedicated);
+  const watch = keepConnected({ pooled, direct, pool, listener, log });
+  let replica: Replica | null = null;
+  const database: Database = {
+    sql: pool.sql,
+    reads: () => replica?.current() ?? pool.sql,
+    isEmbedded: false,
+    openDedicated,
+    get dedicated() {
+      return { ...direct.current, max: 1 };
+    },
+    get otherHosts() {
+      return direct.others.map((options) => ({ ...options, max: 1 }));
+    },
+    listen: listener.listen,
+    close: async () => {
+      watch.stop();
+      await replica?.close();
+      await listener.close();
+      await pool.close();
+    },
+  };
+  await checked(database, config);
+  if (config.databaseReadUrl !== null) {
+    const options = { ...optionsOf(config.databaseReadUrl), max: config.databasePool };
+    replica = await openReplica(options, pool.sql, log);
+  }
+  return database;
+}
+
+function hostsOf(url: string): Hosts {
+  return new Hosts((urlsOfHosts(url) ?? [url]).map(optionsOf));
+}
+
+function optionsOf(url: string): SQL.Options {
+  return { url, connectionTimeout: connectTimeoutSeconds, ...poolOptions };
+}
+
+async function reach(hosts: Hosts): Promise<void> {
+  if (!hosts.areSeveral) return;
+  try {
+    await hosts.findPrimary();
+  } catch (error) {
+    throw unreachable(error);
+  }
+}
+
+/** A session that is lent to one client after the other has neither its settings nor its prepared statements. */
+async function checkPooling(pooled: SQL.Options, direct: SQL.Options): Promise<void> {
+  try {
+    if (!(await isTransactionPooled(direct))) return;
+  } catch (error) {
+    throw unreachable(error);
+  }
+  throw new OperatorError(
+    direct === pooled
+      ? 'DATABASE_URL leads to a pooler in transaction mode, such as pgbouncer. Set DATABASE_DIRECT_URL too, to an address of PostgreSQL itself or of a pooler in session mode: the ledger, the lease, LISTEN and migrations need sessions that last.'
+      : 'DATABASE_DIRECT_URL leads to a pooler in transaction mode too. It must name PostgreSQL itself or a pooler in session mode.',
+  );
+}
+
+async function checked(database: Database, config: Config): Promise<Database> {
   try {
     await checkServer(database.sql, config);
     return database;
@@ -37,58 +142,34 @@ export async function openDatabase(config: Config, log?: Log): Promise<Database>
   }
 }
 
-function openNamed(url: string): Database {
-  return openPool({ url, connectionTimeout: connectTimeoutSeconds }, false, async () => {});
-}
-
-async function openEmbedded(dataFolder: string, log?: Log): Promise<Database> {
-  const server = await acquireEmbeddedServer(dataFolder, log);
-  return openPool(server.connection, true, server.release);
-}
-
-function openPool(address: SQL.Options, isEmbedded: boolean, release: () => Promise<void>): Database {
-  const options = { ...address, ...poolOptions };
-  const sql = new SQL({ ...options, max: poolSize });
-  const dedicated = { ...options, max: 1 };
-  return {
-    sql,
-    isEmbedded,
-    openDedicated: () => new SQL(dedicated),
-    dedicated,
-    close: async () => {
-      await sql.close({ timeout: 5 });
-      await release();
-    },
-  };
-}
-
-/** Whether the database answers in time and has the schema of this code. Concurrent callers share one check. */
-export function readinessOf(sql: SQL): () => Promise<boolean> {
-  let inProgress: Promise<boolean> | null = null;
-
-  async function ask(): Promise<boolean> {
-    const late = Bun.sleep(answerDeadlineMs).then(() => false);
-    const asked = requireMigrated(sql).then(
-      () => true,
-      () => false,
-    );
-    return await Promise.race([asked, late]);
-  }
-
-  return () => {
-    inProgress ??= ask().finally(() => {
-      inProgress = null;
-    });
-    return inProgress;
-  };
-}
+const tooManyConnections = '53300';
+const insufficientPrivilege = '42501';
 
 /** An error of PostgreSQL at startup, as a sentence for the operator. Other errors stay as they are. */
 export function explainDatabaseError(error: unknown): unknown {
   if (!(error instanceof SQL.PostgresError)) return error;
+  if (error.errno === tooManyConnections) return unreachable(error);
+  if (error.errno === insufficientPrivilege)
+    return new OperatorError(
+      `The database user lacks a privilege: ${error.message}. It must own the database and what is in it: ALTER DATABASE name OWNER TO user; ALTER SCHEMA public OWNER TO user; and if another user has migrated it before, REASSIGN OWNED BY that_user TO user.`,
+      { cause: error },
+    );
   return new OperatorError(
     `The database rejects what Tollgate needs: ${error.message}. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.`,
     { cause: error },
+  );
+}
+
+function unreachable(error: unknown): OperatorError {
+  if (error instanceof OperatorError) return error;
+  if (error instanceof SQL.PostgresError && error.errno === tooManyConnections)
+    return new OperatorError(
+      `The database has no connection left (${error.message}). A gateway uses up to DATABASE_POOL connections and five more: lower DATABASE_POOL, raise max_connections, or put pgbouncer in front and set DATABASE_DIRECT_URL.`,
+      { cause: error },
+    );
+  const reason = error instanceof Error ? error.message : String(error);
+  return new OperatorError(
+    `The database cannot be reached: ${reason}. Check DATABASE_URL and that PostgreSQL is running.`,
   );
 }
 
@@ -131,9 +212,6 @@ async function readServerFacts(sql: SQL): Promise<ServerFacts> {
              current_setting('synchronous_commit') as synchronous_commit`;
     return facts;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new OperatorError(
-      `The database cannot be reached: ${reason}. Check DATABASE_URL and that PostgreSQL is running.`,
-    );
+    throw unreachable(error);
   }
 }

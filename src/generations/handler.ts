@@ -15,6 +15,7 @@ import { presentGeneration, presentSummary } from './present.ts';
 
 const failure = 'generation_lookup_failed';
 
+/** From the primary: a client may ask for what it has just been given. */
 export function getGeneration({
   sql,
   authenticate,
@@ -30,10 +31,10 @@ export function getGeneration({
 }
 
 export function listGenerations({
-  sql,
+  reads,
   authenticate,
   deriveKey,
-}: Readonly<{ sql: SQL; authenticate: Authenticate; deriveKey: DerivedKeys }>): Handler {
+}: Readonly<{ reads: () => SQL; authenticate: Authenticate; deriveKey: DerivedKeys }>): Handler {
   const cursorKey = deriveKey('cursor');
   return async (request, context) => {
     const key = await authenticate(request, context, failure);
@@ -42,7 +43,7 @@ export function listGenerations({
     const position = cursor === null ? newestPosition : decodeCursor(cursor, scope, cursorKey, Date.now());
     if (position === null) throw new ApiError('invalid_cursor', { param: 'cursor' });
     // One more than requested shows whether there is another page.
-    const found = await lookUp(failure, () => findPage(sql, key.id, filter, position, limit + 1));
+    const found = await lookUp(failure, () => findPage(reads(), key.id, filter, position, limit + 1));
     const cursorOf = ({ id }: GenerationSummary) => encodeCursor(id, scope, cursorKey, Date.now());
     return Response.json({ object: 'list', ...presentPage(found, limit, presentSummary, cursorOf) });
   };

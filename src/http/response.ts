@@ -2,10 +2,12 @@
 import { type ApiError, errorTable, presentError } from '../errors.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 
-export function errorResponse(error: ApiError): Response {
+/** `retryAfterSeconds` is for errors that name no time of their own. */
+export function errorResponse(error: ApiError, retryAfterSeconds?: number): Response {
   const { status, type, retryable } = errorTable[error.code];
   const headers = new Headers();
-  if (error.retryAfterSeconds !== undefined) headers.set('retry-after', `${error.retryAfterSeconds}`);
+  const waitSeconds = error.retryAfterSeconds ?? retryAfterSeconds;
+  if (waitSeconds !== undefined) headers.set('retry-after', `${waitSeconds}`);
   if (error.endsConnection) headers.set('connection', 'close');
   // Without this header SDKs retry every 5xx. After a billing error the client has to check its usage first.
   const mustNotRetry = retryable === 'no' || type === 'billing_error';

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import type { SQL } from 'bun';
 import { backOffMs } from '../lib/back-off.ts';
 import type { Log } from '../lib/log.ts';
+import { logSparingly } from '../lib/log-sparingly.ts';
 import { within } from '../lib/within.ts';
 import { Claim, type ClaimKeeper } from './claim.ts';
 import {
@@ -53,6 +54,8 @@ const maxSlotsPerKey = 1_000;
 const cleanEveryMs = 60_000;
 const maxCleanedAtOnce = 1_000;
 const firstTryMs = 1_000;
+/** How long the database may take to accept a claim. */
+const claimPatienceMs = 3_000;
 const firstPauseMs = 50;
 const maxPauseMs = 5_000;
 
@@ -72,6 +75,7 @@ export function openIdempotency(
     clean().catch((error: unknown) => log.warn('expired responses not removed', { error }));
   }, cleanEveryMs);
   let isClosed = false;
+  const logUnended = logSparingly((fields) => log.error('claim not ended yet, trying again', fields));
 
   function note({ request }: Claim, bytes: number): void {
     limit.add(request.keyId, 0, bytes);
@@ -101,7 +105,7 @@ export function openIdempotency(
       // Its client is waiting for the response.
       await within(firstTryMs, end());
     } catch (error) {
-      log.error('claim not ended yet, trying again', { error });
+      logUnended({ error });
       insistLater(end).catch(() => undefined);
     }
   }
@@ -141,9 +145,10 @@ export function openIdempotency(
     { id, countReplay }: Call,
     client: AbortSignal,
   ): Promise<Claim | Response> {
-    const isFull = await limit.isReached(request.keyId);
+    const isFull = await within(claimPatienceMs, limit.isReached(request.keyId));
     for (;;) {
-      if (await certain(request, id, claim(sql, request, id, nodeId))) return owned(request, id, isFull);
+      if (await certain(request, id, within(claimPatienceMs, claim(sql, request, id, nodeId))))
+        return owned(request, id, isFull);
       let state: ClaimState | null = (await readStates(sql, [request])).get(identityOf(request)) ?? null;
       checkBody(request, state);
       if (state !== null && !state.isAnswered && state.isInProgress) {
@@ -158,7 +163,13 @@ export function openIdempotency(
         if (stored !== null) return replay(sql, stored, slots, streamResponse, client, log);
         continue;
       }
-      if (await certain(request, id, takeOver(sql, request, state.requestId, id, nodeId)))
+      if (
+        await certain(
+          request,
+          id,
+          within(claimPatienceMs, takeOver(sql, request, state.requestId, id, nodeId)),
+        )
+      )
         return owned(request, id, isFull);
     }
   }

@@ -5,18 +5,24 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { failure } from '../ledger/settlement.ts';
+import { within } from '../lib/within.ts';
 import { ProviderError } from '../providers/upstream.ts';
 import type { Candidate, PermittedCandidate, Rotation } from '../routing/candidates.ts';
 import { rejectsRequest } from '../routing/findings.ts';
 import type { OpenGeneration } from './generation.ts';
 
+/** The client is waiting. */
+const patienceMs = 4_000;
+
 export type RecordAttempts = (generation: OpenGeneration) => Promise<void>;
 
 /** Stores the attempts of an open Generation before the next one starts, so that a crash cannot hide it. */
 export async function recordAttempts(sql: SQL, { facts, provider, attempts }: OpenGeneration): Promise<void> {
-  const stored = await sql`
-    update open_generations set provider = ${provider}, attempts = ${JSON.stringify(attempts)}::text::jsonb
-    where id = ${facts.id} returning id`;
+  const stored = await within(
+    patienceMs,
+    sql`update open_generations set provider = ${provider}, attempts = ${JSON.stringify(attempts)}::text::jsonb
+      where id = ${facts.id} returning id`,
+  );
   if (stored.length === 0) throw new Error('The Generation is no longer open.');
 }
 

@@ -6,6 +6,7 @@
  */
 import type { SQL } from 'bun';
 import { GroupCommit } from '../lib/group-commit.ts';
+import { within } from '../lib/within.ts';
 import { type ApiKey, findKeysByHash } from './key-store.ts';
 import { LookupSlots } from './lookup-slots.ts';
 
@@ -23,12 +24,17 @@ type CacheSize = Readonly<{ maxKnown: number; maxUnknown: number; slots: LookupS
 
 const lifeMs = 5_000;
 const graceMs = 60_000;
+/** One query that hangs must not hold up the lookups behind it. */
+const lookupPatienceMs = 3_000;
+/** How long a request with a key that is still valid waits for a newer reading: the hold may need the rest of its time. */
+const refreshPatienceMs = 750;
 const defaultSize = { maxKnown: 50_000, maxUnknown: 50_000 };
 
 export async function openKeyCache(
   sql: SQL,
   nowMs: () => number = Date.now,
   size: Partial<CacheSize> = {},
+  listen: SQL['listen'] = sql.listen,
 ): Promise<KeyCache> {
   const { maxKnown, maxUnknown, slots = new LookupSlots() } = { ...defaultSize, ...size };
   const known = new Map<string, Known>();
@@ -37,11 +43,11 @@ export async function openKeyCache(
   /** The lookups in flight, shared by all requests with the same key. */
   const lookups = new Map<string, Promise<ApiKey | null>>();
   // Two connections at most, and known keys never wait behind ones that may be made up.
-  const ask = (hashes: readonly Buffer[]) => findKeysByHash(sql, hashes);
+  const ask = (hashes: readonly Buffer[]) => within(lookupPatienceMs, findKeysByHash(sql, hashes));
   const refreshes = new GroupCommit(ask);
   const firstLookups = new GroupCommit(ask);
   // Announcements are missed while the connection is down, so each new connection starts over.
-  const subscription = await sql.listen('tollgate_keys', forget, forgetAll);
+  const subscription = await listen('tollgate_keys', forget, forgetAll);
 
   /** A lookup in flight is forgotten too: it may have read the row before the change. */
   function forget(announced: string): void {
@@ -68,6 +74,8 @@ export async function openKeyCache(
     return entry !== undefined && entry.staleAtMs > nowMs() ? entry.key : null;
   }
 
+  const isInGrace = (entry: Known) => entry.staleAtMs + graceMs > nowMs();
+
   async function find(hash: Buffer, clientAddress?: () => string | null): Promise<ApiKey | null> {
     const name = hash.toString('hex');
     const fresh = freshKey(name);
@@ -75,9 +83,10 @@ export async function openKeyCache(
     const entry = known.get(name);
     if (entry === undefined) return await findFirst(name, hash, clientAddress);
     try {
-      return await (lookups.get(name) ?? lookUp(name, hash, refreshes));
+      const refresh = lookups.get(name) ?? lookUp(name, hash, refreshes);
+      return await (isInGrace(entry) ? within(refreshPatienceMs, refresh) : refresh);
     } catch (error) {
-      if (entry.staleAtMs + graceMs > nowMs()) return entry.key;
+      if (isInGrace(entry)) return entry.key;
       throw error;
     }
   }

@@ -5,11 +5,13 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { SQL } from 'bun';
 import { repeat } from '../lib/repeat.ts';
+import { Rotation } from '../lib/rotation.ts';
 import { within } from '../lib/within.ts';
 import type { Beat, HeartbeatCommand, HeartbeatReport, HeartbeatTask, SignOfLife } from './heartbeat.ts';
 
-const { connection, node, timings, signOfLife }: HeartbeatTask = workerData;
-let sql = new SQL(connection);
+const { hosts, node, timings, signOfLife }: HeartbeatTask = workerData;
+const rotation = new Rotation(hosts);
+let sql = new SQL(rotation.current);
 let heard = { sign: signOfLife, atMs: performance.now() };
 let sentReport: string | null = null;
 let isStopped = false;
@@ -32,7 +34,7 @@ async function beat(): Promise<void> {
     send({ kind: 'failed', error });
     // A connection that does not answer may never do so again.
     sql.close({ timeout: 0 }).catch(() => undefined);
-    sql = new SQL(connection);
+    sql = new SQL(rotation.next());
   }
 }
 

@@ -41,7 +41,8 @@ export type Beat = Readonly<{
 }>;
 
 export type HeartbeatTask = Readonly<{
-  connection: SQL.Options;
+  /** The database is at one of them; after a failure the next one is tried. */
+  hosts: readonly SQL.Options[];
   node: Node;
   timings: LeaseTimings;
   signOfLife: SignOfLife;

@@ -4,9 +4,12 @@
  */
 import type { ReservedSQL, SQL } from 'bun';
 import { backOffMs } from '../lib/back-off.ts';
+import { isDatabaseUnavailable } from '../lib/database-unavailable.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
+import { logSparingly } from '../lib/log-sparingly.ts';
+import { LateError, within } from '../lib/within.ts';
 import { commitBatch, type OperationResult } from './commit.ts';
 import { isIntegrityError, summarizeError } from './database-error.ts';
 import type {
@@ -41,6 +44,8 @@ export type Ledger = Readonly<{
 }>;
 
 const patienceMs = 5_000;
+/** A client gets its response within five seconds, whatever else it had to wait for. */
+const holdPatienceMs = 4_000;
 const minPauseMs = 20;
 const maxPauseMs = 1_000;
 const defaultSilenceMs = 10_000;
@@ -63,6 +68,8 @@ export function openLedger(
   let writer = openWriter();
   let connection: ReservedSQL | null = null;
   let isClosed = false;
+  const logUnsettled = logSparingly((fields) => log.error('not settled yet, trying again', fields));
+  const logNotSpooled = logSparingly((fields) => log.error('not written to the spool', fields));
 
   /** One connection for the whole transaction: when it is lost, the batch must fail, not continue on another one. */
   async function commit(batch: readonly Operation[]): Promise<OperationResult[]> {
@@ -76,6 +83,8 @@ export function openLedger(
       const broken = connection;
       connection = null;
       await broken?.release();
+      // The database may be on another host by now.
+      if (isDatabaseUnavailable(error)) reopen();
       throw error;
     } finally {
       silence.clear();
@@ -85,6 +94,11 @@ export function openLedger(
   /** A connection that does not respond may never do so. The next attempt finds out what was committed. */
   function hangUp(): void {
     log.error('the database does not respond, reconnecting');
+    reopen();
+  }
+
+  function reopen(): void {
+    if (isClosed) return;
     writer.close({ timeout: 0 }).catch(() => undefined);
     writer = openWriter();
     connection = null;
@@ -104,33 +118,67 @@ export function openLedger(
     return results;
   }
 
-  async function submit<Result extends OperationResult>(operation: Operation): Promise<Result> {
-    const result = await batches.submit(operation);
+  async function submit<Result extends OperationResult>(
+    operation: Operation,
+    isWanted?: () => boolean,
+  ): Promise<Result> {
+    const result = await batches.submit(operation, isWanted);
     if (result instanceof Error) throw result;
     return result as Result;
   }
 
-  async function hold(operation: Hold): Promise<HoldResult> {
-    const deadline = performance.now() + patienceMs;
+  /**
+   * The deadline is the hold's own, because the driver may take much longer to report that the database is gone, and so
+   * may the batch in front.
+   */
+  function hold(operation: Hold): Promise<HoldResult> {
+    return new Promise((resolve, reject) => {
+      const effort: Effort = { isOver: false, isSent: false };
+      const end = () => {
+        effort.isOver = true;
+        deadline.clear();
+      };
+      const giveUp = (error: unknown) => {
+        if (effort.isOver) return;
+        end();
+        if (effort.isSent && !isIntegrityError(error)) release(operation);
+        reject(error);
+      };
+      const deadline = deadlines.start(holdPatienceMs, () =>
+        giveUp(new LateError('The database did not answer in time.')),
+      );
+      tryToHold(operation, effort).then((result) => {
+        // The client has its response already, and the release follows in a later batch.
+        if (effort.isOver) return;
+        end();
+        if (result.outcome === 'held') held.add(operation.generation.id);
+        resolve(result);
+      }, giveUp);
+    });
+  }
+
+  async function tryToHold(operation: Hold, effort: Effort): Promise<HoldResult> {
+    const deadlineMs = performance.now() + holdPatienceMs;
+    const isWanted = () => {
+      effort.isSent ||= !effort.isOver;
+      return !effort.isOver;
+    };
     for (let attempt = 0; ; attempt++) {
       try {
-        const result = await submit<HoldResult>(operation);
-        if (result.outcome === 'held') held.add(operation.generation.id);
-        return result;
+        return await submit<HoldResult>(operation, isWanted);
       } catch (error) {
-        if (isIntegrityError(error)) throw error;
-        const pauseMs = backOffMs(attempt, minPauseMs, maxPauseMs);
-        const isInTime = performance.now() + pauseMs <= deadline;
-        if (isInTime) await Bun.sleep(pauseMs);
+        if (effort.isOver || isIntegrityError(error)) throw error;
+        await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
         // If this process was suspended meanwhile, other nodes may have closed its Generations.
-        if (!isInTime || performance.now() > deadline) {
-          // It may have been held after all, so it is released as soon as the database is back.
-          const release = settlementOf(operation, failure('balance_lookup_failed'));
-          track(settleUntilDone(release, () => release)).catch(() => undefined);
-          throw error;
-        }
+        if (performance.now() > deadlineMs) throw error;
       }
     }
+  }
+
+  /** For a hold whose outcome is unknown: what it may have held is released as soon as the database is back. */
+  function release(operation: Hold): void {
+    const settlement = settlementOf(operation, failure('balance_lookup_failed'));
+    track(settleUntilDone(settlement, () => settlement)).catch(() => undefined);
   }
 
   function settle(settlement: Settlement, onTimeout = () => settlement): Promise<SettlementResult | 'late'> {
@@ -165,7 +213,7 @@ export function openLedger(
         if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
         writeToSpool(settlement);
         if (isClosed) throw error;
-        log.error('not settled yet, trying again', { generationId: settlement.generation.id, error });
+        logUnsettled({ generationId: settlement.generation.id, error });
         if (!isLate && performance.now() >= lateAtMs) {
           isLate = true;
           settlement = becomeLate();
@@ -205,7 +253,7 @@ export function openLedger(
     try {
       spool.keep(settlement);
     } catch (error) {
-      log.error('not written to the spool', { generationId: settlement.generation.id, error });
+      logNotSpooled({ generationId: settlement.generation.id, error });
     }
   }
 
@@ -216,7 +264,7 @@ export function openLedger(
 
   return {
     hold,
-    count: (count) => submit<CountResult>(count),
+    count: (count) => within(holdPatienceMs, submit<CountResult>(count)),
     settle,
     settleOnce,
     isBusy: () => held.size + unsettled.size > 0,
@@ -228,6 +276,9 @@ export function openLedger(
     },
   };
 }
+
+/** Whether a hold still has a client that waits for it, and whether it was ever sent to the database. */
+type Effort = { isOver: boolean; isSent: boolean };
 
 /** A node that freezes in the middle of a transaction must not block accounts for the others. */
 const sessionSettings = `

@@ -6,6 +6,7 @@
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { repeat } from '../lib/repeat.ts';
+import { Rotation } from '../lib/rotation.ts';
 import { within } from '../lib/within.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { defaultTimings, type LeaseTimings, type Node, startHeartbeat } from './heartbeat.ts';
@@ -14,7 +15,12 @@ import type { Attempt, GenerationFacts, Settlement } from './operations.ts';
 import { type EndedGeneration, failure, settlementOf } from './settlement.ts';
 import { Steadiness } from './steadiness.ts';
 
-type NodeLease = Readonly<{ clock: DatabaseClock; stop: () => Promise<void> }>;
+type NodeLease = Readonly<{
+  clock: DatabaseClock;
+  /** In words; null while the lease is in force. */
+  problem: () => string | null;
+  stop: () => Promise<void>;
+}>;
 
 /** How long a node may be silent before it counts as dead. */
 export const leaseSeconds = defaultTimings.leaseMs / 1000;
@@ -22,6 +28,8 @@ export const leaseSeconds = defaultTimings.leaseMs / 1000;
 type LeaseOptions = Readonly<{
   /** Options instead of a client, because the heartbeat thread has to connect too. */
   connection: SQL.Options;
+  /** Where the database may be after a failover. */
+  otherHosts?: readonly SQL.Options[];
   ledger: Ledger;
   node: Node;
   log: Log;
@@ -32,6 +40,7 @@ type LeaseOptions = Readonly<{
 
 export async function takeLease({
   connection,
+  otherHosts = [],
   ledger,
   node,
   log,
@@ -41,14 +50,17 @@ export async function takeLease({
   const { leaseMs, beatMs, patienceMs } = timings;
   const steadiness = new Steadiness(leaseMs, performance.now());
   const clock = new DatabaseClock(node.id, log);
-  let sql = new SQL(connection);
+  const hosts = new Rotation([connection, ...otherHosts]);
+  let sql = new SQL(hosts.current);
+  let renewedAtMs = performance.now();
   await sql`insert into nodes (id, name) values (${node.id}, ${node.name})`;
   const heartbeat = await startHeartbeat(
-    { connection, node, timings },
+    { hosts: hosts.all, node, timings },
     {
       signOfLife: () => ({ nowMs: Date.now(), report: describe() }),
       onBeat: ({ askedAtMs, databaseMs, gapMs }) => {
-        steadiness.beat(performance.now(), gapMs);
+        renewedAtMs = performance.now();
+        steadiness.beat(renewedAtMs, gapMs);
         clock.read({ askedAtMs, databaseMs, answeredAtMs: Date.now() });
       },
       onTrouble: () => steadiness.disturb(performance.now()),
@@ -61,7 +73,7 @@ export async function takeLease({
     } catch (error) {
       log.warn('orphans not closed yet', { nodeId: node.id, error });
       sql.close({ timeout: 0 }).catch(() => undefined);
-      sql = new SQL(connection);
+      sql = new SQL(hosts.next());
     }
   });
 
@@ -84,8 +96,14 @@ export async function takeLease({
     await Promise.all(orphans.map((orphan) => ledger.settleOnce(orphan)));
   }
 
+  function problem(): string | null {
+    const ageMs = performance.now() - renewedAtMs;
+    return ageMs > leaseMs ? `expired, last renewed ${Math.round(ageMs / 1000)} s ago` : null;
+  }
+
   return {
     clock,
+    problem,
     stop: async () => {
       reaping.stop();
       await heartbeat.stop();

@@ -17,9 +17,10 @@ export class GroupCommit<Operation, Result> {
     return this.#waiting.length;
   }
 
-  submit(operation: Operation): Promise<Result> {
+  /** `isWanted` is asked once, when the operation is about to be committed: one that nobody waits for is left out. */
+  submit(operation: Operation, isWanted: () => boolean = always): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ operation, resolve, reject });
+      this.#waiting.push({ operation, isWanted, resolve, reject });
       if (this.#isCommitting) return;
       this.#isCommitting = true;
       // Whatever else is submitted in this turn of the event loop joins the same batch.
@@ -28,7 +29,7 @@ export class GroupCommit<Operation, Result> {
   }
 
   #run(): void {
-    const batch = this.#waiting.splice(0, this.#maxPerBatch);
+    const batch = this.#next();
     if (batch.length === 0) {
       this.#isCommitting = false;
       return;
@@ -46,10 +47,25 @@ export class GroupCommit<Operation, Result> {
       },
     );
   }
+
+  #next(): Waiting<Operation, Result>[] {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, this.#maxPerBatch).filter((entry) => {
+        if (entry.isWanted()) return true;
+        entry.reject(new Error('Nobody waits for this operation any more.'));
+        return false;
+      });
+      if (batch.length > 0) return batch;
+    }
+    return [];
+  }
 }
+
+const always = () => true;
 
 type Waiting<Operation, Result> = Readonly<{
   operation: Operation;
+  isWanted: () => boolean;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
 }>;

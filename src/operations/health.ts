@@ -1,27 +1,49 @@
 import type { Handler } from '../http/context.ts';
+import { descriptorProblem } from './descriptors.ts';
 
 /** The process is alive. Dependencies are not checked: a restart would not bring back a lost database. */
 export function reportHealth(): Response {
   return Response.json({ status: 'ok' });
 }
 
-type Checks = Readonly<{
-  isDraining: () => boolean;
-  isDatabaseReachable: () => Promise<boolean>;
-  /** How far off this node's clock is, in words; null when it is right. */
-  clockProblem: () => string | null;
+/** What the database is like at the moment. The schema is unknown while the database is away. */
+export type DatabaseState = Readonly<{
+  database: 'ok' | 'away' | 'read-only' | 'in recovery';
+  schema: 'ok' | 'older' | 'newer' | 'different' | 'unknown';
 }>;
 
-/** Whether this node should get traffic. */
-export function reportReadiness({ isDraining, isDatabaseReachable, clockProblem }: Checks): Handler {
+type Checks = Readonly<{
+  isDraining: () => boolean;
+  databaseState: () => Promise<DatabaseState>;
+  /** Problems in words; null when there is none. */
+  clockProblem: () => string | null;
+  leaseProblem: () => string | null;
+  catalogProblem: () => string | null;
+}>;
+
+/** Whether this node should get traffic, and every reason why not. */
+export function reportReadiness(checks: Checks): Handler {
   return async () => {
-    const database = await isDatabaseReachable();
-    const problem = clockProblem();
-    const checks = { draining: isDraining(), database, clock: problem ?? 'right' };
-    const isReady = database && !checks.draining && problem === null;
+    const { database, schema } = await checks.databaseState();
+    const found = {
+      database,
+      schema,
+      clock: checks.clockProblem() ?? 'right',
+      lease: checks.leaseProblem() ?? 'in force',
+      catalogue: checks.catalogProblem() ?? 'ok',
+      descriptors: descriptorProblem() ?? 'ok',
+    };
+    const draining = checks.isDraining();
+    const reasons = Object.entries(found).flatMap(([name, state]) =>
+      goodStates.has(state) ? [] : [`${name}: ${state}`],
+    );
+    if (draining) reasons.unshift('draining');
+    const isReady = reasons.length === 0;
     return Response.json(
-      { status: isReady ? 'ready' : 'not ready', ...checks },
+      { status: isReady ? 'ready' : 'not ready', reasons, draining, ...found },
       { status: isReady ? 200 : 503 },
     );
   };
 }
+
+const goodStates: ReadonlySet<string> = new Set(['ok', 'right', 'in force']);

@@ -1,5 +1,9 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
+import { within } from '../lib/within.ts';
+
+/** A request may be waiting for it. */
+const patienceMs = 4_000;
 
 export type PriceList = Readonly<{ version: string; digest: string; content: unknown }>;
 
@@ -34,7 +38,7 @@ export class StoredPriceList {
   /** Throws model_pricing_lookup_failed. */
   async store(): Promise<number> {
     try {
-      this.#id ??= await storePriceList(this.#sql, this.#list);
+      this.#id ??= await within(patienceMs, storePriceList(this.#sql, this.#list));
       return this.#id;
     } catch (cause) {
       throw new ApiError('model_pricing_lookup_failed', { cause });

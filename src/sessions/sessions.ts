@@ -1,6 +1,10 @@
 /** Who is signed in, and the sessions of a user. */
 import type { SQL } from 'bun';
+import { within } from '../lib/within.ts';
 import type { Auth } from './auth.ts';
+
+/** Every request of the dashboard waits for its session first. */
+const patienceMs = 4_000;
 
 /** Who is signed in, according to the database at this moment. */
 export type SignedIn = Readonly<{
@@ -13,7 +17,7 @@ export type SignedIn = Readonly<{
 
 export type Sessions = Readonly<{
   auth: Auth;
-  /** Null when nobody is signed in. Throws when the database does not answer. */
+  /** Null when nobody is signed in. Throws when the database does not answer in time. */
   find: (headers: Headers) => Promise<SignedIn | null>;
 }>;
 
@@ -24,10 +28,13 @@ export function openSessions(sql: SQL, auth: Auth): Sessions {
     // Only the cookie is passed on: nothing else in a request may decide who the user is.
     const { token } = await auth.api.readSessionToken({ headers: new Headers({ cookie }) });
     if (token === null) return null;
-    const [signedIn] = await sql<SignedIn[]>`
-      select user_id as "userId", sessions.id as "sessionId", email, name, is_operator as "isOperator"
-      from sessions join users on users.id = user_id
-      where token = ${token} and expires_at > now()`;
+    const [signedIn] = await within(
+      patienceMs,
+      sql<SignedIn[]>`
+        select user_id as "userId", sessions.id as "sessionId", email, name, is_operator as "isOperator"
+        from sessions join users on users.id = user_id
+        where token = ${token} and expires_at > now()`,
+    );
     return signedIn ?? null;
   }
 

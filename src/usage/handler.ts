@@ -10,12 +10,13 @@ import { findRecentUsage, withCharges } from './usage-store.ts';
 
 /** Usage records have the usage, the ledger has the charges. Each lookup has an error code of its own. */
 export function listUsage({
-  sql,
+  reads,
   authenticate,
-}: Readonly<{ sql: SQL; authenticate: Authenticate }>): Handler {
+}: Readonly<{ reads: () => SQL; authenticate: Authenticate }>): Handler {
   return async (request, context) => {
     const { accountId } = await authenticate(request, context, 'usage_lookup_failed');
     const limit = parseLimit(readQuery(request.url, ['limit']).get('limit'));
+    const sql = reads();
     const records = await lookUp('usage_lookup_failed', () => findRecentUsage(sql, accountId, limit));
     const billed = await lookUp('usage_cost_lookup_failed', () => withCharges(sql, records));
     return Response.json(presentUsage(billed));

@@ -1,0 +1,21 @@
+import { explainDatabaseError, openDatabase } from '../database/connection.ts';
+import { migrate } from '../database/migrate.ts';
+import type { LocalCommand } from './command.ts';
+
+export const migrateCommand: LocalCommand = {
+  name: 'migrate',
+  summary: 'Bring the schema of the database up to date. Does nothing when it is.',
+  runLocally: async (config) => {
+    const database = await openDatabase(config);
+    try {
+      const connection = database.openDedicated();
+      const applied = await migrate(connection).finally(() => connection.close({ timeout: 1 }));
+      const text = applied.length === 0 ? 'The schema is up to date.' : `Applied:\n  ${applied.join('\n  ')}`;
+      return { json: { applied }, text };
+    } catch (error) {
+      throw explainDatabaseError(error);
+    } finally {
+      await database.close();
+    }
+  },
+};

@@ -1,0 +1,68 @@
+/**
+ * A replica for lists and reports, used while it is close behind the primary. A lookup of a single Generation does not come
+ * here: a client may ask for one that it has just been given.
+ */
+import { SQL } from 'bun';
+import type { Log } from '../lib/log.ts';
+import { repeat } from '../lib/repeat.ts';
+import { within } from '../lib/within.ts';
+
+const maxLagSeconds = 5;
+const everyMs = 1_000;
+const patienceMs = 2_000;
+
+export type Replica = Readonly<{
+  /** Null while the replica is away or too far behind. */
+  current: () => SQL | null;
+  close: () => Promise<void>;
+}>;
+
+export async function openReplica(options: SQL.Options, primary: SQL, log?: Log): Promise<Replica> {
+  let sql = new SQL(options);
+  let isUsable = false;
+
+  async function look(): Promise<void> {
+    const wasUsable = isUsable;
+    isUsable = await isClose(sql, primary);
+    if (isUsable === wasUsable) return;
+    if (isUsable) log?.info('lists and reports come from the replica');
+    else {
+      log?.warn('the replica is away or too far behind, lists and reports come from the primary');
+      const old = sql;
+      sql = new SQL(options);
+      old.close({ timeout: patienceMs / 1000 }).catch(() => undefined);
+    }
+  }
+
+  await look();
+  const looking = repeat(everyMs, look);
+  return {
+    current: () => (isUsable ? sql : null),
+    close: async () => {
+      looking.stop();
+      await sql.close({ timeout: 1 });
+    },
+  };
+}
+
+/**
+ * The time of the last transaction that was replayed says nothing while there are none, so a replica that has replayed
+ * everything the primary had written when it was asked is close however long ago that was. The connection must be one to
+ * a replica: a former replica that was promoted has a history of its own.
+ */
+async function isClose(replica: SQL, primary: SQL): Promise<boolean> {
+  try {
+    return await within(patienceMs, compare(replica, primary));
+  } catch {
+    return false;
+  }
+}
+
+async function compare(replica: SQL, primary: SQL): Promise<boolean> {
+  const [written] = await primary<[{ position: string }]>`select pg_current_wal_lsn()::text as position`;
+  const [replayed] = await replica<[{ is_close: boolean | null }]>`
+    select pg_is_in_recovery()
+      and (pg_last_wal_replay_lsn() >= ${written.position}::pg_lsn
+           or now() - pg_last_xact_replay_timestamp() < make_interval(secs => ${maxLagSeconds})) as is_close`;
+  return replayed.is_close === true;
+}

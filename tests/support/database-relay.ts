@@ -1,0 +1,77 @@
+/** Stands between a gateway and its database, and behaves as a broken network or a proxy without a server does. */
+import { connect, createServer, type Socket } from 'node:net';
+
+/** `close` accepts connections and closes them; `silent` accepts them and passes nothing on, in either direction. */
+export type RelayMode = 'pass' | 'close' | 'silent';
+
+export type DatabaseRelay = Readonly<{
+  url: string;
+  /** Connections that are open are closed by `close`, and stay open without a word by `silent`. */
+  become: (mode: RelayMode) => void;
+  /** Leads new connections to another server and closes those that are open. */
+  leadTo: (url: string) => void;
+  close: () => void;
+}>;
+
+export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseRelay> {
+  let target = new URL(databaseUrl);
+  let mode: RelayMode = 'pass';
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    keep(client);
+    if (mode === 'close') client.destroy();
+    if (mode !== 'pass') return;
+    const upstream = keep(connectTo(target));
+    passOn(client, upstream);
+    passOn(upstream, client);
+  });
+
+  function keep(socket: Socket): Socket {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+    return socket;
+  }
+
+  /** What is lost while the relay is silent stays lost, so the two ends of such a connection never agree again. */
+  function passOn(from: Socket, to: Socket): void {
+    let isLost = false;
+    from.on('data', (bytes) => {
+      isLost ||= mode === 'silent';
+      if (!isLost) to.write(bytes);
+    });
+    from.on('close', () => {
+      if (mode !== 'silent') to.destroy();
+    });
+  }
+
+  function closeAll(): void {
+    for (const socket of sockets) socket.destroy();
+  }
+
+  const { promise: listening, resolve } = Promise.withResolvers<void>();
+  server.listen(0, '127.0.0.1', resolve);
+  await listening;
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  return {
+    url: `postgres://${target.username}@127.0.0.1:${port}${target.pathname}`,
+    become: (next) => {
+      mode = next;
+      if (mode === 'close') closeAll();
+    },
+    leadTo: (url) => {
+      target = new URL(url);
+      closeAll();
+    },
+    close: () => {
+      closeAll();
+      server.close();
+    },
+  };
+}
+
+function connectTo(url: URL): Socket {
+  const path = url.searchParams.get('path');
+  return path === null ? connect(Number(url.port || 5432), url.hostname) : connect(path);
+}
