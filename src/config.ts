@@ -18,6 +18,8 @@ const proxyVariables = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'
 export type Config = Readonly<{
   port: number;
   host: string;
+  /** How a gateway stops: how long it still serves everyone, and how long requests may take in all, from the signal on. */
+  drain: Readonly<{ delaySeconds: number; seconds: number }>;
   /** Null means the embedded PostgreSQL inside the data folder. */
   databaseUrl: string | null;
   /** Durability settings that the operator allows to be off. */
@@ -55,10 +57,14 @@ export type Config = Readonly<{
 /** `url` may contain a password. Links in mails lead to `origin`, never to the Host of a request. */
 export type MailSettings = Readonly<{ url: string; from: string; origin: string }>;
 
+/** Someone at a terminal who presses Ctrl-C has no balancer to wait for. */
+const isAtTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
+
 export function readConfig(environment: Environment = process.env): Config {
   return {
     port: readInteger(environment, 'PORT', 8080, 0, 65_535),
     host: environment.HOST || '127.0.0.1',
+    drain: readDrain(environment),
     databaseUrl: readDatabaseUrl(environment),
     allowedUnsafeSettings: new Set(readList(environment, 'TOLLGATE_ALLOW_UNSAFE', durabilitySettings)),
     dataFolder: resolve(environment.TOLLGATE_DATA || '.tollgate'),
@@ -125,6 +131,22 @@ function readDatabaseUrl(environment: Environment): string | null {
   if (text === null) return null;
   if (['postgres:', 'postgresql:'].includes(URL.parse(text)?.protocol ?? '')) return text;
   throw new OperatorError('DATABASE_URL must have the form postgres://user:password@host:5432/database.');
+}
+
+const maxDrainSeconds = 86_400;
+
+/** The embedded database is for one gateway without a balancer, mostly someone's own machine. */
+function readDrain(environment: Environment): Config['drain'] {
+  const isEmbedded = !environment.DATABASE_URL && !environment.DATABASE_URL_FILE;
+  const defaultDelay = isEmbedded || isAtTerminal ? 0 : 5;
+  const delaySeconds = readInteger(environment, 'DRAIN_DELAY_SECONDS', defaultDelay, 0, maxDrainSeconds);
+  const defaultSeconds = Math.max(isEmbedded ? 10 : 600, delaySeconds);
+  const seconds = readInteger(environment, 'DRAIN_SECONDS', defaultSeconds, 0, maxDrainSeconds);
+  if (environment.DRAIN_DELAY_SECONDS && seconds < delaySeconds)
+    throw new OperatorError(
+      `DRAIN_SECONDS includes DRAIN_DELAY_SECONDS, so it must be at least ${delaySeconds}, but is ${seconds}.`,
+    );
+  return { delaySeconds: Math.min(delaySeconds, seconds), seconds };
 }
 
 function readPublicUrl(environment: Environment): string | null {

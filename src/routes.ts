@@ -33,6 +33,7 @@ export type Services = InferenceServices &
   Parameters<typeof reportReadiness>[0] &
   Readonly<{
     rates: KnownRates;
+    isDraining: () => boolean;
     /** The proxies whose X-Forwarded-For is trusted. */
     trustedProxies: readonly IpNetwork[];
   }>;
@@ -97,7 +98,9 @@ async function serve(
   if (caller !== null) setRateLimitHeaders(headers, context.rate ?? services.rates.of(caller));
   // The provider has answered in full, or its stream is open: the body is no longer needed.
   services.bodies.release(request);
-  if (response.status >= 400 && hasEndlessBody(request)) headers.set('connection', 'close');
+  // A client that keeps its connection to a gateway that drains would lose the next request on it.
+  if (services.isDraining() || (response.status >= 400 && hasEndlessBody(request)))
+    headers.set('connection', 'close');
   // The connection now waits for the next request, which must not take forever. A stream is still being sent.
   if (context.isPatient && !isStream(response)) context.waitAsUsual(defaultIdleSeconds);
   // What one person gets must not be cached for the next one in the same browser.

@@ -15,10 +15,12 @@ type Checks = Readonly<{
 /** Whether this node should get traffic. */
 export function reportReadiness({ isDraining, isDatabaseReachable, clockProblem }: Checks): Handler {
   return async () => {
+    // Nothing else matters any more, and a balancer should hear of it at once.
+    if (isDraining()) return Response.json({ status: 'not ready', draining: true }, { status: 503 });
     const database = await isDatabaseReachable();
     const problem = clockProblem();
-    const checks = { draining: isDraining(), database, clock: problem ?? 'right' };
-    const isReady = database && !checks.draining && problem === null;
+    const checks = { draining: false, database, clock: problem ?? 'right' };
+    const isReady = database && problem === null;
     return Response.json(
       { status: isReady ? 'ready' : 'not ready', ...checks },
       { status: isReady ? 200 : 503 },
