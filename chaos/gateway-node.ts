@@ -66,6 +66,17 @@ export class GatewayNode {
     this.#process.kill('SIGKILL');
   }
 
+  /** Asks it to stop, as a deploy would, and waits until the next one is ready. Returns the exit code. */
+  async restart(): Promise<number> {
+    this.#isKilled = true;
+    this.#hasBeenReady = false;
+    const stopped = this.#process;
+    stopped.kill('SIGTERM');
+    const exitCode = await stopped.exited;
+    await this.whenReady();
+    return exitCode;
+  }
+
   /** Until it is thawed it does nothing at all, and knows nothing of it. */
   freeze(): void {
     this.#process.kill('SIGSTOP');

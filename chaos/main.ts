@@ -9,6 +9,8 @@ import { formatPage, formatReport, isInTime, isTrue, type Section, timingsOf } f
 import { runChaos } from './run.ts';
 
 const page = join(import.meta.dir, '../docs/chaos.md');
+/** How long the streams are that have to survive a rolling restart, on the page that is written. */
+const writtenStreamSeconds = 60;
 /** How many bursts for each limit stand on the page that is written. */
 const writtenRounds = 20;
 
@@ -25,7 +27,8 @@ async function main(words: readonly string[]): Promise<number> {
     const text = readFileSync(page, 'utf8');
     writeFileSync(page, formatPage(text, section, report, commandLine(words), postgresVersion, new Date()));
   };
-  const { chaos, hostile, confirmationRounds, admissionRounds, retriedNames } = command;
+  const { chaos, hostile, confirmationRounds, admissionRounds, retriedNames, rollingStreamSeconds } = command;
+  if (rollingStreamSeconds !== null) return (await restartAll(rollingStreamSeconds)).exitCode;
   if (admissionRounds !== null) return (await admit(admissionRounds, chaos.seed)).exitCode;
   if (retriedNames !== null) return (await printed('retries.ts', ['--names', `${retriedNames}`])).exitCode;
   if (confirmationRounds !== null)
@@ -46,8 +49,9 @@ async function killAndJudge(options: ChaosOptions, isWritten: boolean, write: Wr
   else console.log(`The logs of this run are in ${result.folder}`);
   if (!isWritten) return isGood ? 0 : 1;
   const burst = await admit(writtenRounds, options.seed);
-  write('Last run', `${report}\n\n${burst.stdout}`, result.postgresVersion);
-  return isGood ? burst.exitCode : 1;
+  const rolling = await restartAll(writtenStreamSeconds);
+  write('Last run', `${report}\n\n${burst.stdout}\n${rolling.stdout}`, result.postgresVersion);
+  return isGood ? burst.exitCode || rolling.exitCode : 1;
 }
 
 async function sendAndJudge(options: HostileOptions, write: Write): Promise<number> {
@@ -63,6 +67,10 @@ async function sendAndJudge(options: HostileOptions, write: Write): Promise<numb
 
 function admit(rounds: number, seed: number): Promise<CommandResult> {
   return printed('admission.ts', ['--rounds', `${rounds}`, '--seed', `${seed}`]);
+}
+
+function restartAll(streamSeconds: number): Promise<CommandResult> {
+  return printed('rolling.ts', ['--stream-seconds', `${streamSeconds}`]);
 }
 
 /** In a process of its own, which may open as many connections as it needs. */

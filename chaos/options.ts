@@ -41,7 +41,8 @@ export const usage = `npm run chaos -- [--seconds N | --gateway-kills N --databa
 npm run chaos -- --hostile [--requests N] [--connections N] [--seed N] [--write]
 npm run chaos -- --confirmations ROUNDS
 npm run chaos -- --admission ROUNDS [--seed N]
-npm run chaos -- --retries NAMES`;
+npm run chaos -- --retries NAMES
+npm run chaos -- --rolling SECONDS`;
 
 export type HostileOptions = Readonly<{
   requests: number;
@@ -62,6 +63,8 @@ export type Command = Readonly<{
   admissionRounds: number | null;
   /** Names for the retries, run instead of the kills. */
   retriedNames: number | null;
+  /** Gateways are restarted one by one under streams of this length, run instead of the kills. */
+  rollingStreamSeconds: number | null;
   write: boolean;
 }>;
 
@@ -85,6 +88,7 @@ export function readOptions(words: readonly string[]): Command {
       confirmations: { type: 'string' },
       admission: { type: 'string' },
       retries: { type: 'string' },
+      rolling: { type: 'string' },
       write: { type: 'boolean', default: false },
     },
   });
@@ -117,6 +121,7 @@ export function readOptions(words: readonly string[]): Command {
       values.confirmations === undefined ? null : count('confirmations', values.confirmations),
     admissionRounds: values.admission === undefined ? null : count('admission', values.admission),
     retriedNames: values.retries === undefined ? null : count('retries', values.retries),
+    rollingStreamSeconds: values.rolling === undefined ? null : count('rolling', values.rolling),
     write: values.write,
   };
 }

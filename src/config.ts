@@ -20,6 +20,8 @@ const proxyVariables = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'
 export type Config = Readonly<{
   port: number;
   host: string;
+  /** How a gateway stops: how long it still serves everyone, and how long requests may take in all, from the signal on. */
+  drain: Readonly<{ delaySeconds: number; seconds: number }>;
   /** May name several hosts, of which one accepts writes. Null means the embedded PostgreSQL inside the data folder. */
   databaseUrl: string | null;
   /** Where sessions last, when the database above is behind a transaction pooler. */
@@ -85,10 +87,14 @@ export type TraceSettings = Readonly<{
 /** `url` may contain a password. Links in mails lead to `origin`, never to the Host of a request. */
 export type MailSettings = Readonly<{ url: string; from: string; origin: string }>;
 
+/** Someone at a terminal who presses Ctrl-C has no balancer to wait for. */
+const isAtTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
+
 export function readConfig(environment: Environment = process.env): Config {
   return {
     port: readInteger(environment, 'PORT', 8080, 0, 65_535),
     host: environment.HOST || '127.0.0.1',
+    drain: readDrain(environment),
     ...readDatabase(environment),
     databasePool: readInteger(environment, 'DATABASE_POOL', 10, 1, 1_000),
     migratesAtStart: readChoice(environment, 'MIGRATE', 'on', ['on', 'off']) === 'on',
@@ -192,6 +198,22 @@ function readDatabaseUrl(environment: Environment, name: string): string | null 
   if (!sslModes.includes(sslMode))
     throw new OperatorError(`sslmode in ${name} must be one of ${sslModes.join(', ')}.`);
   return text;
+}
+
+const maxDrainSeconds = 86_400;
+
+/** The embedded database is for one gateway without a balancer, mostly someone's own machine. */
+function readDrain(environment: Environment): Config['drain'] {
+  const isEmbedded = !environment.DATABASE_URL && !environment.DATABASE_URL_FILE;
+  const defaultDelay = isEmbedded || isAtTerminal ? 0 : 5;
+  const delaySeconds = readInteger(environment, 'DRAIN_DELAY_SECONDS', defaultDelay, 0, maxDrainSeconds);
+  const defaultSeconds = Math.max(isEmbedded ? 10 : 600, delaySeconds);
+  const seconds = readInteger(environment, 'DRAIN_SECONDS', defaultSeconds, 0, maxDrainSeconds);
+  if (environment.DRAIN_DELAY_SECONDS && seconds < delaySeconds)
+    throw new OperatorError(
+      `DRAIN_SECONDS includes DRAIN_DELAY_SECONDS, so it must be at least ${delaySeconds}, but is ${seconds}.`,
+    );
+  return { delaySeconds: Math.min(delaySeconds, seconds), seconds };
 }
 
 function readPublicUrl(environment: Environment): string | null {

@@ -25,7 +25,8 @@ import { withheld } from './ledger/settlement.ts';
 import { openSpool, type Spool } from './ledger/spool.ts';
 import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
-import { Closers, listenForSignals, type Signals } from './operations/lifecycle.ts';
+import { drain } from './operations/drain.ts';
+import { Closers, endProcess, listenForSignals, type Signals } from './operations/lifecycle.ts';
 import { listen } from './operations/listen.ts';
 import { openSecret } from './operations/secret.ts';
 import { showWelcome } from './operations/welcome.ts';
@@ -45,7 +46,7 @@ import { OtlpExporter } from './telemetry/otlp-exporter.ts';
 import { RequestRecorder } from './telemetry/request-recorder.ts';
 import { keepUsageAddedUp } from './usage/usage-days.ts';
 
-/** Runs until SIGTERM or SIGINT, then drains. */
+/** Runs until SIGTERM or SIGINT, then drains and ends the process. */
 export async function serve(config: Config, leaseTimings: LeaseTimings = defaultTimings): Promise<void> {
   const log = createLog(config.logLevel);
   const signals = listenForSignals();
@@ -61,6 +62,7 @@ export async function serve(config: Config, leaseTimings: LeaseTimings = default
     await closers.closeAll(log);
   }
   log.info('stopped');
+  await endProcess(0);
 }
 
 async function start(
@@ -177,13 +179,15 @@ async function start(
   if (database.isEmbedded) showWelcome(origin(), await prepareDemo(database.sql, config.dataFolder));
 
   return {
-    /** Streams that are still being read for their usage after the deadline are settled without it. */
     drain: async () => {
       isDraining = true;
-      await server.drain(ledger.isBusy);
-      abandoned.giveUp();
-      calls.endAll();
-      await server.end(ledger.isBusy);
+      // Streams that are still being read for their usage at the deadline are settled without it.
+      const endCalls = () => {
+        abandoned.giveUp();
+        calls.endAll();
+      };
+      const { isBusy } = ledger;
+      await drain({ server, isBusy, endCalls, hurryRequested: signals.hurryRequested }, config.drain);
     },
   };
 }

@@ -39,6 +39,7 @@ export type Services = InferenceServices &
     rates: KnownRates;
     recorder: RequestRecorder;
     metricsPage: MetricsPage | null;
+    isDraining: () => boolean;
     /** The proxies whose X-Forwarded-For is trusted. */
     trustedProxies: readonly IpNetwork[];
     /** Where weaknesses are reported; null when nowhere. */
@@ -111,7 +112,8 @@ async function serve(
   if (caller !== null) setRateLimitHeaders(headers, context.rate ?? services.rates.of(caller));
   // The provider has answered in full, or its stream is open: the body is no longer needed.
   services.bodies.release(request);
-  if (status >= 400 && hasEndlessBody(request)) headers.set('connection', 'close');
+  // A client that keeps its connection to a gateway that drains would lose the next request on it.
+  if (services.isDraining() || (status >= 400 && hasEndlessBody(request))) headers.set('connection', 'close');
   // The connection now waits for the next request, which must not take forever. A stream is still being sent.
   if (context.isPatient && ended === null) context.waitAsUsual(defaultIdleSeconds);
   // What one person gets must not be cached for the next one in the same browser.

@@ -63,6 +63,7 @@ function routesFor(isSignedIn: boolean) {
     authenticate: () => found,
     rates: new KnownRates(),
     bodies: new BodyBudget(80 * 1024 * 1024),
+    isDraining: () => false,
     admission: { checkWait: () => {} },
     idempotency: { once: () => answerLate() },
   };
@@ -96,7 +97,7 @@ describe('while a client is silent', () => {
         await once(socket, 'close').catch(() => {});
       });
       await Promise.all(ended);
-      await server.end(() => false);
+      await server.closeAll();
     },
     60_000,
   );
@@ -134,7 +135,7 @@ test('one person has 4 calls under way and 100 waiting; others do not notice', a
   expect(calls.filter(({ answer }) => answer.startsWith('HTTP/1.1 200 '))).toHaveLength(104);
   expect(await statusFor(userId)).toBe(200);
   for (const { socket } of calls) socket.destroy();
-  await server.end(() => false);
+  await server.closeAll();
 }, 60_000);
 
 describe('while a provider is silent', () => {

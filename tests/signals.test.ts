@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
+import { signalCounter } from '../src/operations/lifecycle.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { runCommand } from './support/commands.ts';
 import { isServerThere, keyIn, preparedFolder, welcomed } from './support/embedded.ts';
@@ -55,6 +56,11 @@ function chat(gateway: Gateway, key: string, content: string): Promise<Response>
     body: JSON.stringify({ model: 'sandbox-chat', messages: [{ role: 'user', content }] }),
   });
 }
+
+test('a signal that follows another within a second is a copy of it', () => {
+  const count = signalCounter();
+  expect([0, 5, 999, 1_000, 1_500, 2_000].map(count)).toEqual([1, null, null, 2, null, 3]);
+});
 
 describe('Ctrl-C', () => {
   test('to the whole group, twice: what is under way is answered, and nothing is left running', async () => {

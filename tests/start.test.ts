@@ -144,6 +144,15 @@ describe('what cannot start says why in one sentence and exits 1', () => {
       { TOLLGATE_ALLOW_UNSAFE: 'everything' },
       'TOLLGATE_ALLOW_UNSAFE must be one of fsync, full_page_writes, synchronous_commit, but is "everything".',
     ],
+    [{ DRAIN_SECONDS: 'long' }, 'DRAIN_SECONDS must be a whole number from 0 to 86400, but is "long".'],
+    [
+      { DRAIN_DELAY_SECONDS: '-1' },
+      'DRAIN_DELAY_SECONDS must be a whole number from 0 to 86400, but is "-1".',
+    ],
+    [
+      { DRAIN_DELAY_SECONDS: '30', DRAIN_SECONDS: '20' },
+      'DRAIN_SECONDS includes DRAIN_DELAY_SECONDS, so it must be at least 30, but is 20.',
+    ],
     [{ SIGN_UP: 'yes' }, 'SIGN_UP must be one of open, closed, but is "yes".'],
     [
       { TRUSTED_PROXIES: '10.0.0.0/8, proxy' },

@@ -6,7 +6,7 @@ import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { failure } from '../ledger/settlement.ts';
 import { within } from '../lib/within.ts';
-import { ProviderError } from '../providers/upstream.ts';
+import { EndedByShutdown, ProviderError } from '../providers/upstream.ts';
 import type { Candidate, PermittedCandidate, Rotation } from '../routing/candidates.ts';
 import { rejectsRequest } from '../routing/findings.ts';
 import type { OpenGeneration } from './generation.ts';
@@ -44,6 +44,7 @@ export async function attemptInTurn<Result>(
       return await attempt(current.candidate);
     } catch (thrown) {
       const problem = await asProviderError(generation, thrown);
+      if (problem instanceof EndedByShutdown) throw await settleShutdown(generation, problem);
       generation.attemptFailed(problem);
       // A request that one provider rejects would be rejected by the others too, and a client that has left waits for none.
       const next = rejectsRequest(problem) || client.aborted ? null : rotation.next();
@@ -96,4 +97,12 @@ async function settleFailure(generation: OpenGeneration, problem: ProviderError)
   );
   await generation.settle(failure(code, wasAnswered ? 'usage_missing' : null));
   return new ApiError(code, retryAfterSeconds === null ? {} : { retryAfterSeconds });
+}
+
+/** The gateway gave the call up because it is stopping, which says nothing about the provider. */
+async function settleShutdown(generation: OpenGeneration, problem: EndedByShutdown): Promise<ApiError> {
+  const { code, upstreamStatus } = problem;
+  generation.attemptCancelled(upstreamStatus, code);
+  await settleFailure(generation, problem);
+  return new ApiError(code, { message: 'The gateway is shutting down. Try again.', retryAfterSeconds: 1 });
 }

@@ -24,6 +24,9 @@ type Checks = Readonly<{
 /** Whether this node should get traffic, and every reason why not. */
 export function reportReadiness(checks: Checks): Handler {
   return async () => {
+    // Nothing else matters any more, and a balancer should hear of it at once.
+    if (checks.isDraining())
+      return Response.json({ status: 'not ready', reasons: ['draining'], draining: true }, { status: 503 });
     const { database, schema } = await checks.databaseState();
     const found = {
       database,
@@ -33,14 +36,12 @@ export function reportReadiness(checks: Checks): Handler {
       catalogue: checks.catalogProblem() ?? 'ok',
       descriptors: descriptorProblem() ?? 'ok',
     };
-    const draining = checks.isDraining();
     const reasons = Object.entries(found).flatMap(([name, state]) =>
       goodStates.has(state) ? [] : [`${name}: ${state}`],
     );
-    if (draining) reasons.unshift('draining');
     const isReady = reasons.length === 0;
     return Response.json(
-      { status: isReady ? 'ready' : 'not ready', reasons, draining, ...found },
+      { status: isReady ? 'ready' : 'not ready', reasons, draining: false, ...found },
       { status: isReady ? 200 : 503 },
     );
   };

@@ -1,28 +1,60 @@
-/** Signals, and what is closed at the end. */
+/** Signals, what is closed at the end, and the end itself. */
 import type { Log } from '../lib/log.ts';
-import { LateError, within } from '../lib/within.ts';
+import { within } from '../lib/within.ts';
 
 export type Signals = Readonly<{
   /** Resolves with the name of the first SIGTERM or SIGINT. */
   stopRequested: Promise<string>;
+  /** Resolves with the second one: whoever sent it does not want to wait for open requests. */
+  hurryRequested: Promise<void>;
   /** Sets what SIGHUP does from now on. */
   onReload: (reload: () => void) => void;
 }>;
 
-/**
- * Must be called before anything slow: without a handler, a signal kills the process. The handlers stay, because Ctrl-C
- * under npm arrives twice, from the terminal and from npm, and the second must not cut the drain short.
- */
+/** How long the process may take to end after a second signal. */
+const hurryMs = 5_000;
+
+/** Must be called before anything slow: without a handler, a signal kills the process. */
 export function listenForSignals(): Signals {
-  const { promise: stopRequested, resolve } = Promise.withResolvers<string>();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(signal));
+  const stop = Promise.withResolvers<string>();
+  const hurry = Promise.withResolvers<void>();
+  const countOf = signalCounter();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.on(signal, () => {
+      const count = countOf(performance.now());
+      if (count === 1) stop.resolve(signal);
+      if (count === 2) {
+        hurry.resolve();
+        setTimeout(() => process.exit(1), hurryMs).unref();
+      }
+      if (count === 3) process.exit(1);
+    });
   let reload = () => {};
   process.on('SIGHUP', () => reload());
   return {
-    stopRequested,
+    stopRequested: stop.promise,
+    hurryRequested: hurry.promise,
     onReload: (handler) => {
       reload = handler;
     },
+  };
+}
+
+/** No person means two things within this time. */
+const sameIntentMs = 1_000;
+
+/**
+ * Counts how often someone asked the process to stop. Ctrl-C under npm arrives twice, from the terminal and from npm; so
+ * does what a process manager sends to a whole group. Such a copy follows at once and returns null.
+ */
+export function signalCounter(): (nowMs: number) => number | null {
+  let count = 0;
+  let lastMs = Number.NEGATIVE_INFINITY;
+  return (nowMs) => {
+    if (nowMs - lastMs < sameIntentMs) return null;
+    lastMs = nowMs;
+    count += 1;
+    return count;
   };
 }
 
@@ -43,9 +75,13 @@ export class Closers {
         await within(patienceMs, Promise.resolve(close()));
       } catch (error) {
         log.warn(`not closed: ${what}`, { error });
-        // Whatever hangs must not keep the process alive.
-        if (error instanceof LateError) setTimeout(() => process.exit(), patienceMs).unref();
       }
     }
   }
+}
+
+/** Ends the process, whatever is still open in it, once everything that was printed has been written. */
+export async function endProcess(exitCode: number): Promise<never> {
+  await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+  process.exit(exitCode);
 }

@@ -15,15 +15,12 @@ export type Listening = Readonly<{
   address: string;
   /** An address that a browser on this machine can open, also when the gateway listens on all interfaces. */
   localOrigin: string;
-  /** Accepts nothing new and lets requests in flight finish, within a deadline. `isBusy` reports work without a client. */
-  drain: (isBusy: () => boolean) => Promise<void>;
-  /** Closes the remaining connections, and waits briefly for the work that this causes. */
-  end: (isBusy: () => boolean) => Promise<void>;
+  /** Accepts no connections any more and closes those that are idle. Open requests go on, and then their connection closes. */
+  stopAccepting: () => void;
+  pendingCount: () => number;
+  /** Closes every connection. */
+  closeAll: () => Promise<void>;
 }>;
-
-const drainMs = 26_000;
-const endMs = 3_000;
-const drainPollMs = 20;
 
 /** Far above the limit of any endpoint, so that our own code rejects a body and not the server with a bare 413. */
 const maxRequestBodySize = 1024 ** 3;
@@ -42,14 +39,13 @@ export function listen(
   return {
     address: server.url.origin,
     localOrigin: isWildcard ? `http://127.0.0.1:${server.port}` : server.url.origin,
-    drain: async (isBusy) => {
+    stopAccepting: () => {
       stopped = server.stop();
-      await waitWhile(() => server.pendingRequests > 0 || isBusy(), drainMs);
     },
-    end: async (isBusy) => {
+    pendingCount: () => server.pendingRequests,
+    closeAll: async () => {
       await server.stop(true);
       await stopped;
-      await waitWhile(isBusy, endMs);
     },
   };
 
@@ -74,9 +70,4 @@ export function listen(
       throw new OperatorError(`Cannot listen on ${host} port ${port}: ${reason}. Check HOST and PORT.`);
     }
   }
-}
-
-async function waitWhile(isBusy: () => boolean, maxMs: number): Promise<void> {
-  const deadline = performance.now() + maxMs;
-  while (isBusy() && performance.now() < deadline) await Bun.sleep(drainPollMs);
 }

@@ -8,7 +8,7 @@ import { SseParser } from '../lib/sse.ts';
 import { Call, type EarlyEnd, type Link } from './call.ts';
 import { isConnectFailure, isUnavailable, post, readErrorDetails, readText } from './http.ts';
 import { codeOf, machineShortage } from './machine-shortage.ts';
-import { EndedByGateway, ProviderError, type UpstreamRequest } from './upstream.ts';
+import { EndedByGateway, EndedByShutdown, ProviderError, type UpstreamRequest } from './upstream.ts';
 import { parseJson } from './wire.ts';
 
 const maxResponseBytes = 33_554_432;
@@ -32,7 +32,7 @@ export async function postForJson(
     return { status, body };
   } catch (error) {
     call.end();
-    throw transportFailure(error, call, status);
+    throw transportFailure(error, call, status, false);
   }
 }
 
@@ -80,7 +80,7 @@ export async function postForStream<Event>(
     return readEvents(response.status, response.body, call, reader);
   } catch (error) {
     call.end();
-    throw transportFailure(error, call, null);
+    throw transportFailure(error, call, null, true);
   }
 }
 
@@ -106,9 +106,14 @@ export function codeOfStatus(status: number): ErrorCode {
   return 'provider_unknown_error';
 }
 
-function transportFailure(error: unknown, call: Call, status: number | null): ProviderError {
+function transportFailure(
+  error: unknown,
+  call: Call,
+  status: number | null,
+  isStream: boolean,
+): ProviderError {
   if (error instanceof ProviderError) return error;
-  if (call.endedBy !== null) return endedEarly(call.endedBy, status);
+  if (call.endedBy !== null) return endedEarly(call.endedBy, status, isStream);
   const code = codeOf(error);
   const shortage = machineShortage(code);
   if (shortage !== null) return shortage;
@@ -116,8 +121,9 @@ function transportFailure(error: unknown, call: Call, status: number | null): Pr
   return new ProviderError(failure, status, null, false, isConnectFailure(code));
 }
 
-function endedEarly(reason: EarlyEnd, status: number | null): ProviderError {
-  if (reason === 'total' || reason === 'shutdown') return new EndedByGateway('provider_timeout', status);
+function endedEarly(reason: EarlyEnd, status: number | null, isStream: boolean): ProviderError {
+  if (reason === 'shutdown') return new EndedByShutdown(isStream, status);
+  if (reason === 'total') return new EndedByGateway('provider_timeout', status);
   return new ProviderError('provider_timeout', status, null, false, reason === 'unconnected');
 }
 
@@ -167,8 +173,7 @@ function readEvents<Event>(
       return await reader.read();
     } catch {
       if (call.endedBy === null) throw new ProviderError('provider_stream_error', status);
-      if (call.endedBy === 'shutdown') throw new EndedByGateway('streaming_error', status);
-      throw endedEarly(call.endedBy, status);
+      throw endedEarly(call.endedBy, status, true);
     }
   }
 

@@ -85,9 +85,20 @@ export function unreadableArguments(): ProviderError {
 
 /** The gateway ended the call itself: its total time was up, or the process is stopping. */
 export class EndedByGateway extends ProviderError {
-  constructor(code: 'provider_timeout' | 'streaming_error', upstreamStatus: number | null) {
+  constructor(
+    code: 'provider_timeout' | 'streaming_error' | 'server_overloaded',
+    upstreamStatus: number | null,
+  ) {
     super(code, upstreamStatus, null, true);
     this.name = 'EndedByGateway';
+  }
+}
+
+/** The process is stopping and could not wait any longer. No other provider is called. */
+export class EndedByShutdown extends EndedByGateway {
+  constructor(isStream: boolean, upstreamStatus: number | null) {
+    super(isStream ? 'streaming_error' : 'server_overloaded', upstreamStatus);
+    this.name = 'EndedByShutdown';
   }
 }
 

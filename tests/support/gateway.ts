@@ -148,6 +148,8 @@ export function programEnvironment(environment: Environment): Record<string, str
     TOLLGATE_CATALOG: join(root, 'catalog.yaml'),
     // The test server does not flush (cluster.ts).
     TOLLGATE_ALLOW_UNSAFE: 'fsync',
+    // There is no balancer to wait for.
+    DRAIN_DELAY_SECONDS: '0',
     ...environment,
   };
 }
