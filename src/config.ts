@@ -1,15 +1,21 @@
 /** The only reader of the environment. Anything missing or wrong is reported at startup, with the name of the variable. */
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { urlsOfHosts } from './lib/database-url.ts';
-import { type IpNetwork, parseNetwork } from './lib/ip-address.ts';
+import {
+  type Environment,
+  readChoice,
+  readHeaders,
+  readInteger,
+  readList,
+  readNetworks,
+  readSecret,
+} from './lib/environment.ts';
+import type { IpNetwork } from './lib/ip-address.ts';
 import { type LogLevel, logLevels } from './lib/log.ts';
 import { OperatorError } from './lib/operator-error.ts';
 
 const minSecret = 32;
 const minToken = 16;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The PostgreSQL settings without which a committed charge can be lost. */
 export const durabilitySettings = ['fsync', 'full_page_writes', 'synchronous_commit'] as const;
@@ -119,57 +125,6 @@ export function readConfig(environment: Environment = process.env): Config {
   };
 }
 
-/**
- * Bun sends 256 requests at a time unless this variable says otherwise when the process starts; a gateway needs as many as
- * it has clients. Null when it is set.
- */
-export function environmentForManyRequests(environment: Environment = process.env): Environment | null {
-  const name = 'BUN_CONFIG_MAX_HTTP_REQUESTS';
-  return environment[name] ? null : { ...environment, [name]: '65336' };
-}
-
-function readInteger(
-  environment: Environment,
-  name: string,
-  fallback: number,
-  min: number,
-  max: number,
-): number {
-  const text = environment[name];
-  if (!text) return fallback;
-  const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= min && value <= max) return value;
-  throw new OperatorError(`${name} must be a whole number from ${min} to ${max}, but is "${text}".`);
-}
-
-function readChoice<Choice extends string>(
-  environment: Environment,
-  name: string,
-  fallback: Choice,
-  choices: readonly Choice[],
-): Choice {
-  const text = environment[name];
-  if (!text) return fallback;
-  const choice = choices.find((candidate) => candidate === text);
-  if (choice !== undefined) return choice;
-  throw new OperatorError(`${name} must be one of ${choices.join(', ')}, but is "${text}".`);
-}
-
-function readList<Choice extends string>(
-  environment: Environment,
-  name: string,
-  choices: readonly Choice[],
-): Choice[] {
-  return itemsIn(environment, name).map((item) =>
-    readChoice({ [name]: item }, name, item as Choice, choices),
-  );
-}
-
-function itemsIn(environment: Environment, name: string): string[] {
-  const items = (environment[name] ?? '').split(',').map((item) => item.trim());
-  return items.filter((item) => item !== '');
-}
-
 type DatabaseUrls = Pick<Config, 'databaseUrl' | 'databaseDirectUrl' | 'databaseReadUrl'>;
 
 function readDatabase(environment: Environment): DatabaseUrls {
@@ -266,16 +221,6 @@ function readMail(environment: Environment): MailSettings | null {
   return { url, from, origin };
 }
 
-function readNetworks(environment: Environment, name: string): IpNetwork[] {
-  return itemsIn(environment, name).map((item) => {
-    const network = parseNetwork(item);
-    if (network !== null) return network;
-    throw new OperatorError(
-      `${name} must be addresses or networks such as 10.0.0.0/8, separated by commas, but has "${item}".`,
-    );
-  });
-}
-
 function readMetrics(environment: Environment): Config['metrics'] {
   const token = readSecret(environment, 'METRICS_TOKEN');
   if (token !== null && token.length < minToken)
@@ -303,23 +248,13 @@ function readTraces(environment: Environment): TraceSettings | null {
   };
 }
 
-/** The values may be secret, so the message does not repeat them. */
-function readHeaders(text: string): Record<string, string> {
-  const pairs = text.split(',').filter((pair) => pair.trim() !== '');
-  return Object.fromEntries(
-    pairs.map((pair) => {
-      const [, name, value] = /^\s*([\w-]+)\s*=\s*([\x21-\x7e]+)\s*$/.exec(pair) ?? [];
-      if (name === undefined || value === undefined)
-        throw new OperatorError('OTEL_EXPORTER_OTLP_HEADERS must have the form name=value,name=value.');
-      return [name.toLowerCase(), value];
-    }),
-  );
-}
-
-/** The gateway's address for a browser on this machine. */
-export function localOriginOf({ host, port }: Pick<Config, 'host' | 'port'>): string {
-  const reachable = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+/**
+ * Bun sends 256 requests at a time unless this variable says otherwise when the process starts; a gateway needs as many as
+ * it has clients. Null when it is set.
+ */
+export function environmentForManyRequests(environment: Environment = process.env): Environment | null {
+  const name = 'BUN_CONFIG_MAX_HTTP_REQUESTS';
+  return environment[name] ? null : { ...environment, [name]: '65336' };
 }
 
 /** At most a hundred years, so that the date stays in range. */
@@ -357,23 +292,4 @@ function readDecisionsUrl(environment: Environment): string | null {
   throw new OperatorError(
     'DECISIONS_BASE_URL must be an address such as https://decisions.example.com/v1, without credentials or a query.',
   );
-}
-
-function readSecret(environment: Environment, name: string): string | null {
-  const value = environment[name];
-  const file = environment[`${name}_FILE`];
-  if (value && file) throw new OperatorError(`${name} and ${name}_FILE are both set: keep one of them.`);
-  if (value) return value;
-  if (!file) return null;
-  const content = readSecretFile(name, file).trim();
-  if (content === '') throw new OperatorError(`${name}_FILE names "${file}", which is empty.`);
-  return content;
-}
-
-function readSecretFile(name: string, file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    throw new OperatorError(`${name}_FILE names "${file}", which cannot be read.`);
-  }
 }

@@ -12,6 +12,7 @@ import { newId } from '../src/lib/ids.ts';
 import { createLog } from '../src/lib/log.ts';
 import { listen } from '../src/operations/listen.ts';
 import { createRoutes, type Services } from '../src/routes.ts';
+import { RequestRecorder } from '../src/telemetry/request-recorder.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 
@@ -51,6 +52,7 @@ function routesFor(isSignedIn: boolean) {
   const services = {
     log: createLog('error'),
     sql: database.sql,
+    reads: () => database.sql,
     deriveKey: () => Buffer.alloc(32),
     catalog: () => ({ catalog: { models: new Map() } }),
     publicUrl: null,
@@ -64,6 +66,9 @@ function routesFor(isSignedIn: boolean) {
     rates: new KnownRates(),
     bodies: new BodyBudget(80 * 1024 * 1024),
     isDraining: () => false,
+    recorder: new RequestRecorder(createLog('error'), null, null),
+    metricsPage: null,
+    securityContact: null,
     admission: { checkWait: () => {} },
     idempotency: { once: () => answerLate() },
   };

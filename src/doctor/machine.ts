@@ -2,9 +2,10 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
-import { type Config, localOriginOf } from '../config.ts';
+import type { Config } from '../config.ts';
 import { openSpool } from '../ledger/spool.ts';
 import { newId } from '../lib/ids.ts';
+import { localOriginOf } from '../lib/ip-address.ts';
 import { codeOf, type Finding, good, problem, warning } from './finding.ts';
 
 /** A stream takes two, one to the client and one to the provider. */

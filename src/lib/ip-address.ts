@@ -113,3 +113,9 @@ function shortened(groups: readonly string[]): string {
   const end = longest.index + longest[0].length;
   return `${text.slice(0, longest.index).replace(/:$/, '')}::${text.slice(end).replace(/^:/, '')}`;
 }
+
+/** The gateway's address for a browser on this machine. */
+export function localOriginOf({ host, port }: Readonly<{ host: string; port: number }>): string {
+  const reachable = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}

@@ -60,7 +60,8 @@ export function launchGateway(environment: Environment, options: LaunchOptions =
   async function listening(): Promise<Gateway> {
     const deadline = Date.now() + readyDeadlineMs;
     for (;;) {
-      const origin = /"event":"listening","address":"([^"]+)"/.exec(output)?.[1];
+      // As programs get it, or as a terminal shows it.
+      const origin = /\blistening(?:","address":"| {2}address=)(http:[^\s"]+)/.exec(output)?.[1];
       if (origin !== undefined) {
         const stop = (signal: NodeJS.Signals = 'SIGTERM') => {
           child.kill(signal);
