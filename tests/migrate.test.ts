@@ -81,6 +81,27 @@ describe('tollgate migrate', () => {
   });
 });
 
+describe('a database of the version before', () => {
+  test('ends up with the same indexes as a new one', async () => {
+    const [old, fresh] = await Promise.all([createEmptyDatabase(), createDatabase()]);
+    const before = knownMigrations.filter(({ version }) => version <= 11);
+    await migrate(old.sql, { migrations: before });
+    expect(await migrate(old.sql)).toEqual(
+      knownMigrations.filter(({ version }) => version > 11).map(({ name }) => name),
+    );
+    const indexesOf = async ({ sql }: TestDatabase) => {
+      const rows = await sql`
+        select indrelid::regclass::text as table, indisvalid as is_valid, regexp_replace(pg_get_indexdef(indexrelid),
+               '^CREATE (UNIQUE )?INDEX .* ON (ONLY )?', '\\1') as definition
+        from pg_index join pg_class on pg_class.oid = indrelid
+        where relnamespace = 'public'::regnamespace order by 1, 3`;
+      return rows.map((row: object) => ({ ...row }));
+    };
+    expect(await indexesOf(old)).toEqual(await indexesOf(fresh));
+    await Promise.all([old.close(), fresh.close()]);
+  });
+});
+
 describe('while requests go on', () => {
   let database: TestDatabase;
 

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { SQL } from 'bun';
+import { generateKey } from '../src/keys/key-format.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { type Gateway, launchGateway, writeCatalog } from './support/gateway.ts';
@@ -26,16 +28,17 @@ async function readiness({ origin }: Gateway = gateway) {
   return { http: response.status, ...body };
 }
 
-async function disconnectAll(): Promise<void> {
-  await database.sql`select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and application_name = 'tollgate'`;
-}
-
 test('a database that accepts no writes', async () => {
   const name = new URL(database.url).pathname.slice(1);
+  // The setting applies to sessions that begin after it, so all but this one begin again.
+  const session = new SQL(database.url, { max: 1 });
+  const setReadOnly = async (value: 'on' | 'off') => {
+    await session.unsafe(`alter database ${name} set default_transaction_read_only = ${value}`);
+    await session`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`;
+  };
   expect(await readiness()).toMatchObject({ http: 200, status: 'ready', reasons: [] });
-  await database.sql.unsafe(`alter database ${name} set default_transaction_read_only = on`);
-  await disconnectAll();
+  await setReadOnly('on');
   await eventually('it is read-only', async () =>
     (await readiness()).reasons.includes('database: read-only'),
   );
@@ -45,12 +48,8 @@ test('a database that accepts no writes', async () => {
     database: 'read-only',
     schema: 'ok',
   });
-  // Through a session that may, although the database may not.
-  await database.sql.begin(async (transaction) => {
-    await transaction`set transaction read write`;
-    await transaction.unsafe(`alter database ${name} set default_transaction_read_only = off`);
-  });
-  await disconnectAll();
+  await setReadOnly('off');
+  await session.close();
   await eventually('it is ready', async () => (await readiness()).http === 200);
 });
 
@@ -79,6 +78,31 @@ test('a lease that could not be renewed', async () => {
   await blocker`rollback`;
   await blocker.release();
   await eventually('it is ready', async () => (await readiness()).http === 200);
+});
+
+test('no more connections than DATABASE_POOL and five, opened when they are needed', async () => {
+  const small = await launchGateway({ DATABASE_URL: database.url, DATABASE_POOL: '2' }).listening;
+  const count = async () => {
+    const [row] = await database.sql`
+      select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and application_name = 'tollgate'`;
+    return row.count as number;
+  };
+  const before = await count();
+  await Promise.all(Array.from({ length: 30 }, () => fetch(`${small.origin}/readyz`)));
+  await Promise.all(
+    Array.from({ length: 30 }, () =>
+      fetch(`${small.origin}/v1/models`, { headers: { authorization: `Bearer ${generateKey()}` } }),
+    ),
+  );
+  const most = await count();
+  await small.stop();
+  // Those of the other gateway are there all the time.
+  const others = await eventually('its connections are closed', async () => {
+    const left = await count();
+    return left < before ? { left } : null;
+  });
+  expect(most - others.left).toBeLessThanOrEqual(2 + 5);
 });
 
 // Other systems do not show them.

@@ -7,14 +7,15 @@ export const migrateCommand: LocalCommand = {
   summary: 'Bring the schema of the database up to date. Does nothing when it is.',
   runLocally: async (config) => {
     const database = await openDatabase(config);
+    const connection = database.openDedicated();
     try {
-      const connection = database.openDedicated();
-      const applied = await migrate(connection).finally(() => connection.close({ timeout: 1 }));
+      const applied = await migrate(connection);
       const text = applied.length === 0 ? 'The schema is up to date.' : `Applied:\n  ${applied.join('\n  ')}`;
       return { json: { applied }, text };
     } catch (error) {
       throw explainDatabaseError(error);
     } finally {
+      await connection.close({ timeout: 1 });
       await database.close();
     }
   },

@@ -20,15 +20,19 @@ export type KeyCache = Readonly<{
   close: () => Promise<void>;
 }>;
 
-type CacheSize = Readonly<{ maxKnown: number; maxUnknown: number; slots: LookupSlots }>;
+type CacheSize = Readonly<{
+  maxKnown: number;
+  maxUnknown: number;
+  slots: LookupSlots;
+  /** One query that hangs must not hold up the lookups behind it. */
+  lookupPatienceMs: number;
+}>;
 
 const lifeMs = 5_000;
 const graceMs = 60_000;
-/** One query that hangs must not hold up the lookups behind it. */
-const lookupPatienceMs = 3_000;
 /** How long a request with a key that is still valid waits for a newer reading: the hold may need the rest of its time. */
 const refreshPatienceMs = 750;
-const defaultSize = { maxKnown: 50_000, maxUnknown: 50_000 };
+const defaultSize = { maxKnown: 50_000, maxUnknown: 50_000, lookupPatienceMs: 3_000 };
 
 export async function openKeyCache(
   sql: SQL,
@@ -36,7 +40,12 @@ export async function openKeyCache(
   size: Partial<CacheSize> = {},
   listen: SQL['listen'] = sql.listen,
 ): Promise<KeyCache> {
-  const { maxKnown, maxUnknown, slots = new LookupSlots() } = { ...defaultSize, ...size };
+  const {
+    maxKnown,
+    maxUnknown,
+    slots = new LookupSlots(),
+    lookupPatienceMs,
+  } = { ...defaultSize, ...size };
   const known = new Map<string, Known>();
   /** Until when each of them need not be looked up again. */
   const unknown = new Map<string, number>();

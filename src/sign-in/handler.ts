@@ -5,6 +5,7 @@ import type { Handler } from '../http/context.ts';
 import { isFromHere } from '../http/origin.ts';
 import { OverloadError, type Ticket } from '../lib/bounded-queue.ts';
 import { clientNetworkOf, parseAddress, siteNetworksOf } from '../lib/ip-address.ts';
+import { LateError } from '../lib/within.ts';
 import type { Attempts } from '../sessions/attempts.ts';
 import { findResetUser, spendResetToken } from '../sessions/reset-link.ts';
 import type { ResetMail } from '../sessions/reset-mail.ts';
@@ -98,7 +99,8 @@ function requireSession(handler: UserHandler): VisitHandler {
 function explain(thrown: unknown): unknown {
   if (thrown instanceof OverloadError)
     return new ApiError('too_many_attempts', { retryAfterSeconds: overloadSeconds });
-  if (thrown instanceof SQL.SQLError) return new ApiError('authentication_unavailable', { cause: thrown });
+  if (thrown instanceof SQL.SQLError || thrown instanceof LateError)
+    return new ApiError('authentication_unavailable', { cause: thrown });
   return thrown;
 }
 
