@@ -26,6 +26,7 @@ import { openSpool, type Spool } from './ledger/spool.ts';
 import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { drain } from './operations/drain.ts';
+import { checkReadiness } from './operations/health.ts';
 import { Closers, endProcess, listenForSignals, type Signals } from './operations/lifecycle.ts';
 import { listen } from './operations/listen.ts';
 import { openSecret } from './operations/secret.ts';
@@ -168,7 +169,9 @@ async function start(
           spool,
           report: () => reportOf(catalog),
           abandonedCount: () => abandoned.count,
+          leaseAgeMs: lease.ageMs,
           isDraining: services.isDraining,
+          isReady: async () => (await checkReadiness(services)).reasons.length === 0,
         });
   if (metricsPage !== null) closers.add('metrics', metricsPage.close);
   const origin = (): string => config.publicUrl ?? server.localOrigin;

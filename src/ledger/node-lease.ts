@@ -19,6 +19,8 @@ type NodeLease = Readonly<{
   clock: DatabaseClock;
   /** In words; null while the lease is in force. */
   problem: () => string | null;
+  /** Since the lease was last renewed. */
+  ageMs: () => number;
   stop: () => Promise<void>;
 }>;
 
@@ -96,14 +98,17 @@ export async function takeLease({
     await Promise.all(orphans.map((orphan) => ledger.settleOnce(orphan)));
   }
 
+  const ageMs = () => performance.now() - renewedAtMs;
+
   function problem(): string | null {
-    const ageMs = performance.now() - renewedAtMs;
-    return ageMs > leaseMs ? `expired, last renewed ${Math.round(ageMs / 1000)} s ago` : null;
+    const age = ageMs();
+    return age > leaseMs ? `expired, last renewed ${Math.round(age / 1000)} s ago` : null;
   }
 
   return {
     clock,
     problem,
+    ageMs,
     stop: async () => {
       reaping.stop();
       await heartbeat.stop();

@@ -21,30 +21,37 @@ type Checks = Readonly<{
   catalogProblem: () => string | null;
 }>;
 
-/** Whether this node should get traffic, and every reason why not. */
 export function reportReadiness(checks: Checks): Handler {
   return async () => {
-    // Nothing else matters any more, and a balancer should hear of it at once.
-    if (checks.isDraining())
-      return Response.json({ status: 'not ready', reasons: ['draining'], draining: true }, { status: 503 });
-    const { database, schema } = await checks.databaseState();
-    const found = {
-      database,
-      schema,
-      clock: checks.clockProblem() ?? 'right',
-      lease: checks.leaseProblem() ?? 'in force',
-      catalogue: checks.catalogProblem() ?? 'ok',
-      descriptors: descriptorProblem() ?? 'ok',
-    };
-    const reasons = Object.entries(found).flatMap(([name, state]) =>
-      goodStates.has(state) ? [] : [`${name}: ${state}`],
-    );
+    const { reasons, found } = await checkReadiness(checks);
     const isReady = reasons.length === 0;
-    return Response.json(
-      { status: isReady ? 'ready' : 'not ready', reasons, draining: false, ...found },
-      { status: isReady ? 200 : 503 },
-    );
+    const body = {
+      status: isReady ? 'ready' : 'not ready',
+      reasons,
+      draining: checks.isDraining(),
+      ...found,
+    };
+    return Response.json(body, { status: isReady ? 200 : 503 });
   };
 }
 
 const goodStates: ReadonlySet<string> = new Set(['ok', 'right', 'in force']);
+
+/** Whether this node should get traffic, and every reason why not. */
+export async function checkReadiness(checks: Checks) {
+  // Nothing else matters any more, and a balancer should hear of it at once.
+  if (checks.isDraining()) return { reasons: ['draining'], found: {} };
+  const { database, schema } = await checks.databaseState();
+  const found = {
+    database,
+    schema,
+    clock: checks.clockProblem() ?? 'right',
+    lease: checks.leaseProblem() ?? 'in force',
+    catalogue: checks.catalogProblem() ?? 'ok',
+    descriptors: descriptorProblem() ?? 'ok',
+  };
+  const reasons = Object.entries(found).flatMap(([name, state]) =>
+    goodStates.has(state) ? [] : [`${name}: ${state}`],
+  );
+  return { reasons, found };
+}

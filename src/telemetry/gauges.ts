@@ -14,7 +14,9 @@ type Sources = Readonly<{
   spool: Spool;
   report: () => NodeReport;
   abandonedCount: () => number;
+  leaseAgeMs: () => number;
   isDraining: () => boolean;
+  isReady: () => Promise<boolean>;
 }>;
 
 const lagProbeMs = 250;
@@ -22,9 +24,11 @@ const databaseMs = 1_000;
 
 /** Returns what has to be done before each scrape, and `close`. */
 export function addGauges(metrics: GatewayMetrics, sources: Sources) {
-  const { ledger, spool, report, abandonedCount, isDraining } = sources;
+  const { ledger, spool, report, abandonedCount, leaseAgeMs, isDraining } = sources;
   const lag = new LoopLag();
   let database: DatabaseFigures | null = null;
+  let isReady = false;
+  metrics.gauge('tollgate_ready', '1 while /readyz answers 200.', () => (isReady ? 1 : 0));
   metrics.gauge('tollgate_draining', '1 while the gateway drains.', () => (isDraining() ? 1 : 0));
   metrics.gauge(
     'tollgate_queue_length',
@@ -65,6 +69,11 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
     () => database?.pingSeconds ?? null,
   );
   metrics.gauge(
+    'tollgate_heartbeat_age_seconds',
+    'Since the lease of this node was last renewed.',
+    () => leaseAgeMs() / 1000,
+  );
+  metrics.gauge(
     'tollgate_event_loop_lag_seconds',
     'Longest delay of the event loop since the last scrape.',
     lag.read,
@@ -87,7 +96,10 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   return {
     /** A database that does not answer in time leaves its figures out. */
     refresh: async () => {
-      database = await within(databaseMs, readDatabase(sources.sql)).catch(() => null);
+      [database, isReady] = await Promise.all([
+        within(databaseMs, readDatabase(sources.sql)).catch(() => null),
+        sources.isReady(),
+      ]);
     },
     close: lag.stop,
   };

@@ -135,6 +135,7 @@ test('what is in progress and what waits is there too, and names neither account
     'tollgate_unsettled_settlements',
     'tollgate_spooled_settlements',
     'tollgate_dead_letters',
+    'tollgate_heartbeat_age_seconds',
     'tollgate_oldest_orphan_age_seconds',
     'tollgate_event_loop_lag_seconds',
     'tollgate_write_offs_total',
@@ -144,6 +145,7 @@ test('what is in progress and what waits is there too, and names neither account
   ])
     expect(names).toContain(name);
   expect(totalOf(samples, 'tollgate_open_streams')).toBe(0);
+  expect(totalOf(samples, 'tollgate_ready')).toBe(1);
   expect(JSON.stringify(samples)).not.toContain(customer.account);
   expect(JSON.stringify(samples)).not.toContain(customer.keyId);
 });
