@@ -1,5 +1,5 @@
 -- Lists and reports as plain queries over views. Their SQL stands where they are asked (src/generations, src/usage);
--- here are the rows that they share. The indexes in which each list is one range are in 0014.
+-- here are the rows that they share. The indexes in which each list is one range are in 0012.
 
 -- The functions that these queries replace stay for nodes of the previous version, which may still be running.
 

@@ -1,3 +1,5 @@
+-- compatible-with: 0011
+--
 -- What the command line changes is in the operators' log too, and a credit that a script repeats is given once.
 
 -- Done by an operator who is signed in, or from a shell by a user of the system (`user@host`), who may be no user here.
