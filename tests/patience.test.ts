@@ -51,6 +51,7 @@ function routesFor(isSignedIn: boolean) {
   const services = {
     log: createLog('error'),
     sql: database.sql,
+    reads: () => database.sql,
     deriveKey: () => Buffer.alloc(32),
     catalog: () => ({ catalog: { models: new Map() } }),
     publicUrl: null,

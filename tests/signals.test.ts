@@ -113,7 +113,11 @@ describe('while the gateway starts', () => {
     const blocker = await database.sql.reserve();
     await blocker`select pg_advisory_lock(${migrationLock})`;
     const launched = launchGateway({ DATABASE_URL: database.url });
-    await eventually('someone waits for the lock', () => isSomeoneWaiting(database));
+    await eventually('someone asks for the lock', async () => {
+      const asking = await database.sql`select 1 from pg_stat_activity
+        where datname = current_database() and query like '%pg_try_advisory_lock%' and application_name = 'tollgate'`;
+      return asking.length > 0;
+    });
     const unblock = async () => {
       await blocker`select pg_advisory_unlock(${migrationLock})`;
       await blocker.release();

@@ -40,12 +40,7 @@ export async function openKeyCache(
   size: Partial<CacheSize> = {},
   listen: SQL['listen'] = sql.listen,
 ): Promise<KeyCache> {
-  const {
-    maxKnown,
-    maxUnknown,
-    slots = new LookupSlots(),
-    lookupPatienceMs,
-  } = { ...defaultSize, ...size };
+  const { maxKnown, maxUnknown, slots = new LookupSlots(), lookupPatienceMs } = { ...defaultSize, ...size };
   const known = new Map<string, Known>();
   /** Until when each of them need not be looked up again. */
   const unknown = new Map<string, number>();
