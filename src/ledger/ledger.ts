@@ -133,7 +133,7 @@ export function openLedger(
    */
   function hold(operation: Hold): Promise<HoldResult> {
     return new Promise((resolve, reject) => {
-      const effort: Effort = { isOver: false, isSent: false };
+      const effort: Effort = { isOver: false, isSent: false, failure: null };
       const end = () => {
         effort.isOver = true;
         deadline.clear();
@@ -145,7 +145,7 @@ export function openLedger(
         reject(error);
       };
       const deadline = deadlines.start(holdPatienceMs, () =>
-        giveUp(new LateError('The database did not answer in time.')),
+        giveUp(effort.failure ?? new LateError('The database did not answer in time.')),
       );
       tryToHold(operation, effort).then((result) => {
         // The client has its response already, and the release follows in a later batch.
@@ -168,6 +168,7 @@ export function openLedger(
         return await submit<HoldResult>(operation, isWanted);
       } catch (error) {
         if (effort.isOver || isIntegrityError(error)) throw error;
+        effort.failure = error;
         await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
         // If this process was suspended meanwhile, other nodes may have closed its Generations.
         if (performance.now() > deadlineMs) throw error;
@@ -277,8 +278,8 @@ export function openLedger(
   };
 }
 
-/** Whether a hold still has a client that waits for it, and whether it was ever sent to the database. */
-type Effort = { isOver: boolean; isSent: boolean };
+/** Whether a hold has been answered, whether it was ever sent to the database, and why the last attempt failed. */
+type Effort = { isOver: boolean; isSent: boolean; failure: unknown };
 
 /** A node that freezes in the middle of a transaction must not block accounts for the others. */
 const sessionSettings = `
