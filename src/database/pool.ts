@@ -11,11 +11,18 @@ export type Pool = Readonly<{
   close: () => Promise<void>;
 }>;
 
-const finishSeconds = 60;
+const finishMs = 60_000;
 const closeSeconds = 5;
 
 export function openPool(open: () => SQL): Pool {
   let current = open();
+  /** Those that were replaced and may still have something running. */
+  const retired = new Set<SQL>();
+
+  function end(old: SQL): void {
+    if (retired.delete(old)) old.close({ timeout: 0 }).catch(() => undefined);
+  }
+
   const sql = new Proxy((() => undefined) as unknown as SQL, {
     apply: (_, __, args) => Reflect.apply(current as never, undefined, args),
     get: (_, name) => {
@@ -28,8 +35,12 @@ export function openPool(open: () => SQL): Pool {
     replace: () => {
       const old = current;
       current = open();
-      old.close({ timeout: finishSeconds }).catch(() => undefined);
+      retired.add(old);
+      setTimeout(() => end(old), finishMs).unref();
     },
-    close: () => current.close({ timeout: closeSeconds }),
+    close: async () => {
+      for (const old of retired) end(old);
+      await current.close({ timeout: closeSeconds });
+    },
   };
 }
