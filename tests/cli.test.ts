@@ -324,7 +324,7 @@ test('a database that is named is not migrated by a command', async () => {
 });
 
 test('--version', async () => {
-  expect(await tollgate(['--version'], {})).toMatchObject({ exitCode: 0, stdout: 'tollgate 0.1.0\n' });
+  expect(await tollgate(['--version'], {})).toMatchObject({ exitCode: 0, stdout: 'tollgate 0.2.0\n' });
 });
 
 test.each([
