@@ -35,7 +35,8 @@ export class RequestRecorder {
     context: RequestContext,
   ): void {
     this.#metrics?.streamStarted();
-    ended.finally(() => this.end(route, method, status, startedAt, true, context));
+    const end = () => this.end(route, method, status, startedAt, true, context);
+    ended.then(end, end);
   }
 
   end(
