@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
+import { knownMigrations } from '../src/database/migrate.ts';
 import { generateKey } from '../src/keys/key-format.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
@@ -62,7 +63,8 @@ test('a schema that this version cannot use, and one that it can', async () => {
     schema: 'newer',
     reasons: ['schema: newer'],
   });
-  await database.sql`update schema_migrations set compatible_with = 14 where version = 9999`;
+  const newest = knownMigrations.at(-1)?.version;
+  await database.sql`update schema_migrations set compatible_with = ${newest} where version = 9999`;
   expect(await readiness()).toMatchObject({ http: 200, schema: 'ok' });
   await database.sql`delete from schema_migrations where version = 9999`;
 });
