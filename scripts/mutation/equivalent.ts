@@ -60,7 +60,7 @@ export const equivalents: readonly Equivalent[] = [
     file: 'src/ledger/decide.ts',
     within: 'decideArrival',
     change:
-      "if (tooEarlyMs ⟦> → >=⟧ 0.001) return refusal('rate_limit_exceeded', unchanged, { retryAfterMs: tooEarlyMs });",
+      "if (tooEarlyMs ⟦> → >=⟧ 0.001) return deny('rate_limit_exceeded', rate, { retryAfterMs: tooEarlyMs });",
     reason: 'No difference of two times in milliseconds is exactly 0.001 in floating point.',
   },
   {
@@ -121,20 +121,20 @@ export const equivalents: readonly Equivalent[] = [
   },
   {
     file: 'src/pricing/cost.ts',
-    within: 'dearer',
+    within: 'higher',
     change: 'input: one.input ⟦> → >=⟧ other.input ? one.input : other.input,',
     reason: 'Of two equal values either is the right one.',
   },
   {
     file: 'src/pricing/cost.ts',
-    within: 'dearer',
+    within: 'higher',
     change: 'output: one.output ⟦> → >=⟧ other.output ? one.output : other.output,',
     reason: 'Of two equal values either is the right one.',
   },
   {
     file: 'src/pricing/cost.ts',
     within: 'tokensWithin',
-    change: 'return tokens ⟦< → <=⟧ BigInt(most) ? Number(tokens) : most;',
+    change: 'return tokens ⟦< → <=⟧ BigInt(max) ? Number(tokens) : max;',
     reason: 'Of two equal values either is the right one.',
   },
   {
