@@ -6,11 +6,10 @@
  */
 import { parseArgs } from 'node:util';
 import type { SQL } from 'bun';
-import { createAccount } from '../src/accounts/account-store.ts';
-import { createKey } from '../src/keys/key-store.ts';
 import { uuidFromRequestId } from '../src/lib/ids.ts';
-import { moneyFromDatabase, parseMoney } from '../src/lib/money.ts';
+import { moneyFromDatabase } from '../src/lib/money.ts';
 import { plainModel } from './catalog.ts';
+import { createCustomer } from './customer.ts';
 import type { ChaosDatabase } from './database.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import type { GatewayNode } from './gateway-node.ts';
@@ -197,19 +196,11 @@ async function main(): Promise<number> {
     const [node] = world.nodes;
     if (node === undefined || line === null) throw new Error('There is no gateway.');
     const sql = world.database.open(1);
-    const account = await createAccount(sql, 'Confirmations', parseMoney('1000') ?? 0n);
-    const created = await createKey(sql, {
-      accountId: account.id,
-      name: 'confirmations',
-      requestsPerMinute: 1_000_000,
-      monthlyLimit: null,
-      allowedModels: null,
-      expiresAt: null,
-    });
+    const { key } = await createCustomer(sql, 'Confirmations', '1000');
     const wrong: string[] = [];
     let refunds = 0;
     for (let round = 0; round < Number(values.rounds); round++) {
-      const verdict = await runRound(round, node, created?.key ?? '', sql, line);
+      const verdict = await runRound(round, node, key, sql, line);
       for (const [state, count] of verdict.counts) console.log(`${`${count}`.padStart(5)}  ${state}`);
       refunds += verdict.refunds;
       wrong.push(...verdict.wrong);

@@ -1,11 +1,9 @@
 /** How honest customers fare alone, and how beside hostile ones, in turn on the same gateways. */
 import type { SQL } from 'bun';
-import { createAccount } from '../src/accounts/account-store.ts';
-import { createKey } from '../src/keys/key-store.ts';
-import { parseMoney } from '../src/lib/money.ts';
 import { boundsOf } from './bounds.ts';
 import { plainModel } from './catalog.ts';
 import { call, type Seen } from './client-call.ts';
+import { createCustomer } from './customer.ts';
 import { type HostileKeys, startHostileCustomers } from './hostile-customers.ts';
 import type { ChaosOptions } from './options.ts';
 import { outputLimit, type RequestPlan } from './request-plan.ts';
@@ -25,11 +23,11 @@ const customers = 8;
 
 export async function measureBystanders(world: World, sql: SQL, options: ChaosOptions): Promise<Bystanders> {
   const honestKeys = await Promise.all(
-    Array.from({ length: customers }, (_, index) => customer(sql, `Honest ${index}`, '100')),
+    Array.from({ length: customers }, (_, index) => keyOf(sql, `Honest ${index}`, '100')),
   );
   const hostileKeys: HostileKeys = {
-    broke: await customer(sql, 'Broke', '0'),
-    funded: await customer(sql, 'Hostile', '20'),
+    broke: await keyOf(sql, 'Broke', '0'),
+    funded: await keyOf(sql, 'Hostile', '20'),
   };
   const honest: Record<Company, Seen[]> = { alone: [], 'beside hostile ones': [] };
   const deeds = new Map<string, number>();
@@ -83,16 +81,6 @@ function plan(token: string, streaming: boolean): RequestPlan {
   };
 }
 
-async function customer(sql: SQL, name: string, balance: string): Promise<string> {
-  const account = await createAccount(sql, name, parseMoney(balance) ?? 0n);
-  const created = await createKey(sql, {
-    accountId: account.id,
-    name,
-    requestsPerMinute: 1_000_000,
-    monthlyLimit: null,
-    allowedModels: null,
-    expiresAt: null,
-  });
-  if (created === null) throw new Error('The account of a key is missing.');
-  return created.key;
+async function keyOf(sql: SQL, name: string, balance: string): Promise<string> {
+  return (await createCustomer(sql, name, balance)).key;
 }

@@ -5,17 +5,14 @@
  */
 import { parseArgs } from 'node:util';
 import type { SQL } from 'bun';
-import { createAccount } from '../src/accounts/account-store.ts';
-import { createKey } from '../src/keys/key-store.ts';
 import { uuidFromRequestId } from '../src/lib/ids.ts';
-import { parseMoney } from '../src/lib/money.ts';
 import { plainModel } from './catalog.ts';
+import { createCustomer } from './customer.ts';
 import { tollgate } from './program.ts';
 import { createWorld, type World } from './world.ts';
 
 const duplicates = 5;
 const namesAtOnce = 40;
-const plenty = 1_000_000;
 const pauseMs = 100;
 const patienceMs = 60_000;
 /** Whoever asked the gateway that is killed waits for so long. */
@@ -124,18 +121,9 @@ async function main(): Promise<number> {
   let isGood = false;
   try {
     const sql = world.database.open(2);
-    const account = await createAccount(sql, 'Retries', parseMoney('1000') ?? 0n);
-    const key = await createKey(sql, {
-      accountId: account.id,
-      name: 'retries',
-      requestsPerMinute: plenty,
-      monthlyLimit: null,
-      allowedModels: null,
-      expiresAt: null,
-    });
-    if (key === null) throw new Error('The account is missing.');
-    const named = await askEveryName(world, key.key, Number(values.names));
-    const wrong = await wrongs(sql, world, named, account.id);
+    const { accountId, key } = await createCustomer(sql, 'Retries', '1000');
+    const named = await askEveryName(world, key, Number(values.names));
+    const wrong = await wrongs(sql, world, named, accountId);
     await sql.close({ timeout: 1 });
     const audit = await tollgate(['ledger', 'audit'], world.environment);
     if (audit.exitCode !== 0) wrong.push(`the audit fails: ${audit.stdout}${audit.stderr}`);

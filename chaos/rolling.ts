@@ -3,11 +3,9 @@
  * after the other, under load. No request may be lost, and no stream that was open when its gateway got SIGTERM.
  */
 import { parseArgs } from 'node:util';
-import { createAccount } from '../src/accounts/account-store.ts';
-import { createKey } from '../src/keys/key-store.ts';
-import { parseMoney } from '../src/lib/money.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
 import { plainModel } from './catalog.ts';
+import { createCustomer } from './customer.ts';
 import type { GatewayNode } from './gateway-node.ts';
 import { KeptConnection } from './kept-connection.ts';
 import { tollgate } from './program.ts';
@@ -135,17 +133,7 @@ async function send(
 async function openKey(world: World): Promise<string> {
   const sql = world.database.open(1);
   try {
-    const account = await createAccount(sql, 'Rolling', parseMoney('1000') ?? 0n);
-    const key = await createKey(sql, {
-      accountId: account.id,
-      name: 'rolling',
-      requestsPerMinute: 1_000_000,
-      monthlyLimit: null,
-      allowedModels: null,
-      expiresAt: null,
-    });
-    if (key === null) throw new Error('The account is missing.');
-    return key.key;
+    return (await createCustomer(sql, 'Rolling', '1000')).key;
   } finally {
     await sql.close({ timeout: 1 });
   }

@@ -169,6 +169,7 @@ async function start(
           spool,
           report: () => reportOf(catalog),
           abandonedCount: () => abandoned.count,
+          droppedSpanCount: () => traces?.droppedCount ?? null,
           leaseAgeMs: lease.ageMs,
           isDraining: services.isDraining,
           isReady: async () => (await checkReadiness(services)).reasons.length === 0,

@@ -1,9 +1,10 @@
 /** What this machine gives the gateway: file descriptors, a folder to write to, and a port. */
-import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { Config } from '../config.ts';
 import { openSpool } from '../ledger/spool.ts';
+import { countDescriptors, readDescriptorLimit } from '../lib/descriptors.ts';
 import { newId } from '../lib/ids.ts';
 import { localOriginOf } from '../lib/ip-address.ts';
 import { codeOf, type Finding, good, problem, warning } from './finding.ts';
@@ -14,7 +15,7 @@ const fewDescriptors = 4_096;
 const tooFewDescriptors = 256;
 
 export function examineDescriptors(): Finding {
-  const limit = readDescriptorLimit();
+  const limit = findDescriptorLimit();
   if (limit === null) return good('descriptors', 'not known on this system');
   const inUse = countDescriptors();
   const text = `${limit} may be open at a time, enough for about ${Math.floor(limit / descriptorsOfAStream)} streams${inUse === null ? '' : ` (this command has ${inUse})`}`;
@@ -29,23 +30,11 @@ export function judgeDescriptors(limit: number, text: string): Finding {
 }
 
 /** Bun raises the soft limit to the hard one when it starts, here as in the gateway. */
-function readDescriptorLimit(): number | null {
-  try {
-    const limits = readFileSync('/proc/self/limits', 'utf8');
-    const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
-    return soft === undefined ? null : Number(soft);
-  } catch {
-    const asked = Bun.spawnSync(['sh', '-c', 'ulimit -n']).stdout.toString().trim();
-    return /^\d+$/.test(asked) ? Number(asked) : null;
-  }
-}
-
-function countDescriptors(): number | null {
-  try {
-    return readdirSync('/proc/self/fd').length;
-  } catch {
-    return null;
-  }
+function findDescriptorLimit(): number | null {
+  const limit = readDescriptorLimit();
+  if (limit !== null) return limit;
+  const asked = Bun.spawnSync(['sh', '-c', 'ulimit -n']).stdout.toString().trim();
+  return /^\d+$/.test(asked) ? Number(asked) : null;
 }
 
 export function examineDataFolder({ dataFolder }: Pick<Config, 'dataFolder'>): Finding[] {

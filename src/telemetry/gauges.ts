@@ -1,9 +1,9 @@
 /** Values that are read when somebody asks for the metrics. */
 import { heapStats } from 'bun:jsc';
-import { readdirSync } from 'node:fs';
 import type { SQL } from 'bun';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Spool } from '../ledger/spool.ts';
+import { countDescriptors } from '../lib/descriptors.ts';
 import { within } from '../lib/within.ts';
 import type { NodeReport } from '../routing/node-report.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
@@ -14,6 +14,8 @@ type Sources = Readonly<{
   spool: Spool;
   report: () => NodeReport;
   abandonedCount: () => number;
+  /** Null when no traces are exported. */
+  droppedSpanCount: () => number | null;
   leaseAgeMs: () => number;
   isDraining: () => boolean;
   isReady: () => Promise<boolean>;
@@ -69,6 +71,12 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
     () => database?.pingSeconds ?? null,
   );
   metrics.gauge(
+    'tollgate_dropped_spans_total',
+    'Spans that the collector did not get.',
+    sources.droppedSpanCount,
+    { type: 'counter' },
+  );
+  metrics.gauge(
     'tollgate_heartbeat_age_seconds',
     'Since the lease of this node was last renewed.',
     () => leaseAgeMs() / 1000,
@@ -80,7 +88,7 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   );
   metrics.gauge('tollgate_heap_bytes', 'JavaScript heap.', () => heapStats().heapSize);
   metrics.gauge('process_resident_memory_bytes', 'Resident memory.', () => process.memoryUsage.rss());
-  metrics.gauge('process_open_fds', 'Open file descriptors.', openDescriptors);
+  metrics.gauge('process_open_fds', 'Open file descriptors.', countDescriptors);
   metrics.gauge(
     'process_cpu_seconds_total',
     'CPU time, user and system.',
@@ -125,15 +133,6 @@ async function readDatabase(sql: SQL): Promise<DatabaseFigures> {
                select 1 from nodes
                where nodes.id = open.node_id and nodes.heartbeat_at > now() - interval '1 minute')), 0) as orphan_seconds`;
   return { ...row, pingSeconds: (performance.now() - startedAt) / 1000 };
-}
-
-/** Null where the system does not list them. */
-function openDescriptors(): number | null {
-  try {
-    return readdirSync('/proc/self/fd').length;
-  } catch {
-    return null;
-  }
 }
 
 class LoopLag {

@@ -136,6 +136,7 @@ test('what is in progress and what waits is there too, and names neither account
     'tollgate_spooled_settlements',
     'tollgate_dead_letters',
     'tollgate_heartbeat_age_seconds',
+    'tollgate_dropped_spans_total',
     'tollgate_oldest_orphan_age_seconds',
     'tollgate_event_loop_lag_seconds',
     'tollgate_write_offs_total',
