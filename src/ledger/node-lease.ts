@@ -27,6 +27,8 @@ type LeaseOptions = Readonly<{
   log: Log;
   /** What other nodes may know about this one. */
   report?: () => unknown;
+  /** Gets what all live nodes reported as their `calls`, and the place of this one among them. */
+  onCalls?: (calls: readonly unknown[], place: number) => void;
   timings?: LeaseTimings;
 }>;
 
@@ -36,6 +38,7 @@ export async function takeLease({
   node,
   log,
   report = () => null,
+  onCalls = () => undefined,
   timings = defaultTimings,
 }: LeaseOptions): Promise<NodeLease> {
   const { leaseMs, beatMs, patienceMs } = timings;
@@ -47,9 +50,10 @@ export async function takeLease({
     { connection, node, timings },
     {
       signOfLife: () => ({ nowMs: Date.now(), report: describe() }),
-      onBeat: ({ askedAtMs, databaseMs, gapMs }) => {
+      onBeat: ({ askedAtMs, databaseMs, gapMs, calls, place }) => {
         steadiness.beat(performance.now(), gapMs);
         clock.read({ askedAtMs, databaseMs, answeredAtMs: Date.now() });
+        if (place >= 0) onCalls(calls, place);
       },
       onTrouble: () => steadiness.disturb(performance.now()),
     },
