@@ -49,8 +49,8 @@ async function liveNodes(): Promise<Node[]> {
 }
 
 /** Each on a connection of its own, so that the system chooses a worker for each. */
-function ask(model: string, content: string, stream = false): Promise<Response> {
-  return fetch(`${gateway.origin}/v1/chat/completions`, {
+function ask(model: string, content: string, stream = false, of = gateway): Promise<Response> {
+  return fetch(`${of.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
     body: JSON.stringify({ model, stream, messages: [{ role: 'user', content }] }),
@@ -161,4 +161,19 @@ test('workers whose parent is killed stop by themselves', async () => {
   orphaned.process.kill('SIGKILL');
   for (const id of workers)
     await eventually('it is gone', () => Bun.spawnSync(['ps', '-p', `${id}`]).exitCode !== 0);
+});
+
+test('a second signal ends what all of them have open', async () => {
+  const settings = { WORKERS: '2', DRAIN_DELAY_SECONDS: '500' };
+  const patient = await launchGateway({ ...fixture.environment, ...settings }).listening;
+  const streams = await Promise.all(
+    Array.from({ length: 8 }, () => ask('full', '[[long 900]] [[chunk-delay 100]]', true, patient)),
+  );
+  const stopped = patient.stop();
+  await eventually('it drains', () => patient.output().includes('"event":"draining"'));
+  // One that follows at once is taken for the copy that npm forwards.
+  await Bun.sleep(1_100);
+  patient.process.kill('SIGTERM');
+  for (const stream of streams) expect(eventsOf(await stream.text()).at(-2)).toContain('streaming_error');
+  expect(await stopped).toBe(0);
 });

@@ -31,7 +31,7 @@ const maxPauseMs = 10_000;
 /** A worker that ran for this long had not just failed to start. */
 const soundMs = 10_000;
 
-type Worker = { child: Subprocess | null; failures: number };
+type Worker = { child: Subprocess | null; isListening: boolean; failures: number };
 
 /** A single executable has its script inside. */
 function thisProgram(): string[] {
@@ -41,7 +41,11 @@ function thisProgram(): string[] {
 
 /** Resolves when all of them listen. The first one starts alone: what keeps it from starting keeps the others too. */
 export async function startWorkers({ count, port, sandboxUrl, log }: Options): Promise<Workers> {
-  const workers: Worker[] = Array.from({ length: count }, () => ({ child: null, failures: 0 }));
+  const workers: Worker[] = Array.from({ length: count }, () => ({
+    child: null,
+    isListening: false,
+    failures: 0,
+  }));
   let isStopping = false;
   const endings = new Set<Promise<unknown>>();
 
@@ -55,13 +59,16 @@ export async function startWorkers({ count, port, sandboxUrl, log }: Options): P
       // In a session of its own: Ctrl-C in the terminal reaches the parent alone, which passes it on.
       detached: true,
       ipc: (message: WorkerMessage) => {
-        if (message.kind === 'listening') listening.resolve(true);
-        else answerSandbox(child).catch(() => undefined);
+        if (message.kind === 'listening') {
+          worker.isListening = true;
+          listening.resolve(true);
+        } else answerSandbox(child).catch(() => undefined);
       },
     });
     worker.child = child;
     const ended = child.exited.then((code) => {
       worker.child = null;
+      worker.isListening = false;
       listening.resolve(false);
       if (isStopping) return;
       log.error('a worker ended, starting another', { count: number, status: code });
@@ -98,7 +105,11 @@ export async function startWorkers({ count, port, sandboxUrl, log }: Options): P
 
   async function stop(): Promise<void> {
     isStopping = true;
-    sendAll({ kind: 'stop' });
+    for (const { child, isListening } of workers) {
+      // One that is still starting may not listen to messages yet, and has nothing to lose.
+      if (isListening) send(child, { kind: 'stop' });
+      else child?.kill('SIGTERM');
+    }
     await Promise.all(endings);
   }
 
