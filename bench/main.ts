@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: the upstream alone, a bare proxy and the gateway side by side, in one run, as one table. `--quick` is
- * shorter and rougher; `--write` also puts the table into docs/bench.md.
+ * shorter and rougher; `--write` also puts the table into docs/bench.md. `--workers` compares one worker with two instead.
  */
 import { writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -20,6 +20,7 @@ import { report } from './report.ts';
 import { isSound, type Results, type ScenarioResult } from './results.ts';
 import { models, scenarios } from './scenarios.ts';
 import { type Bench, startBench } from './subjects.ts';
+import { compareWorkers } from './workers.ts';
 import { type Workshop, withWorkshop } from './workshop.ts';
 
 /** `warmUp` is how many requests and streams each subject answers before anything is measured, at least. */
@@ -50,10 +51,14 @@ const quick: Plan = {
 const openStreams = 1_000;
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean' }, write: { type: 'boolean' } },
+  options: { quick: { type: 'boolean' }, write: { type: 'boolean' }, workers: { type: 'boolean' } },
 });
 
 await withWorkshop(async (workshop) => {
+  if (options.workers) {
+    process.stdout.write(`\n${await compareWorkers(workshop, say)}\n`);
+    return;
+  }
   const results = await runBench(workshop, options.quick ? quick : thorough);
   const text = report(results);
   process.stdout.write(`\n${text}\n`);

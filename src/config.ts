@@ -1,4 +1,5 @@
 /** The only reader of the environment. Anything missing or wrong is reported at startup, with the name of the variable. */
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { urlsOfHosts } from './lib/database-url.ts';
 import {
@@ -26,6 +27,10 @@ const proxyVariables = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'
 export type Config = Readonly<{
   port: number;
   host: string;
+  /** How many processes serve requests. */
+  workers: number;
+  /** Which of them this process is, from 1; null when it is none, or the only one. Set by their parent. */
+  worker: number | null;
   /** How a gateway stops: how long it still serves everyone, and how long requests may take in all, from the signal on. */
   drain: Readonly<{ delaySeconds: number; seconds: number }>;
   /** May name several hosts, of which one accepts writes. Null means the embedded PostgreSQL inside the data folder. */
@@ -100,6 +105,8 @@ export function readConfig(environment: Environment = process.env): Config {
   return {
     port: readInteger(environment, 'PORT', 8080, 0, 65_535),
     host: environment.HOST || '127.0.0.1',
+    workers: readWorkers(environment),
+    worker: environment.TOLLGATE_WORKER ? Number(environment.TOLLGATE_WORKER) : null,
     drain: readDrain(environment),
     ...readDatabase(environment),
     databasePool: readInteger(environment, 'DATABASE_POOL', 10, 1, 1_000),
@@ -153,6 +160,22 @@ function readDatabaseUrl(environment: Environment, name: string): string | null 
   if (!sslModes.includes(sslMode))
     throw new OperatorError(`sslmode in ${name} must be one of ${sslModes.join(', ')}.`);
   return text;
+}
+
+const maxWorkers = 256;
+
+function readWorkers(environment: Environment): number {
+  if (environment.WORKERS === 'auto') return Math.min(availableParallelism(), maxWorkers);
+  if (!environment.WORKERS || /^\d+$/.test(environment.WORKERS))
+    return readInteger(environment, 'WORKERS', 1, 1, maxWorkers);
+  throw new OperatorError(
+    `WORKERS must be auto or a whole number from 1 to ${maxWorkers}, but is "${environment.WORKERS}".`,
+  );
+}
+
+/** What a worker process gets: everything that its parent has, its number and the port that all of them share. */
+export function workerEnvironment(worker: number, port: number): Record<string, string | undefined> {
+  return { ...process.env, PORT: `${port}`, TOLLGATE_WORKER: `${worker}` };
 }
 
 const maxDrainSeconds = 86_400;

@@ -27,10 +27,18 @@ import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { drain } from './operations/drain.ts';
 import { checkReadiness } from './operations/health.ts';
-import { Closers, endProcess, listenForSignals, type Signals } from './operations/lifecycle.ts';
+import {
+  Closers,
+  endProcess,
+  listenForSignals,
+  type SignalControl,
+  type Signals,
+} from './operations/lifecycle.ts';
 import { listen } from './operations/listen.ts';
 import { openSecret } from './operations/secret.ts';
 import { showWelcome } from './operations/welcome.ts';
+import { obeyParent } from './operations/worker.ts';
+import { serveWithWorkers } from './parent.ts';
 import { Calls } from './providers/call.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
@@ -49,20 +57,22 @@ import { keepUsageAddedUp } from './usage/usage-days.ts';
 
 /** Runs until SIGTERM or SIGINT, then drains and ends the process. */
 export async function serve(config: Config, leaseTimings: LeaseTimings = defaultTimings): Promise<void> {
+  if (config.workers > 1 && config.worker === null) return await serveWithWorkers(config);
   const log = createLog(config.logLevel);
   const signals = listenForSignals();
   const closers = new Closers();
   try {
     const gateway = await start(config, leaseTimings, log, signals, closers);
     const signal = await signals.stopRequested;
-    log.info('draining', { signal });
+    // The parent of a worker reports this for all of them.
+    if (config.worker === null) log.info('draining', { signal });
     await gateway.drain();
   } catch (error) {
     throw explainDatabaseError(error);
   } finally {
     await closers.closeAll(log);
   }
-  log.info('stopped');
+  if (config.worker === null) log.info('stopped');
   await endProcess(0);
 }
 
@@ -70,9 +80,10 @@ async function start(
   config: Config,
   leaseTimings: LeaseTimings,
   log: Log,
-  signals: Signals,
+  signals: Signals & SignalControl,
   closers: Closers,
 ) {
+  const parent = config.worker === null ? null : obeyParent(signals);
   const database = await openDatabase(config, log);
   closers.add('database', database.close);
   await prepareSchema(database, config, log);
@@ -91,6 +102,7 @@ async function start(
     database.sql,
     log,
     (outcome) => metrics?.catalogReloaded(outcome),
+    parent?.sandbox,
   );
   closers.add('catalogue', catalog.close);
   signals.onReload(catalog.reload);
@@ -176,11 +188,15 @@ async function start(
         });
   if (metricsPage !== null) closers.add('metrics', metricsPage.close);
   const origin = (): string => config.publicUrl ?? server.localOrigin;
-  const server = listen(config, createRoutes({ ...services, metricsPage }, origin));
+  const isShared = parent !== null;
+  const server = listen({ ...config, isShared }, createRoutes({ ...services, metricsPage }, origin));
   if (metricsPage !== null && config.metrics.port !== null)
     closers.add('metrics port', listenForMetrics(config.host, config.metrics.port, metricsPage));
-  log.info('listening', { address: server.address });
-  if (database.isEmbedded) showWelcome(origin(), await prepareDemo(database.sql, config.dataFolder));
+  parent?.listening();
+  if (parent === null) {
+    log.info('listening', { address: server.address });
+    if (database.isEmbedded) showWelcome(origin(), await prepareDemo(database.sql, config.dataFolder));
+  }
 
   return {
     drain: async () => {
@@ -220,7 +236,8 @@ async function startLedger(
   log: Log,
   closers: Closers,
 ) {
-  const node = { id: newId(), name: `${hostname()}:${config.port}` };
+  const place = config.worker === null ? '' : ` worker ${config.worker}`;
+  const node = { id: newId(), name: `${hostname()}:${config.port}${place}` };
   const spool = openSpool(config.dataFolder, process.pid, node.id);
   const opened = openLedger(database.openDedicated, spool, log, undefined, (size) =>
     metrics?.committed(size),
@@ -234,7 +251,8 @@ async function startLedger(
     ledger,
     node,
     log,
-    report: () => reportOf(catalog),
+    report: () => ({ ...reportOf(catalog), calls: catalog.takeCalls() }),
+    onCalls: catalog.shareSlots,
     timings: leaseTimings,
   });
   closers.add('lease', lease.stop);

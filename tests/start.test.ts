@@ -144,6 +144,8 @@ describe('what cannot start says why in one sentence and exits 1', () => {
       { TOLLGATE_ALLOW_UNSAFE: 'everything' },
       'TOLLGATE_ALLOW_UNSAFE must be one of fsync, full_page_writes, synchronous_commit, but is "everything".',
     ],
+    [{ WORKERS: 'many' }, 'WORKERS must be auto or a whole number from 1 to 256, but is "many".'],
+    [{ WORKERS: '0' }, 'WORKERS must be a whole number from 1 to 256, but is "0".'],
     [{ DRAIN_SECONDS: 'long' }, 'DRAIN_SECONDS must be a whole number from 0 to 86400, but is "long".'],
     [
       { DRAIN_DELAY_SECONDS: '-1' },

@@ -80,8 +80,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'errors',
     'lib',
   ],
+  parent: ['operations', 'providers', 'demo', 'database', 'config', 'lib'],
   main: [
     'routes',
+    'parent',
     'sessions',
     'usage',
     'decisions',
