@@ -102,11 +102,13 @@ export type MailSettings = Readonly<{ url: string; from: string; origin: string 
 const isAtTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
 
 export function readConfig(environment: Environment = process.env): Config {
+  const workers = readWorkers(environment);
+  const worker = environment.TOLLGATE_WORKER ? Number(environment.TOLLGATE_WORKER) : null;
   return {
     port: readInteger(environment, 'PORT', 8080, 0, 65_535),
     host: environment.HOST || '127.0.0.1',
-    workers: readWorkers(environment),
-    worker: environment.TOLLGATE_WORKER ? Number(environment.TOLLGATE_WORKER) : null,
+    workers,
+    worker,
     drain: readDrain(environment),
     ...readDatabase(environment),
     databasePool: readInteger(environment, 'DATABASE_POOL', 10, 1, 1_000),
@@ -123,7 +125,7 @@ export function readConfig(environment: Environment = process.env): Config {
     bodyBudgetBytes: readInteger(environment, 'BODY_BUDGET_MB', 256, 80, 65_536) * 1024 * 1024,
     decisions: readDecisions(environment),
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),
-    metrics: readMetrics(environment),
+    metrics: readMetrics(environment, workers, worker),
     traces: readTraces(environment),
     isProxied: proxyVariables.some((name) => environment[name]),
     securityContact: readSecurityContact(environment),
@@ -173,9 +175,23 @@ function readWorkers(environment: Environment): number {
   );
 }
 
-/** What a worker process gets: everything that its parent has, its number and the port that all of them share. */
-export function workerEnvironment(worker: number, port: number): Record<string, string | undefined> {
-  return { ...process.env, PORT: `${port}`, TOLLGATE_WORKER: `${worker}` };
+/**
+ * The environment of a worker: that of its parent, its own number, and what the parent has worked out for all of them. A
+ * worker has no terminal, so it would drain in another way than its parent on one.
+ */
+export function workerEnvironment(
+  { drain }: Pick<Config, 'drain'>,
+  worker: number,
+  port: number,
+  environment: Environment = process.env,
+): Record<string, string | undefined> {
+  return {
+    ...environment,
+    PORT: `${port}`,
+    TOLLGATE_WORKER: `${worker}`,
+    DRAIN_DELAY_SECONDS: `${drain.delaySeconds}`,
+    DRAIN_SECONDS: `${drain.seconds}`,
+  };
 }
 
 const maxDrainSeconds = 86_400;
@@ -244,15 +260,20 @@ function readMail(environment: Environment): MailSettings | null {
   return { url, from, origin };
 }
 
-function readMetrics(environment: Environment): Config['metrics'] {
+/** Each worker has its own metrics, on a port of its own: METRICS_PORT and those that follow it. */
+function readMetrics(environment: Environment, workers: number, worker: number | null): Config['metrics'] {
   const token = readSecret(environment, 'METRICS_TOKEN');
   if (token !== null && token.length < minToken)
     throw new OperatorError(`METRICS_TOKEN must have at least ${minToken} characters.`);
-  return {
-    isOn: readChoice(environment, 'METRICS', 'on', ['on', 'off']) === 'on',
-    port: environment.METRICS_PORT ? readInteger(environment, 'METRICS_PORT', 0, 1, 65_535) : null,
-    token,
-  };
+  const isOn = readChoice(environment, 'METRICS', 'on', ['on', 'off']) === 'on';
+  if (isOn && token !== null && workers > 1)
+    throw new OperatorError(
+      `METRICS_TOKEN works with a single worker only, but WORKERS makes ${workers}: each scrape would reach another one. Set METRICS_PORT instead, and scrape one port per worker, from METRICS_PORT on.`,
+    );
+  const first = environment.METRICS_PORT
+    ? readInteger(environment, 'METRICS_PORT', 0, 1, 65_536 - workers)
+    : null;
+  return { isOn, port: first === null ? null : first + (worker ?? 1) - 1, token };
 }
 
 /** The names are OpenTelemetry's own. */

@@ -2,8 +2,8 @@
 import { hostname } from 'node:os';
 import type { Config } from './config.ts';
 import { type Database, explainDatabaseError, openDatabase } from './database/connection.ts';
-import { migrate, requireMigrated } from './database/migrate.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
+import { prepareSchema } from './database/prepare-schema.ts';
 import { keepRetention } from './database/retention.ts';
 import { watchDatabaseState } from './database/state.ts';
 import { openDecisions } from './decisions/open.ts';
@@ -37,7 +37,7 @@ import {
 import { listen } from './operations/listen.ts';
 import { openSecret } from './operations/secret.ts';
 import { showWelcome } from './operations/welcome.ts';
-import { obeyParent } from './operations/worker.ts';
+import { followParent } from './operations/worker.ts';
 import { serveWithWorkers } from './parent.ts';
 import { Calls } from './providers/call.ts';
 import { createRoutes } from './routes.ts';
@@ -83,10 +83,12 @@ async function start(
   signals: Signals & SignalControl,
   closers: Closers,
 ) {
-  const parent = config.worker === null ? null : obeyParent(signals);
+  const parent = config.worker === null ? null : followParent(signals);
+  if (parent !== null) closers.add('parent', parent.leave);
   const database = await openDatabase(config, log);
   closers.add('database', database.close);
-  await prepareSchema(database, config, log);
+  // The parent of a worker has migrated, if it may.
+  await prepareSchema(database, config.migratesAtStart && parent === null, log);
   closers.add('partitions', keepPartitionsAhead(database.sql, log));
   closers.add('usage', keepUsageAddedUp(database.sql, log));
   if (config.generationRetentionDays !== null)
@@ -189,9 +191,10 @@ async function start(
   if (metricsPage !== null) closers.add('metrics', metricsPage.close);
   const origin = (): string => config.publicUrl ?? server.localOrigin;
   const isShared = parent !== null;
-  const server = listen({ ...config, isShared }, createRoutes({ ...services, metricsPage }, origin));
+  // Before the gateway's own port, so that nobody is served when this one cannot be opened.
   if (metricsPage !== null && config.metrics.port !== null)
     closers.add('metrics port', listenForMetrics(config.host, config.metrics.port, metricsPage));
+  const server = listen({ ...config, isShared }, createRoutes({ ...services, metricsPage }, origin));
   parent?.listening();
   if (parent === null) {
     log.info('listening', { address: server.address });
@@ -210,21 +213,6 @@ async function start(
       await drain({ server, isBusy, endCalls, hurryRequested: signals.hurryRequested }, config.drain);
     },
   };
-}
-
-/** An operator who migrates in a step of its own does not want a gateway to do it on the side. */
-async function prepareSchema(database: Database, config: Config, log: Log): Promise<void> {
-  if (!config.migratesAtStart) {
-    await requireMigrated(database.sql);
-    return;
-  }
-  const connection = database.openDedicated();
-  try {
-    const applied = await migrate(connection);
-    if (applied.length > 0) log.info('database migrated', { count: applied.length });
-  } finally {
-    await connection.close({ timeout: 1 });
-  }
 }
 
 async function startLedger(
@@ -261,7 +249,7 @@ async function startLedger(
 
 /** Settles what an earlier process left in the spool, before anything new starts. */
 async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise<void> {
-  const { settlements, malformedCount } = spool.leftBehind();
+  const { settlements, malformedCount } = spool.takeLeftBehind();
   if (malformedCount > 0)
     log.error('malformed lines in the spool were moved to malformed.txt', { count: malformedCount });
   // A non-streamed response is sent only once it is settled, so nobody has received one that was not.
@@ -274,9 +262,9 @@ async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise
       ),
     ),
   );
-  // What is not settled yet stays in its file for the next start; settling it twice does no harm.
+  // What is not settled yet stays in its file for the next process; settling it twice does no harm.
   if (results.includes('late')) return;
-  spool.clearLeftBehind();
+  spool.clearTaken();
   if (settlements.length > 0)
     log.warn('settled what an earlier process left behind', { count: settlements.length });
 }

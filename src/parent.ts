@@ -1,10 +1,10 @@
 /**
- * The parent of a gateway with several workers. It does once what must not be done by each of them: it migrates, runs the
- * embedded database and the sandbox, welcomes. It serves no requests itself.
+ * The parent of a gateway with several workers. It does what must be done once: it migrates, runs the embedded database and
+ * the sandbox, and prints the welcome message. It serves no requests itself.
  */
 import type { Config } from './config.ts';
 import { explainDatabaseError, openDatabase } from './database/connection.ts';
-import { migrate } from './database/migrate.ts';
+import { prepareSchema } from './database/prepare-schema.ts';
 import { prepareDemo } from './demo.ts';
 import { createLog } from './lib/log.ts';
 import { Closers, endProcess, listenForSignals } from './operations/lifecycle.ts';
@@ -22,21 +22,26 @@ export async function serveWithWorkers(config: Config): Promise<void> {
   try {
     const database = await openDatabase(config, log);
     closers.add('database', database.close);
-    const applied = await migrate(database.sql);
-    if (applied.length > 0) log.info('database migrated', { count: applied.length });
+    await prepareSchema(database, config.migratesAtStart, log);
     // Generated once, before any worker looks for it.
     await openSecret(config, database.sql, log);
     const sandbox = new SharedSandbox(() => log.warn('sandbox ended, starting it again'));
     closers.add('sandbox', sandbox.stop);
     const { address, localOrigin, port } = await findSharedPlace(config);
-    const workers = await startWorkers({ count: config.workers, port, sandboxUrl: sandbox.url, log });
+    const workers = await startWorkers({ config, port, sandboxUrl: sandbox.url, log });
+    closers.add('workers', workers.stop);
     signals.onReload(workers.reload);
     log.info('listening', { address, count: config.workers });
     if (database.isEmbedded)
       showWelcome(config.publicUrl ?? localOrigin, await prepareDemo(database.sql, config.dataFolder));
     const signal = await signals.stopRequested;
     log.info('draining', { signal });
-    signals.hurryRequested.then(workers.hurry, () => undefined);
+    const hurry = signals.hurryRequested.then(() => {
+      workers.hurry();
+      // The parent leaves last, also when it is made to leave at once.
+      process.on('exit', workers.kill);
+    });
+    hurry.catch(() => undefined);
     await workers.stop();
   } catch (error) {
     throw explainDatabaseError(error);

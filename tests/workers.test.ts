@@ -1,5 +1,7 @@
-/** A gateway with two worker processes: both serve, one that dies is replaced, and a drain loses nothing. */
+/** A gateway with two worker processes under requests: both serve, one that dies is replaced, and a drain loses nothing. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   type ChatFixture,
   chatCatalog,
@@ -7,15 +9,28 @@ import {
   eventsOf,
   openChatFixture,
 } from './support/chat-fixture.ts';
+import { type DatabaseRelay, startDatabaseRelay } from './support/database-relay.ts';
 import { eventually } from './support/eventually.ts';
 import { type Gateway, launchGateway } from './support/gateway.ts';
 import { heldModel, startHeldProvider } from './support/held-provider.ts';
+import { readSamples } from './support/metrics.ts';
 import { quickGateway } from './support/quick-lease.ts';
+import {
+  askAnew,
+  fetchAnew,
+  freePorts,
+  isRunning,
+  logged,
+  replaced,
+  workerProcesses,
+} from './support/workers.ts';
 
 const held = startHeldProvider('held');
 const limit = 4;
+const metricsPort = freePorts(2);
 
 let fixture: ChatFixture;
+let relay: DatabaseRelay;
 let gateway: Gateway;
 let key: string;
 
@@ -23,13 +38,17 @@ beforeAll(async () => {
   fixture = await openChatFixture(
     (url) => {
       const { providers, models } = heldModel(held, url);
+      const named = (text: string, name: string) => text.replaceAll(/\bheld\b/g, name);
       return chatCatalog(url, {
-        models,
-        providers: providers.replace(' }', `, max_concurrency: ${limit} }`),
+        models: `${named(models, 'limited-to-4')}\n${named(models, 'unlimited')}`,
+        providers: `${named(providers, 'limited-to-4').replace(' }', `, max_concurrency: ${limit} }`)}\n${named(providers, 'unlimited')}`,
       });
     },
-    async (environment) =>
-      await launchGateway({ ...environment, WORKERS: '2' }, { command: quickGateway() }).listening,
+    async (environment) => {
+      relay = await startDatabaseRelay(environment.DATABASE_URL ?? '');
+      const settings = { WORKERS: '2', METRICS_PORT: `${metricsPort}`, DATABASE_URL: relay.url };
+      return await launchGateway({ ...environment, ...settings }, { command: quickGateway() }).listening;
+    },
   );
   gateway = fixture.gateway;
   ({ key } = await fixture.customer('100', '--rpm', '100000'));
@@ -38,34 +57,18 @@ beforeAll(async () => {
 afterAll(async () => {
   held.release();
   await fixture.close();
+  relay.close();
   await held.stop();
 });
 
-type Node = Readonly<{ id: string; name: string }>;
+const ask = (model: string, content: string, stream = false) => askAnew(gateway, key, model, content, stream);
 
-async function liveNodes(): Promise<Node[]> {
-  return await fixture.database.sql`
-    select id, name from nodes where stopped_at is null and heartbeat_at > now() - interval '2 s' order by name`;
-}
-
-/** Each on a connection of its own, so that the system chooses a worker for each. */
-function ask(model: string, content: string, stream = false, of = gateway): Promise<Response> {
-  return fetch(`${of.origin}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
-    body: JSON.stringify({ model, stream, messages: [{ role: 'user', content }] }),
-    keepalive: false,
-  });
-}
-
-function workerProcesses(parentOf = gateway): number[] {
-  const { stdout } = Bun.spawnSync(['ps', '-A', '-o', 'pid=,ppid=']);
-  return stdout
-    .toString()
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/).map(Number))
-    .filter(([, parent]) => parent === parentOf.process.pid)
-    .map(([id]) => id ?? 0);
+/** Streams that both workers have open, held after their first word. */
+async function openStreams(): Promise<Response[]> {
+  const streams = await Promise.all(Array.from({ length: 16 }, () => ask('unlimited', 'held', true)));
+  await held.holds(streams.length);
+  expect((await openByNode()).size).toBe(2);
+  return streams;
 }
 
 /** How many open requests each node has. */
@@ -76,104 +79,122 @@ async function openByNode(): Promise<Map<string, number>> {
 }
 
 test('a limit of a provider holds for both workers together, and both serve', async () => {
-  await eventually('both are there', async () => (await liveNodes()).length === 2);
-  // They learn of each other with their heartbeats.
-  await eventually('they divide the slots', async () => {
-    const [row] = await fixture.database.sql`
-      select min(heartbeat_at - started_at) > interval '500 ms' as is_known from nodes where stopped_at is null`;
-    return row.is_known;
-  });
-  const answers = Array.from({ length: 40 }, () => ask('held', 'held'));
-  const refused = Promise.all(
-    answers.map(async (answer) => {
-      const response = await answer;
-      if (response.status !== 200) return ((await response.json()) as ErrorBody).error.code;
-      await response.text();
-      return 'served';
-    }),
+  // They learn of each other with their heartbeats, so the first rounds may be ahead of that.
+  await eventually(
+    'a round in which both have calls and all of them together are no more than the limit',
+    async () => {
+      const outcomes: string[] = [];
+      const answers = Array.from({ length: 40 }, async () => {
+        const response = await ask('limited-to-4', 'held');
+        const isServed = response.status === 200;
+        outcomes.push(isServed ? 'served' : ((await response.json()) as ErrorBody).error.code);
+        if (isServed) await response.text();
+      });
+      await eventually(
+        'all are turned away or held',
+        () => held.count() + outcomes.length === answers.length,
+      );
+      const [count, nodes] = [held.count(), (await openByNode()).size];
+      expect(new Set(outcomes)).toEqual(new Set(['all_providers_unavailable']));
+      held.release();
+      await Promise.all(answers);
+      return count === limit && nodes === 2;
+    },
   );
-  await held.holds(limit);
-  const nodes = await openByNode();
-  expect(nodes.size).toBe(2);
-  // Everyone else has been answered before any of these is.
-  await eventually('only these are open', async () => {
-    const counts = [...(await openByNode()).values()];
-    return counts.reduce((sum, count) => sum + count, 0) === limit;
+});
+
+test('each worker has its metrics on a port of its own', async () => {
+  const counts = async () =>
+    await Promise.all(
+      [metricsPort, metricsPort + 1].map(async (port) => {
+        const samples = readSamples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+        return samples
+          .filter(({ name, labels }) => name === 'tollgate_requests_total' && labels.route === '/v1/models')
+          .reduce((sum, { value }) => sum + value, 0);
+      }),
+    );
+  const before = await counts();
+  expect(before).toEqual([0, 0]);
+  const headers = { authorization: `Bearer ${key}` };
+  await Promise.all(
+    Array.from({ length: 20 }, async () =>
+      (await fetchAnew(`${gateway.origin}/v1/models`, { headers })).text(),
+    ),
+  );
+  const [first = 0, second = 0] = await eventually('all are counted', async () => {
+    const found = await counts();
+    return found.reduce((sum, count) => sum + count, 0) === 20 && found;
   });
-  expect(held.count()).toBe(limit);
-  held.release();
-  const outcomes = await refused;
-  expect(outcomes.filter((outcome) => outcome === 'served')).toHaveLength(limit);
-  expect(new Set(outcomes)).toEqual(new Set(['served', 'all_providers_unavailable']));
+  expect(Math.min(first, second)).toBeGreaterThan(0);
 });
 
 test('a worker that is killed is replaced, and only its own requests are lost', async () => {
-  const before = workerProcesses();
+  const before = workerProcesses(gateway);
   expect(before).toHaveLength(2);
-  const streams = await Promise.all(
-    Array.from({ length: 12 }, () => ask('full', '[[long 40]] [[chunk-delay 100]]', true)),
-  );
+  const streams = await openStreams();
   const byNode = await openByNode();
-  expect(byNode.size).toBe(2);
   const [victim = 0] = before;
   process.kill(victim, 'SIGKILL');
+  await eventually('it is gone', () => !isRunning(victim));
+  held.release();
   const texts = await Promise.allSettled(streams.map((stream) => stream.text()));
   const survived = texts.filter(
     (text) => text.status === 'fulfilled' && eventsOf(text.value).at(-1) === '[DONE]',
   );
   expect([...byNode.values()]).toContain(survived.length);
-  await eventually('there are two again', () => workerProcesses().length === 2);
-  expect(workerProcesses()).not.toContain(victim);
-  await eventually('both hold their lease', async () => (await liveNodes()).length === 2);
-  const answers = await Promise.all(Array.from({ length: 20 }, () => ask('full', 'hello')));
-  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  await replaced(gateway, 1);
+  expect(workerProcesses(gateway)).toHaveLength(2);
+  expect(logged(gateway, 'a worker ended')).toMatchObject([{ status: 137, worker: expect.any(Number) }]);
   // What the dead worker left open is closed by the other one.
   await eventually('nothing is open', async () => (await openByNode()).size === 0);
+});
+
+test('what a killed worker could not store is settled by the one that replaces it, once', async () => {
+  const stream = await ask('unlimited', 'held', true);
+  await held.holds(1);
+  const [open] = await fixture.database.sql`select id from open_generations`;
+  relay.become('close');
+  held.release();
+  const folder = join(fixture.environment.TOLLGATE_DATA ?? '', 'spool');
+  const filesIn = () => readdirSync(folder, { recursive: true });
+  const name = await eventually('the settlement is in the spool', () => {
+    try {
+      return filesIn()[0];
+    } catch {
+      return null;
+    }
+  });
+  const victim = Number.parseInt(`${name}`, 10);
+  expect(workerProcesses(gateway)).toContain(victim);
+  process.kill(victim, 'SIGKILL');
+  await eventually('it is gone', () => !isRunning(victim));
+  await stream.text().catch(() => undefined);
+  relay.become('pass');
+  await eventually('the spool is empty', () => filesIn().length === 0);
+  const [row] = await fixture.database.sql`
+    select status, (select count(*)::int from ledger_entries where generation_id = ${open.id} and kind = 'charge') as charges
+    from generations where id = ${open.id}`;
+  expect(row).toEqual({ status: 'completed', charges: 1 });
+  await replaced(gateway, 2);
+  expect(logged(gateway, 'settled what an earlier process left behind')).toMatchObject([{ count: 1 }]);
 });
 
 test('SIGHUP reaches both, and SIGTERM lets the requests of both end', async () => {
   gateway.process.kill('SIGHUP');
   await eventually(
     'both have read the catalogue again',
-    () => gateway.output().match(/"event":"catalogue reloaded"/g)?.length === 2,
+    () => logged(gateway, 'catalogue reloaded').length === 2,
   );
-  const streams = await Promise.all(
-    Array.from({ length: 12 }, () => ask('full', '[[long 20]] [[chunk-delay 100]]', true)),
-  );
-  expect((await openByNode()).size).toBe(2);
-  const workers = workerProcesses();
+  const streams = await openStreams();
+  const workers = workerProcesses(gateway);
   const stopped = gateway.stop();
-  const texts = await Promise.all(streams.map((stream) => stream.text()));
-  for (const text of texts) {
+  await eventually('it drains', () => logged(gateway, 'draining').length > 0);
+  held.release();
+  for (const text of await Promise.all(streams.map((stream) => stream.text()))) {
     expect(text).not.toContain('"error"');
     expect(eventsOf(text).at(-1)).toBe('[DONE]');
   }
   expect(await stopped).toBe(0);
   expect(JSON.parse(gateway.output().trim().split('\n').at(-1) ?? '').event).toBe('stopped');
-  for (const id of workers) expect(Bun.spawnSync(['ps', '-p', `${id}`]).exitCode).not.toBe(0);
-});
-
-test('workers whose parent is killed stop by themselves', async () => {
-  const launched = launchGateway({ ...fixture.environment, WORKERS: '2' });
-  const orphaned = await launched.listening;
-  const workers = workerProcesses(orphaned);
-  expect(workers).toHaveLength(2);
-  orphaned.process.kill('SIGKILL');
-  for (const id of workers)
-    await eventually('it is gone', () => Bun.spawnSync(['ps', '-p', `${id}`]).exitCode !== 0);
-});
-
-test('a second signal ends what all of them have open', async () => {
-  const settings = { WORKERS: '2', DRAIN_DELAY_SECONDS: '500' };
-  const patient = await launchGateway({ ...fixture.environment, ...settings }).listening;
-  const streams = await Promise.all(
-    Array.from({ length: 8 }, () => ask('full', '[[long 900]] [[chunk-delay 100]]', true, patient)),
-  );
-  const stopped = patient.stop();
-  await eventually('it drains', () => patient.output().includes('"event":"draining"'));
-  // One that follows at once is taken for the copy that npm forwards.
-  await Bun.sleep(1_100);
-  patient.process.kill('SIGTERM');
-  for (const stream of streams) expect(eventsOf(await stream.text()).at(-2)).toContain('streaming_error');
-  expect(await stopped).toBe(0);
+  expect(workers.filter(isRunning)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** What a worker process and its parent tell each other, as the worker sees it. */
+/** The messages between a worker process and its parent, from the worker's side. */
 import { OperatorError } from '../lib/operator-error.ts';
 import type { SignalControl } from './lifecycle.ts';
 
@@ -10,12 +10,14 @@ export type ParentMessage = Readonly<
 export type Parent = Readonly<{
   /** Reports that this worker accepts connections. */
   listening: () => void;
-  /** The sandbox is one for all workers, and the parent runs it. */
+  /** All workers share one sandbox, which the parent runs. */
   sandbox: Readonly<{ url: () => Promise<string>; stop: () => Promise<void> }>;
+  /** A worker that did not start would not end while it can still get messages. */
+  leave: () => void;
 }>;
 
-/** Does from now on what the parent says. When the parent is gone, the worker stops too. */
-export function obeyParent(signals: SignalControl): Parent {
+/** From now on this worker stops, hurries and reloads when its parent asks for it. Without a parent it stops too. */
+export function followParent(signals: SignalControl): Parent {
   let asked = Promise.withResolvers<string | null>();
   process.on('message', (message: ParentMessage) => {
     if (message.kind === 'stop') signals.stop('SIGTERM');
@@ -27,18 +29,19 @@ export function obeyParent(signals: SignalControl): Parent {
 
   async function sandboxUrl(): Promise<string> {
     asked = Promise.withResolvers();
-    tell({ kind: 'sandbox' });
+    send({ kind: 'sandbox' });
     const url = await asked.promise;
     if (url === null) throw new OperatorError('The sandbox provider does not start.');
     return url;
   }
 
   return {
-    listening: () => tell({ kind: 'listening' }),
+    listening: () => send({ kind: 'listening' }),
     sandbox: { url: sandboxUrl, stop: () => Promise.resolve() },
+    leave: () => process.disconnect?.(),
   };
 }
 
-function tell(message: WorkerMessage): void {
+function send(message: WorkerMessage): void {
   process.send?.(message);
 }

@@ -3,7 +3,7 @@
  * port. One that ends without being asked is replaced, after a pause that grows while it keeps ending.
  */
 import type { Subprocess } from 'bun';
-import { workerEnvironment } from '../config.ts';
+import { type Config, workerEnvironment } from '../config.ts';
 import { backOffMs } from '../lib/back-off.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
@@ -16,10 +16,12 @@ export type Workers = Readonly<{
   hurry: () => void;
   /** They drain. Resolves when all of them have ended. */
   stop: () => Promise<void>;
+  /** They end as they are. */
+  kill: () => void;
 }>;
 
 type Options = Readonly<{
-  count: number;
+  config: Pick<Config, 'workers' | 'drain'>;
   port: number;
   /** Where the sandbox is; started at the first request for it. */
   sandboxUrl: () => Promise<string>;
@@ -31,29 +33,23 @@ const maxPauseMs = 10_000;
 /** A worker that ran for this long had not just failed to start. */
 const soundMs = 10_000;
 
-type Worker = { child: Subprocess | null; isListening: boolean; failures: number };
-
-/** A single executable has its script inside. */
-function thisProgram(): string[] {
-  return [process.execPath, ...process.execArgv, ...(Bun.isStandaloneExecutable ? [] : [Bun.main])];
-}
+type Worker = { readonly number: number; child: Subprocess | null; isListening: boolean; failures: number };
 
 /** Resolves when all of them listen. The first one starts alone: what keeps it from starting keeps the others too. */
-export async function startWorkers({ count, port, sandboxUrl, log }: Options): Promise<Workers> {
-  const workers: Worker[] = Array.from({ length: count }, () => ({
-    child: null,
-    isListening: false,
-    failures: 0,
-  }));
-  let isStopping = false;
+export async function startWorkers({ config, port, sandboxUrl, log }: Options): Promise<Workers> {
+  const workers = Array.from(
+    { length: config.workers },
+    (_, index): Worker => ({ number: index + 1, child: null, isListening: false, failures: 0 }),
+  );
   const endings = new Set<Promise<unknown>>();
+  let isStopping = false;
 
   /** Resolves with whether it listened before it ended. */
-  function launch(worker: Worker, number: number): Promise<boolean> {
+  function launch(worker: Worker): Promise<boolean> {
     const listening = Promise.withResolvers<boolean>();
     const startedAtMs = performance.now();
     const child = Bun.spawn([...thisProgram(), ...process.argv.slice(2)], {
-      env: workerEnvironment(number, port),
+      env: workerEnvironment(config, worker.number, port),
       stdio: ['ignore', 'inherit', 'inherit'],
       // In a session of its own: Ctrl-C in the terminal reaches the parent alone, which passes it on.
       detached: true,
@@ -65,13 +61,12 @@ export async function startWorkers({ count, port, sandboxUrl, log }: Options): P
       },
     });
     worker.child = child;
-    const ended = child.exited.then((code) => {
+    const ended = child.exited.then((status) => {
       worker.child = null;
       worker.isListening = false;
       listening.resolve(false);
-      if (isStopping) return;
-      log.error('a worker ended, starting another', { count: number, status: code });
       if (performance.now() - startedAtMs > soundMs) worker.failures = 0;
+      if (!isStopping) log.error('a worker ended', { worker: worker.number, status });
     });
     endings.add(ended);
     ended.finally(() => endings.delete(ended)).catch(() => undefined);
@@ -83,23 +78,19 @@ export async function startWorkers({ count, port, sandboxUrl, log }: Options): P
     send(child, { kind: 'sandbox', url });
   }
 
-  function send(child: Subprocess | null, message: ParentMessage): void {
-    // One that is ending may be gone already.
-    if (child !== null && child.exitCode === null) child.send(message);
+  async function keepRunning(worker: Worker): Promise<void> {
+    for (;;) {
+      await worker.child?.exited;
+      if (isStopping) return;
+      await Bun.sleep(backOffMs(worker.failures, firstPauseMs, maxPauseMs));
+      if (isStopping) return;
+      worker.failures += 1;
+      if (await launch(worker)) log.info('a worker was replaced', { worker: worker.number });
+    }
   }
 
   function sendAll(message: ParentMessage): void {
     for (const { child } of workers) send(child, message);
-  }
-
-  async function keepRunning(worker: Worker, number: number): Promise<void> {
-    while (!isStopping) {
-      await worker.child?.exited;
-      if (isStopping) return;
-      await Bun.sleep(backOffMs(worker.failures, firstPauseMs, maxPauseMs));
-      worker.failures += 1;
-      if (!isStopping) await launch(worker, number);
-    }
   }
 
   async function stop(): Promise<void> {
@@ -114,16 +105,34 @@ export async function startWorkers({ count, port, sandboxUrl, log }: Options): P
 
   const [first, ...rest] = workers;
   const areListening =
-    first !== undefined &&
-    (await launch(first, 1)) &&
-    (await Promise.all(rest.map((worker, index) => launch(worker, index + 2)))).every(Boolean);
+    first !== undefined && (await launch(first)) && (await Promise.all(rest.map(launch))).every(Boolean);
   if (!areListening) {
     await stop();
     throw new OperatorError('A worker did not start, for the reason that it printed.');
   }
-  for (const [index, worker] of workers.entries())
-    keepRunning(worker, index + 1).catch((error: unknown) =>
-      log.error('a worker is no longer watched', { count: index + 1, error }),
+  for (const worker of workers)
+    keepRunning(worker).catch((error: unknown) =>
+      log.error('a worker is no longer watched', { worker: worker.number, error }),
     );
-  return { reload: () => sendAll({ kind: 'reload' }), hurry: () => sendAll({ kind: 'hurry' }), stop };
+  return {
+    reload: () => sendAll({ kind: 'reload' }),
+    hurry: () => sendAll({ kind: 'hurry' }),
+    stop,
+    kill: () => {
+      for (const { child } of workers) child?.kill('SIGKILL');
+    },
+  };
+}
+
+/** A single executable has its script inside. */
+function thisProgram(): string[] {
+  return [process.execPath, ...process.execArgv, ...(Bun.isStandaloneExecutable ? [] : [Bun.main])];
+}
+
+function send(child: Subprocess | null, message: ParentMessage): void {
+  try {
+    child?.send(message);
+  } catch {
+    // It is ending. The others still have to get the message.
+  }
 }
