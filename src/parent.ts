@@ -14,13 +14,16 @@ import { showWelcome } from './operations/welcome.ts';
 import { startWorkers } from './operations/workers.ts';
 import { SharedSandbox } from './providers/shared-sandbox.ts';
 
+/** The parent serves nobody, so it leaves the connections to its workers. */
+const databasePool = 2;
+
 /** Runs until SIGTERM or SIGINT, lets all workers drain, and ends the process. */
 export async function serveWithWorkers(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
   const signals = listenForSignals();
   const closers = new Closers();
   try {
-    const database = await openDatabase(config, log);
+    const database = await openDatabase({ ...config, databasePool }, log);
     closers.add('database', database.close);
     await prepareSchema(database, config.migratesAtStart, log);
     // Generated once, before any worker looks for it.

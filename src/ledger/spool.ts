@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '../lib/ids.ts';
-import { processStart } from '../lib/process-start.ts';
+import { isProcessRunning, nameProcess } from '../lib/process-name.ts';
 import type { Settlement } from './operations.ts';
 import { parseSettlement, serializeSettlement } from './settlement.ts';
 
@@ -39,7 +39,7 @@ const malformedFile = 'malformed.txt';
 
 export function openSpool(dataFolder: string, processId: number, nodeId: string): Spool {
   const folder = join(dataFolder, 'spool');
-  const owner = ownerName(processId);
+  const owner = nameProcess(processId);
   const ownFile = join(folder, `${owner}.${nodeId}.jsonl`);
   /** The last settlement written for each Generation. */
   const written = new Map<string, Settlement>();
@@ -63,7 +63,7 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
 
   function findLeftBehind(): string[] {
     return filesIn(folder)
-      .filter((name) => !isInUse(name, processId))
+      .filter((name) => !isProcessRunning(name.split('.', 1)[0] ?? '', processId))
       .map((name) => join(folder, name));
   }
 
@@ -126,19 +126,4 @@ function filesIn(folder: string): string[] {
   } catch {
     return [];
   }
-}
-
-/** What the files of a process begin with. Its ID alone would not do, because another process may get it later. */
-function ownerName(processId: number): string {
-  const start = processStart(processId);
-  return start === null ? `${processId}` : `${processId}-${start}`;
-}
-
-/** Whether the process that a file belongs to is still there. */
-function isInUse(name: string, ownProcessId: number): boolean {
-  const [, id, start] = /^(\d+)(?:-(\d+))?\./.exec(name) ?? [];
-  const processId = Number(id);
-  if (start !== undefined) return processStart(processId) === start;
-  // Versions before this one did not note the start. Our own ID was then an earlier process's, as in a restarted container.
-  return processId !== ownProcessId && processStart(processId) !== null;
 }
