@@ -103,7 +103,7 @@ describe('on the embedded database', () => {
     expect(workers.filter(isRunning)).toEqual([]);
     expect(isServerThere(folder)).toBe(false);
     expect(gateway.output().match(/.*"level":"(?:warn|error)".*/g)).toBeNull();
-  });
+  }, 120_000);
 
   test('the command line works beside a gateway and without one, and leaves nothing running', async () => {
     const environment = { TOLLGATE_DATA: dataFolder('data') };
