@@ -225,7 +225,10 @@ describe('the schema of a chat request', () => {
     stop: ['a', 'b'],
     presence_penalty: -2,
     tools: [
-      { type: 'function', function: { name: 'look', description: 'Looks', parameters: { type: 'object' } } },
+      {
+        type: 'function',
+        function: { name: 'look', description: 'Looks', parameters: { type: 'object' }, strict: true },
+      },
     ],
     tool_choice: { type: 'function', function: { name: 'look' } },
     parallel_tool_calls: true,
@@ -240,6 +243,8 @@ describe('the schema of a chat request', () => {
     plus({ stop: 'x', response_format: { type: 'text' }, tools: [look], tool_choice: 'none' }),
     talk(user, { role: 'assistant', content: 'Hello' }, user),
     talk(user, without(asking, 'content')),
+    talk({ ...user, name: null }, { role: 'assistant', content: 'x', refusal: null, tool_calls: null }, user),
+    plus({ tools: [], tool_choice: 'auto' }),
     image({ url: 'data:image/png;base64,QQ==' }),
   ])('takes what the parser takes: %j', (body) => {
     expect([isParsed(() => parseChat(body)), takes('ChatCompletionRequest', body)]).toEqual([true, true]);
@@ -284,7 +289,8 @@ describe('the schema of a chat request', () => {
     plus({ presence_penalty: 2.1 }),
     plus({ seed: -1 }),
     plus({ seed: '7' }),
-    tools(),
+    talk({ ...user, refusal: 'No.' }),
+    toolFunction({ name: 'x', strict: 1 }),
     tools({ type: 'custom' }),
     toolFunction({}),
     toolFunction({ name: 'with space' }),
@@ -303,7 +309,6 @@ describe('the schema of a chat request', () => {
   // What several fields together mean, and what an address is made of, JSON Schema cannot say: the descriptions do.
   test.each([
     plus({ stream_options: {} }),
-    plus({ tool_choice: 'auto' }),
     plus({ parallel_tool_calls: true }),
     plus({ tools: [look, look] }),
     plus({ tools: [look], tool_choice: { type: 'function', function: { name: 'listen' } } }),

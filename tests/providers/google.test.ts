@@ -74,7 +74,7 @@ const image = (url: string, detail: 'auto' | 'low' | 'high' | null = null): Chat
   role: 'user',
   content: [{ type: 'image', url, detail }],
 });
-const tool = { name: 'tide_table', description: null, parameters: null };
+const tool = { name: 'tide_table', description: null, parameters: null, strict: null };
 const jsonSchema = (schema: Record<string, unknown> | null, description: string | null = null) =>
   ({ type: 'json_schema', name: 'tides', description, schema, strict: true }) as const;
 
@@ -106,7 +106,7 @@ describe('request', () => {
       topP: 0.5,
       stop: ['END', '\n\n'],
       presencePenalty: 0,
-      tools: [{ name: 'tide_table', description: 'Tides of a harbour.', parameters: schema }, tool],
+      tools: [{ ...tool, description: 'Tides of a harbour.', parameters: schema, strict: false }, tool],
       toolChoice: { functionName: 'tide_table' },
       parallelToolCalls: true,
       seed: 7,
@@ -195,6 +195,19 @@ describe('request', () => {
     [{ functionName: 'now' }, { mode: 'ANY', allowedFunctionNames: ['now'] }],
   ] as const)('tool_choice %j', (toolChoice, functionCallingConfig) => {
     expect(bodyOf({ tools: [tool], toolChoice }).toolConfig).toEqual({ functionCallingConfig });
+  });
+
+  // Calls are held to their schemas by a mode of the request, and with ANY in any case.
+  test.each([
+    [null, { mode: 'VALIDATED' }],
+    ['auto', { mode: 'VALIDATED' }],
+    ['none', { mode: 'NONE' }],
+    [{ functionName: 'now' }, { mode: 'ANY', allowedFunctionNames: ['now'] }],
+  ] as const)('tool_choice %j with a strict tool', (toolChoice, functionCallingConfig) => {
+    const tools = [tool, { ...tool, name: 'now', strict: true }];
+    const body = bodyOf({ tools, toolChoice });
+    expect(body.toolConfig).toEqual({ functionCallingConfig });
+    expect(JSON.stringify(body)).not.toContain('strict');
   });
 
   test.each([
