@@ -6,7 +6,7 @@ import { dashboardPages } from './dashboard/serve.ts';
 import { runDecision } from './decisions/handler.ts';
 import { ApiError, errorTable } from './errors.ts';
 import { getGeneration, listGenerations } from './generations/handler.ts';
-import { streamEnd } from './http/client-stream.ts';
+import { streamOf } from './http/client-stream.ts';
 import { type Handler, type Host, RequestContext } from './http/context.ts';
 import { maxBodyBytes } from './http/json-body.ts';
 import { errorResponse, setRateLimitHeaders } from './http/response.ts';
@@ -107,11 +107,13 @@ async function serve(
     response = errorResponseTo(thrown, context, route, services);
   }
   const { headers, status } = response;
-  const ended = streamEnd(response);
+  const { ended, opening } = streamOf(response) ?? noStream;
   const { caller } = context;
   if (caller !== null) setRateLimitHeaders(headers, context.rate ?? services.rates.of(caller));
-  // The provider has answered in full, or its stream is open: the body is no longer needed.
-  services.bodies.release(request);
+  // Once the provider has answered in full, or its stream is open, the body is no longer needed.
+  const release = () => services.bodies.release(request);
+  if (opening === null) release();
+  else opening.then(release, release);
   // A client that keeps its connection to a gateway that drains would lose the next request on it.
   if (services.isDraining() || (status >= 400 && hasEndlessBody(request))) headers.set('connection', 'close');
   // The connection now waits for the next request, which must not take forever. A stream is still being sent.
@@ -132,6 +134,8 @@ async function serve(
   else recorder.endWith(ended, route, method, status, startedAt, context);
   return response;
 }
+
+const noStream = { ended: null, opening: null };
 
 /** They arrive joined by a comma. A proxy in front of the gateway may have gone by the other one. */
 function rejectTwoHosts({ headers }: Request): void {

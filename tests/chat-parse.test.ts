@@ -105,11 +105,12 @@ describe('unsupported_parameter', () => {
     ['messages[0].name', talk({ ...user, name: 'Ann' })],
     ['messages[0].name', talk({ role: 'system', content: 'x', name: 'Ann' })],
     ['messages[0].tool_calls', talk({ ...user, tool_calls: [call] })],
-    ...(['refusal', 'annotations', 'audio', 'function_call', 'parsed', 'name'] as const).flatMap((name): Rows =>
-      ['', 0, false, [], {}, 'x'].map((value) => [
-        `messages[0].${name}`,
-        talk({ role: 'assistant', content: 'x', [name]: value }),
-      ]),
+    ...(['refusal', 'annotations', 'audio', 'function_call', 'parsed', 'name'] as const).flatMap(
+      (name): Rows =>
+        ['', 0, false, [], {}, 'x'].map((value) => [
+          `messages[0].${name}`,
+          talk({ role: 'assistant', content: 'x', [name]: value }),
+        ]),
     ),
     ['messages[0].refusal', talk({ ...user, refusal: 'No.' })],
     ['messages[0].tool_calls', talk({ ...user, tool_calls: [] })],

@@ -25,7 +25,10 @@ export function unsupported(call: ChatCall, { images, strictTools }: Dialect): U
   if (images === 'data' && call.messages.some(namesImage))
     return { param: 'messages', message: 'This model takes images as data: URLs only.' };
   if (strictTools === 'unsupported' && hasStrictTool(call))
-    return { param: 'tools', message: 'This model has no strict tools: leave strict out, or set it to false.' };
+    return {
+      param: 'tools',
+      message: 'This model has no strict tools: leave strict out, or set it to false.',
+    };
   return null;
 }
 

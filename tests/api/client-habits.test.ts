@@ -6,18 +6,22 @@ import type { ChatCompletionMessageParam } from 'openai/resources/chat/completio
 import { z } from 'zod';
 import {
   type ChatFixture,
+  type Chunk,
   chatCatalog,
   type ErrorBody,
   eventsOf,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { delta, startScriptedProvider, usageEvent } from '../support/scripted-provider.ts';
 
+const scripted = startScriptedProvider();
 const everything = '[text_input, text_output, streaming, function_calling, structured_output]';
 const formats = {
   strict: 'adapter: openai, base_url: URL/v1, dialect: { strict_tools: supported }',
   lax: 'adapter: openai, base_url: URL/v1',
   anthropic: 'adapter: anthropic, base_url: URL/v1',
   google: 'adapter: google, base_url: URL/v1beta',
+  scripted: `adapter: openai, base_url: ${scripted.url}/v1`,
 };
 const model = (id: string, providers: string) =>
   `  ${id}: { workload: chat, max_output_tokens: 1000, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [${providers}] }`;
@@ -43,7 +47,10 @@ beforeAll(async () => {
   openai = new OpenAI({ baseURL: `${fixture.gateway.origin}/v1`, apiKey: key, maxRetries: 0 });
 });
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await fixture.close();
+  await scripted.stop();
+});
 
 const user = (content: string) => ({ role: 'user' as const, content });
 
@@ -167,4 +174,48 @@ test('no tools are no tools, and how to use them then means nothing', async () =
     expect(Object.keys(received(mark)).toSorted()).toEqual(['max_tokens', 'messages', 'model']);
   }
 });
-void eventsOf;
+
+describe('text next to a tool call', () => {
+  const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'weather', arguments: '' } };
+
+  async function ask(stream: boolean, mark: string): Promise<string> {
+    const pending = post({ model: 'm-scripted', stream, messages: [user(mark)], tools: [weather(null)] });
+    const exchange = await scripted.received(mark);
+    if (!stream) {
+      exchange.reply({
+        ...usageEvent(10, 5),
+        choices: [
+          {
+            index: 0,
+            finish_reason: 'tool_calls',
+            message: { content: 'Let me look. One moment.', tool_calls: [{ ...call, index: undefined }] },
+          },
+        ],
+      });
+      return await (await pending).text();
+    }
+    exchange.send(delta({ role: 'assistant', content: 'Let me look.' }));
+    exchange.send(delta({ tool_calls: [call] }));
+    exchange.send(delta({ content: ' One moment.' }));
+    exchange.send(delta({ tool_calls: [{ index: 0, function: { arguments: '{}' } }] }));
+    exchange.send(delta({ content: ' Done.' }, 'tool_calls'));
+    exchange.send(usageEvent(10, 5));
+    exchange.send('[DONE]');
+    exchange.end();
+    return await (await pending).text();
+  }
+
+  test('is left out of a non-streamed response', async () => {
+    const { choices } = JSON.parse(await ask(false, 'beside-1')) as OpenAI.ChatCompletion;
+    expect(choices[0]?.message).toMatchObject({ content: null, tool_calls: [{ id: 'call_1' }] });
+  });
+
+  test('is left out of a stream from the first call on', async () => {
+    const chunks = eventsOf(await ask(true, 'beside-2'))
+      .slice(0, -1)
+      .map((data) => JSON.parse(data) as Chunk);
+    const texts = chunks.map(({ choices }) => choices[0]?.delta.content ?? '');
+    expect(texts.join('')).toBe('Let me look.');
+    expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe('tool_calls');
+  });
+});

@@ -112,7 +112,12 @@ describe('the request', () => {
       stop: ['END', 'STOP'],
       tools: [
         look,
-        { ...look, name: 'find', description: 'Finds.', parameters: { type: 'object', properties: { a: {} } } },
+        {
+          ...look,
+          name: 'find',
+          description: 'Finds.',
+          parameters: { type: 'object', properties: { a: {} } },
+        },
         { ...look, name: 'open', parameters: { properties: {} }, strict: false },
       ],
       toolChoice: { functionName: 'look' },

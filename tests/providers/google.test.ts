@@ -197,19 +197,6 @@ describe('request', () => {
     expect(bodyOf({ tools: [tool], toolChoice }).toolConfig).toEqual({ functionCallingConfig });
   });
 
-  // Calls are held to their schemas by a mode of the request, and with ANY in any case.
-  test.each([
-    [null, { mode: 'VALIDATED' }],
-    ['auto', { mode: 'VALIDATED' }],
-    ['none', { mode: 'NONE' }],
-    [{ functionName: 'now' }, { mode: 'ANY', allowedFunctionNames: ['now'] }],
-  ] as const)('tool_choice %j with a strict tool', (toolChoice, functionCallingConfig) => {
-    const tools = [tool, { ...tool, name: 'now', strict: true }];
-    const body = bodyOf({ tools, toolChoice });
-    expect(body.toolConfig).toEqual({ functionCallingConfig });
-    expect(JSON.stringify(body)).not.toContain('strict');
-  });
-
   test.each([
     ['text', { type: 'text' }, {}],
     ['json_object', { type: 'json_object' }, { responseMimeType: 'application/json' }],

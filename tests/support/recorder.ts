@@ -83,10 +83,14 @@ function streamFault(answer: Answer): string | null {
 
 /** Of a stream that was cut only what arrived whole counts. */
 function eventsIn(text: string): string[] {
-  return text
-    .split('\n\n')
-    .slice(0, -1)
-    .map((event) => event.replace(/^data: /, ''));
+  return (
+    text
+      .split('\n\n')
+      .slice(0, -1)
+      // A comment is no event.
+      .filter((event) => !event.startsWith(':'))
+      .map((event) => event.replace(/^data: /, ''))
+  );
 }
 
 function parse(text: string): unknown {
