@@ -12,10 +12,11 @@ import { maxBodyBytes } from './http/json-body.ts';
 import { errorResponse, setRateLimitHeaders } from './http/response.ts';
 import { imageWorkload } from './images/workload.ts';
 import { type InferenceServices, inferenceHandler } from './inference/answer.ts';
+import { getKey } from './keys/handler.ts';
 import type { KnownRates } from './keys/known-rates.ts';
 import { isDatabaseUnavailable } from './lib/database-unavailable.ts';
 import type { IpNetwork } from './lib/ip-address.ts';
-import { listModels } from './models/handler.ts';
+import { getModel, listModels } from './models/handler.ts';
 import { referencePages } from './openapi/serve.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { defaultIdleSeconds } from './operations/listen.ts';
@@ -30,6 +31,7 @@ export type Services = InferenceServices &
   Parameters<typeof listGenerations>[0] &
   Parameters<typeof getGeneration>[0] &
   Parameters<typeof listModels>[0] &
+  Parameters<typeof getKey>[0] &
   Parameters<typeof listUsage>[0] &
   Parameters<typeof runDecision>[0] &
   Parameters<typeof signInRoutes>[0] &
@@ -62,6 +64,9 @@ export function createRoutes(services: Services, origin: () => string): { routes
     '/v1/generations': { GET: listGenerations(services) },
     '/v1/generations/:id': { GET: getGeneration(services) },
     '/v1/models': { GET: listModels(services) },
+    // The ID of a model may contain slashes.
+    '/v1/models/*': { GET: getModel(services) },
+    '/v1/key': { GET: getKey(services) },
     '/v1/usage': { GET: listUsage(services) },
     '/api/decisions/run': { POST: runDecision(services) },
     ...signInRoutes(services),

@@ -70,7 +70,7 @@ describe('the document', () => {
       get: (known, name) => (name === 'log' ? known.log : () => Buffer.alloc(32)),
     });
     const { routes } = createRoutes(anything, () => '');
-    const anonymous = (path: string) => path.replace(/:\w+|\{\w+\}/g, '{}');
+    const anonymous = (path: string) => path.replace(/\*|:\w+|\{\w+\}/g, '{}');
     const served = Object.entries(routes)
       .filter(([path]) => path.startsWith('/v1'))
       .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${anonymous(path)}`));
@@ -82,6 +82,8 @@ describe('the document', () => {
     const parametersOf = (path: string, method: string) =>
       document.paths[path]?.[method]?.parameters?.map(({ name }) => name) ?? [];
     expect(parametersOf('/v1/models', 'get')).toEqual([]);
+    expect(parametersOf('/v1/models/{model}', 'get')).toEqual(['model']);
+    expect(parametersOf('/v1/key', 'get')).toEqual([]);
     expect(parametersOf('/v1/generations', 'get')).toEqual(['limit', 'cursor', 'status', 'model']);
     expect(parametersOf('/v1/generations/{request_id}', 'get')).toEqual(['request_id']);
     expect(parametersOf('/v1/usage', 'get')).toEqual(['limit']);

@@ -16,12 +16,22 @@ export type CallableModel = Model & Readonly<{ price: Price }>;
 
 /** Enabled, allowed, priced and served by at least one configured provider; in the catalogue's order. */
 export function callableModels(catalog: Catalog, access: ModelAccess): CallableModel[] {
-  return [...catalog.models.values()]
-    .filter(isPriced)
-    .filter(
-      (model) =>
-        model.enabled && isAllowed(model.id, access) && configuredRoutes(catalog, model, access).length > 0,
-    );
+  return [...catalog.models.values()].filter((model) => isCallable(catalog, model, access));
+}
+
+/** The model with this ID if it is one of those, else null. */
+export function callableModel(catalog: Catalog, id: string, access: ModelAccess): CallableModel | null {
+  const model = catalog.models.get(id);
+  return model !== undefined && isCallable(catalog, model, access) ? model : null;
+}
+
+function isCallable(catalog: Catalog, model: Model, access: ModelAccess): model is CallableModel {
+  return (
+    isPriced(model) &&
+    model.enabled &&
+    isAllowed(model.id, access) &&
+    configuredRoutes(catalog, model, access).length > 0
+  );
 }
 
 /**

@@ -30,7 +30,8 @@ const rowName = ({ status, type, code }: ErrorSeen) => `${status ?? 'SSE'} ${typ
 
 const routes = endpoints.map((endpoint) => ({
   endpoint,
-  pattern: new RegExp(`^${endpoint.path.replace(/\{\w+\}/g, '[^/]+')}$`),
+  // The ID of a model may contain slashes.
+  pattern: new RegExp(`^${endpoint.path.replace('{model}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`),
   refusals: new Map([...statusesOf(endpoint)].map(([status, codes]) => [status, errorBodySchema(codes)])),
 }));
 
