@@ -9,6 +9,7 @@ import { getGeneration, listGenerations } from './generations/handler.ts';
 import { streamOf } from './http/client-stream.ts';
 import { type Handler, type Host, RequestContext } from './http/context.ts';
 import { maxBodyBytes } from './http/json-body.ts';
+import { knownRoutes, missingRoute } from './http/missing-route.ts';
 import { errorResponse, setRateLimitHeaders } from './http/response.ts';
 import { imageWorkload } from './images/workload.ts';
 import { type InferenceServices, inferenceHandler } from './inference/answer.ts';
@@ -57,7 +58,7 @@ export function createRoutes(services: Services, origin: () => string): { routes
     (request, host) =>
       serve(route, handler, request, new RequestContext(request, host, services.trustedProxies), services);
   const reference = referencePages(origin);
-  const dashboard = dashboardPages(origin, services.log);
+  const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
   const handlers: Record<string, Record<string, Handler>> = {
     '/v1/chat/completions': { POST: inferenceHandler(chatWorkload, services) },
     '/v1/images/generations': { POST: inferenceHandler(imageWorkload, services) },
@@ -73,6 +74,10 @@ export function createRoutes(services: Services, origin: () => string): { routes
     ...consoleRoutes(services),
     '/openapi.json': { GET: reference.showDocument },
     '/docs': { GET: reference.showPage },
+    '/docs/:page': {
+      GET: async (request, context) =>
+        (await reference.showGuide(request)) ?? (await dashboard.showMissing(request, context)),
+    },
     '/docs.css': { GET: reference.showStyle },
     ...Object.fromEntries(appPaths.map((path) => [path, { GET: dashboard.showApp }])),
     '/assets/:name': { GET: dashboard.showAsset },
@@ -83,6 +88,7 @@ export function createRoutes(services: Services, origin: () => string): { routes
       ? {}
       : { [securityTxtPath]: { GET: showSecurityTxt(services.securityContact, services.publicUrl) } }),
   };
+  const known = knownRoutes(handlers);
   const listeners = Object.entries(handlers).map(([path, methods]) => [
     path,
     Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, on(path, handler)])),
@@ -172,7 +178,8 @@ function errorResponseTo(
       code: error.code,
       ...(error.cause === undefined ? {} : { error: error.cause }),
     });
-  return errorResponse(error, isDatabaseUnavailable(error.cause) ? databaseRetrySeconds : undefined);
+  const retryAfterSeconds = isDatabaseUnavailable(error.cause) ? databaseRetrySeconds : undefined;
+  return errorResponse(error, services.publicUrl ?? '', retryAfterSeconds);
 }
 
 const databaseRetrySeconds = 1;

@@ -91,6 +91,23 @@ describe('the document', () => {
     expect(parametersOf('/v1/images/generations', 'post')).toEqual(['Idempotency-Key']);
   });
 
+  test('has one type for every successful body, which no client has to tell from another', () => {
+    for (const { path, operation } of operations) {
+      const content = operation.responses['200']?.content ?? {};
+      expect([path, Object.keys(content)]).toEqual([path, ['application/json']]);
+      const { $ref = '' } = content['application/json']?.schema as { $ref?: string };
+      const component = document.components.schemas[$ref.split('/').at(-1) ?? ''];
+      expect([path, component?.type, component?.anyOf, component?.oneOf]).toEqual([
+        path,
+        'object',
+        undefined,
+        undefined,
+      ]);
+    }
+    const stream = document.paths['/v1/chat/completions']?.post?.responses['200']?.['x-event-stream'];
+    expect(JSON.stringify(stream?.schema)).toMatch(/ChatCompletionChunk.*ErrorEvent/);
+  });
+
   test('has words for every field of a request, and for no other', () => {
     const fields = (id: string) =>
       Object.keys((document.components.schemas[id]?.properties ?? {}) as object).toSorted();
@@ -387,7 +404,7 @@ describe('the page', () => {
     const inside = targets.filter((target) => target.startsWith('#'));
     expect(inside.filter((target) => !page.includes(`id="${target.slice(1)}"`))).toEqual([]);
     const others = new Set(targets.filter((target) => !target.startsWith('#')));
-    expect(others).toEqual(new Set(['/', '/docs.css', '/openapi.json']));
+    expect(others).toEqual(new Set(['/', '/docs.css', '/docs/clients', '/openapi.json']));
   });
 
   test('needs no script, no style of its own, and nothing from elsewhere', () => {

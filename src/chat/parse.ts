@@ -36,7 +36,8 @@ export function parseChat(body: unknown): ChatRequest {
 /** Where the contract asks for another code or param than the path of the problem implies. */
 function asContracted(problem: Problem, body: unknown): Problem {
   const [field] = problem.path;
-  if (field === 'tools') return { code: 'invalid_parameter', path: ['tools'], message: problem.message };
+  if (field === 'tools')
+    return { code: 'invalid_parameter', path: ['tools'], message: problem.message, docs: 'chat#tools' };
   if (field === 'tool_choice' && (body as WireChatRequest).tool_choice === ('required' as string))
     return {
       code: 'unsupported_parameter',
@@ -109,7 +110,8 @@ function streamProblem(wire: WireChatRequest): Problem | null {
 }
 
 function invalid(path: Problem['path'], message: string): Problem {
-  return { code: 'invalid_parameter', path, message };
+  const docs = path[0] === 'messages' ? 'chat#messages' : 'chat#parameters';
+  return { code: 'invalid_parameter', path, message, docs };
 }
 
 function toRequest(wire: WireChatRequest): ChatRequest {

@@ -31,7 +31,10 @@ export function listModels({ authenticate, catalog: active }: ModelServices): Ha
 export function getModel({ authenticate, catalog: active }: ModelServices): Handler {
   return async (request, context) => {
     const id = idIn(request.url);
-    if (id === '') throw new ApiError('not_found');
+    if (id === '')
+      throw new ApiError('not_found', {
+        message: 'GET /v1/models/ does not exist: leave out the slash at the end.',
+      });
     const key = await authenticate(request, context, failure);
     readQuery(request.url, []);
     const { catalog, connections } = active();
