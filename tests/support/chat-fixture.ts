@@ -143,11 +143,11 @@ export type ToolDelta = {
   function: { name?: string; arguments: string };
 };
 
-/** The data of each event of a finished stream. */
+/** The data of each event of a finished stream, without comments. */
 export function eventsOf(text: string): string[] {
   return text
     .split('\n\n')
-    .filter((event) => event !== '')
+    .filter((event) => event !== '' && !event.startsWith(':'))
     .map((event) => event.replace(/^data: /, ''));
 }
 
