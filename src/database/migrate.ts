@@ -15,8 +15,8 @@ type AppliedMigration = { version: number; digest: string };
 const migrations = readMigrations(join(import.meta.dir, '../../migrations'));
 const migrationLock = 7_012_018_002;
 
-/** Brings the schema up to date; returns the names of the migrations that were applied. */
-export async function migrate(sql: SQL): Promise<string[]> {
+/** Brings the schema up to date, or to an earlier version; returns the names of the migrations that were applied. */
+export async function migrate(sql: SQL, lastVersion = Number.POSITIVE_INFINITY): Promise<string[]> {
   return await sql.begin(async (transaction) => {
     await transaction`select pg_advisory_xact_lock(${migrationLock})`;
     await transaction`
@@ -26,7 +26,9 @@ export async function migrate(sql: SQL): Promise<string[]> {
         digest text not null,
         applied_at timestamptz not null default now()
       )`;
-    const pending = pendingMigrations(await readApplied(transaction));
+    const pending = pendingMigrations(await readApplied(transaction)).filter(
+      ({ version }) => version <= lastVersion,
+    );
     for (const migration of pending) await apply(transaction, migration);
     await createPartitions(transaction);
     return pending.map((migration) => migration.name);
