@@ -1,27 +1,35 @@
-import { auditLedger, type Finding } from '../ledger/audit.ts';
+import type { Finding } from '../ledger/audit.ts';
 import { type DeadLetter, findDeadLetters, retryDeadLetters } from '../ledger/dead-letters.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { openSpool } from '../ledger/spool.ts';
 import { newId, requestIdFromUuid } from '../lib/ids.ts';
 import { createLog } from '../lib/log.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
+import { describeScope, runAudit } from './audit-progress.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
 
 const audit: DatabaseCommand = {
   name: 'ledger audit',
-  summary: 'Check every invariant of the ledger; exit 0 only if all hold. Lists what was set aside, too.',
-  run: async (sql) => {
-    const findings = await auditLedger(sql);
+  summary:
+    'Check every invariant of the ledger for what is new since the last sound audit, or for all of it; exit 0 only if all hold. Lists what was set aside, too.',
+  options: [{ name: 'full', value: null }],
+  run: async (sql, words, _config, openDedicated) => {
+    const { findings, isSound, since } = await runAudit(sql, openDedicated, words.flag('full'));
     const letters = await findDeadLetters(sql);
-    const holds = findings.every((finding) => finding.violations === 0);
     return {
-      json: { holds, invariants: findings, dead_letters: letters.map(presentLetter) },
+      json: {
+        holds: isSound,
+        since: since?.toISOString() ?? null,
+        invariants: findings,
+        dead_letters: letters.map(presentLetter),
+      },
       text: [
         formatFindings(findings),
-        holds ? 'The ledger is sound.' : 'The ledger is BROKEN.',
+        describeScope(since),
+        isSound ? 'The ledger is sound.' : 'The ledger is BROKEN.',
         ...(letters.length === 0 ? [] : ['', formatLetters(letters)]),
       ].join('\n'),
-      exitCode: holds ? 0 : 1,
+      exitCode: isSound ? 0 : 1,
     };
   },
 };

@@ -2,7 +2,7 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { ApiError } from '../../errors.ts';
 import { readQuery } from '../../http/query.ts';
-import { askInvariants, type Finding } from '../../ledger/audit.ts';
+import { askInvariants, type Finding, readScope } from '../../ledger/audit.ts';
 import { findDeadLetters } from '../../ledger/dead-letters.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
@@ -79,7 +79,10 @@ export async function auditAs(sql: SQL, operatorId: string): Promise<AuditResult
       throw new ApiError('too_many_attempts', {
         message: 'An audit is already running. Wait until it has finished.',
       });
-    return { findings: await askInvariants(transaction), totals: await findTotals(transaction) };
+    return {
+      findings: await askInvariants(transaction, await readScope(transaction, null)),
+      totals: await findTotals(transaction),
+    };
   });
 }
 
