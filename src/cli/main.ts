@@ -7,6 +7,7 @@ import { migrate, requireMigrated } from '../database/migrate.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { accountCommands } from './account-commands.ts';
 import { type Arguments, type OptionSpec, readArguments, UsageError } from './arguments.ts';
+import { backupCommands } from './backup-commands.ts';
 import { catalogCommands } from './catalog-commands.ts';
 import type { Command, DatabaseCommand, Outcome } from './command.ts';
 import { describeCommand, describeCommands } from './help.ts';
@@ -22,6 +23,7 @@ const commands: readonly Command[] = [
   ...userCommands,
   ...catalogCommands,
   ...ledgerCommands,
+  ...backupCommands,
 ];
 const commonOptions: readonly OptionSpec[] = [
   { name: 'json', value: null },

@@ -17,22 +17,28 @@ const migrationLock = 7_012_018_002;
 
 /** Brings the schema up to date, or to an earlier version; returns the names of the migrations that were applied. */
 export async function migrate(sql: SQL, lastVersion = Number.POSITIVE_INFINITY): Promise<string[]> {
-  return await sql.begin(async (transaction) => {
-    await transaction`select pg_advisory_xact_lock(${migrationLock})`;
-    await transaction`
-      create table if not exists schema_migrations (
-        version integer primary key,
-        name text not null,
-        digest text not null,
-        applied_at timestamptz not null default now()
-      )`;
-    const pending = pendingMigrations(await readApplied(transaction)).filter(
-      ({ version }) => version <= lastVersion,
-    );
-    for (const migration of pending) await apply(transaction, migration);
-    await createPartitions(transaction);
-    return pending.map((migration) => migration.name);
-  });
+  return await sql.begin((transaction) => migrateWithin(transaction, lastVersion));
+}
+
+/** The same as part of a transaction that does more. */
+export async function migrateWithin(
+  transaction: TransactionSQL,
+  lastVersion = Number.POSITIVE_INFINITY,
+): Promise<string[]> {
+  await transaction`select pg_advisory_xact_lock(${migrationLock})`;
+  await transaction`
+    create table if not exists schema_migrations (
+      version integer primary key,
+      name text not null,
+      digest text not null,
+      applied_at timestamptz not null default now()
+    )`;
+  const pending = pendingMigrations(await readApplied(transaction)).filter(
+    ({ version }) => version <= lastVersion,
+  );
+  for (const migration of pending) await apply(transaction, migration);
+  await createPartitions(transaction);
+  return pending.map((migration) => migration.name);
 }
 
 /** Refuses a database whose schema is not exactly the one that this code was written for. */
