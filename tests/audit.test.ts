@@ -67,7 +67,7 @@ test('the second audit checks what came after the first, and a full one checks a
     ['sound', false],
     ['sound', true],
   ]);
-  expect(recorded[0]).toMatchObject({ stepsDone: 18, stepCount: 18, totals: { held: '0.000000000000' } });
+  expect(recorded[0]).toMatchObject({ stepsDone: 19, stepCount: 19, totals: { held: '0.000000000000' } });
 });
 
 test('whatever breaks after a checkpoint is found without a full audit', async () => {

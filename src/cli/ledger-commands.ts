@@ -5,6 +5,7 @@ import { openSpool } from '../ledger/spool.ts';
 import { newId, requestIdFromUuid } from '../lib/ids.ts';
 import { createLog } from '../lib/log.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
+import { archive, checkArchives } from './archive-command.ts';
 import { describeScope, runAudit } from './audit-progress.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
 
@@ -12,9 +13,16 @@ const audit: DatabaseCommand = {
   name: 'ledger audit',
   summary:
     'Check every invariant of the ledger for what is new since the last sound audit, or for all of it; exit 0 only if all hold. Lists what was set aside, too.',
-  options: [{ name: 'full', value: null }],
+  options: [
+    { name: 'full', value: null },
+    { name: 'archive', value: 'FOLDER' },
+  ],
   run: async (sql, words, _config, openDedicated) => {
-    const { findings, isSound, since } = await runAudit(sql, openDedicated, words.flag('full'));
+    const audited = await runAudit(sql, openDedicated, words.flag('full'));
+    const archived = await checkArchives(sql, words.text('archive'));
+    const findings = [...audited.findings, ...archived];
+    const isSound = findings.every(({ violations }) => violations === 0);
+    const { since } = audited;
     const letters = await findDeadLetters(sql);
     return {
       json: {
@@ -95,4 +103,4 @@ function countOf(count: number): string {
   return count === 1 ? '1 settlement was' : `${count} settlements were`;
 }
 
-export const ledgerCommands = [audit, retry];
+export const ledgerCommands = [audit, retry, archive];

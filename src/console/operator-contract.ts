@@ -139,10 +139,21 @@ export type Node = {
   is_this: boolean;
 };
 
-/** POST …/operator/ledger-audit: asks the whole ledger, so it is not done by itself. */
+/**
+ * POST …/operator/ledger-audit starts an audit in the background, of what is new since the last sound one or of everything,
+ * unless one is running. GET → Audits: the newest 10, the newest first.
+ */
+export type AuditOrder = { is_full?: boolean };
+export type Audits = { data: Audit[] };
 export type Audit = {
-  at: string;
-  holds: boolean;
+  id: string;
+  /** `failed`: it ended without a result, or its gateway died. */
+  state: 'running' | 'sound' | 'broken' | 'failed';
+  is_full: boolean;
+  started_at: string;
+  finished_at: string | null;
+  steps_done: number;
+  step_count: number;
   findings: { invariant: string; checked: number; violations: number }[];
   totals: {
     balance: string;
@@ -150,7 +161,7 @@ export type Audit = {
     written_off: string;
     /** What providers reported beyond what requests can have used, at its price. It was not charged. */
     not_believed: string;
-  };
+  } | null;
 };
 
 /** GET …/operator/dead-letters: settlements that the database refused for good, the oldest 100 first. */

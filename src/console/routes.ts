@@ -2,6 +2,7 @@
 import type { SQL } from 'bun';
 import type { Decider } from '../decisions/decider.ts';
 import type { Handler } from '../http/context.ts';
+import type { AuditJobs } from '../ledger/audit-jobs.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
@@ -42,6 +43,7 @@ export type ConsoleServices = Readonly<{
   decisions: () => Decider | null;
   /** This process among the others, in the table `nodes`. */
   nodeId: string;
+  audits: AuditJobs;
   deriveKey: DerivedKeys;
 }> &
   PlaygroundServices;

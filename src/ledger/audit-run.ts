@@ -26,10 +26,10 @@ export type AuditResult = Readonly<{
 }>;
 
 /** Any number that no other advisory lock uses. */
-const auditLock = 7_012_018_007;
+export const auditLock = 7_012_018_007;
 
-/** An audit that has begun: `result` follows. */
-export type RunningAudit = Readonly<{ id: string; result: Promise<AuditResult> }>;
+/** An audit that has begun: `result` follows. `stop` ends its connection, and with it the audit. */
+export type RunningAudit = Readonly<{ id: string; result: Promise<AuditResult>; stop: () => Promise<void> }>;
 
 /**
  * Begins an audit on a connection of its own; null when another is running. `sql` records the progress, which the
@@ -53,7 +53,15 @@ export async function startAudit(
     const since = options.isFull ? null : await findCheckpointTime(connection);
     const id = newId();
     await recordStart(sql, id, since, options.operatorId);
-    return { id, result: carryOut(sql, connection, id, since, options).finally(close) };
+    const result = carryOut(sql, connection, id, since, options).finally(close);
+    return {
+      id,
+      result,
+      stop: async () => {
+        await dedicated.close({ timeout: 0 });
+        await result.catch(() => undefined);
+      },
+    };
   } catch (error) {
     await close();
     throw error;

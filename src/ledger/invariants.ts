@@ -82,6 +82,15 @@ export const invariants: readonly Invariant[] = [
       ) as last on true`,
   },
   {
+    says: 'the archives of each account follow each other without gaps',
+    query: () => `
+      select count(*) as checked, count(*) filter (where first_number <> coalesce(number_before, 0) + 1
+               or balance_before <> coalesce(balance_then, 0)) as violations
+      from (select first_number, balance_before, lag(last_number) over one as number_before,
+                   lag(balance_after) over one as balance_then
+            from ledger_archive_accounts window one as (partition by account_id order by last_number)) as walk`,
+  },
+  {
     says: 'the held amount of each account equals its open holds',
     query: () => `
       select count(*) as checked, count(*) filter (where held <> total) as violations
@@ -141,7 +150,8 @@ export const invariants: readonly Invariant[] = [
     says: 'each charge has a usage record of the same amount, and each usage record a charge',
     query: (scope) =>
       scope.isFull
-        ? `select count(*) as checked, count(*) filter (where amount is distinct from -cost) as violations
+        ? `select count(*) as checked, count(*) filter (where amount is distinct from -cost
+               and not (amount is null and refunded_at is not null and ${maybeArchived('id', scope)})) as violations
            from (select * from ledger_entries where kind = 'charge') as charges
            full join usage_records on usage_records.id = charges.generation_id`
         : `${withBase(scope)}
@@ -151,7 +161,7 @@ export const invariants: readonly Invariant[] = [
              where kind = 'charge'
              union all
              select null, cost from usage_records
-             where id >= '${scope.sinceId}'
+             where id >= '${scope.sinceId}' and not (refunded_at is not null and ${maybeArchived('id', scope)})
                and not exists (select 1 from ledger_entries where generation_id = usage_records.id and kind = 'charge')
            ) as charges`,
   },
