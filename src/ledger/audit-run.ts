@@ -103,18 +103,24 @@ async function carryOut(
     const findings = await askInvariants(connection, scope, (done, next) => {
       onStep?.(done, next);
       // Progress that is not recorded changes nothing about the audit.
-      sql`update ledger_audits set steps_done = ${done} where id = ${id}`.catch(() => undefined);
+      sql`update ledger_audits set steps_done = ${done} where id = ${id} and outcome is null`.catch(
+        () => undefined,
+      );
     });
     const totals = await findTotals(connection);
     const isSound = findings.every(({ violations }) => violations === 0);
     if (isSound) await storeCheckpoints(connection, id);
     await connection.unsafe('commit');
     onStep?.(findings.length, '');
-    await sql`
-      update ledger_audits
-      set outcome = ${isSound ? 'sound' : 'broken'}, finished_at = clock_timestamp(), steps_done = step_count,
-          findings = ${JSON.stringify(findings)}::text::jsonb, totals = ${JSON.stringify(totals)}::text::jsonb
-      where id = ${id}`;
+    // With the lock: whoever sees the outcome can start the next audit.
+    await connection`
+      with finished as (
+        update ledger_audits
+        set outcome = ${isSound ? 'sound' : 'broken'}, finished_at = clock_timestamp(), steps_done = step_count,
+            findings = ${JSON.stringify(findings)}::text::jsonb, totals = ${JSON.stringify(totals)}::text::jsonb
+        where id = ${id}
+      )
+      select pg_advisory_unlock(${auditLock})`;
     return { id, since: since?.started_at ?? null, findings, totals, isSound };
   } catch (error) {
     await sql`

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import type { Audit, CatalogStatus, Providers } from '../../src/console/operator-contract.ts';
+import type { Audit, Audits, CatalogStatus, Providers } from '../../src/console/operator-contract.ts';
 import { checkLooks, expectNoComplaints, takePicture, type Watched } from '../support/browser.ts';
 import { signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
