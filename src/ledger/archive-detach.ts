@@ -110,12 +110,12 @@ type Detached = Readonly<{ id: string; month: ClosedMonths; entryCount: number }
 /** Nobody can write to a partition that is detached, so what it has now is what is gone when it is dropped. */
 export async function dropDetached(connection: ReservedSQL, detached: Detached): Promise<void> {
   const [entries, records] = partitionsOf(detached.month);
-  const [row] = await connection.unsafe<[{ entries: bigint; unknown_records: bigint }]>(`
-    select (select count(*) from "${entries}") as entries,
-           (select count(*) from "${records}" as used
+  const [row] = await connection.unsafe<[{ entries: number; unknown_records: number }]>(`
+    select (select count(*)::int from "${entries}") as entries,
+           (select count(*)::int from "${records}" as used
             where not exists (select 1 from usage_records where id = used.id)
               and not exists (select 1 from "${entries}" where generation_id = used.id and kind = 'charge')) as unknown_records`);
-  if (Number(row.entries) !== detached.entryCount || Number(row.unknown_records) > 0) {
+  if (row.entries !== detached.entryCount || row.unknown_records > 0) {
     await attachAgain(connection, detached);
     throw new OperatorError(
       `The months before ${detached.month.endsOn} stay: they changed while they were being archived. Try again.`,
@@ -160,13 +160,13 @@ type Leftover = {
   suffix: string;
   begins_on: string | null;
   ends_on: string;
-  entry_count: bigint;
+  entry_count: number;
 };
 
 /** Of a run that ended between detaching and dropping: its checkpoint stands, and its file was whole before that. */
 export async function dropLeftovers(connection: ReservedSQL): Promise<void> {
   const leftovers = await connection<Leftover[]>`
-    select id, substr(relname, length('ledger_entries') + 1) as suffix, begins_on::text, ends_on::text, entry_count
+    select id, substr(relname, length('ledger_entries') + 1) as suffix, begins_on::text, ends_on::text, entry_count::int
     from pg_class join ledger_archives on ends_on = to_date(right(relname, 7), 'YYYY_MM') + interval '1 month'
     where relnamespace = 'public'::regnamespace and relkind = 'r' and not relispartition
       and relname ~ '^ledger_entries(_to)?_[0-9]{4}_[0-9]{2}$'`;
@@ -174,6 +174,6 @@ export async function dropLeftovers(connection: ReservedSQL): Promise<void> {
     await dropDetached(connection, {
       id,
       month: { suffix, beginsOn, endsOn },
-      entryCount: Number(entryCount),
+      entryCount,
     });
 }
