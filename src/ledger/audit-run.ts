@@ -53,7 +53,14 @@ export async function startAudit(
     const since = options.isFull ? null : await findCheckpointTime(connection);
     const id = newId();
     await recordStart(sql, id, since, options.operatorId);
-    const result = carryOut(sql, connection, id, since, options).finally(close);
+    const run = async () => {
+      try {
+        return await carryOut(sql, connection, id, since, options);
+      } finally {
+        await close();
+      }
+    };
+    const result = run();
     return {
       id,
       result,
