@@ -41,9 +41,15 @@ export async function startAudit(
   options: AuditOptions,
 ): Promise<RunningAudit | null> {
   const dedicated = openDedicated();
-  const close = () => dedicated.close({ timeout: 1 });
+  let reserved: ReservedSQL | null = null;
+  // Closing would wait for a connection that is still reserved.
+  const close = async () => {
+    await reserved?.release();
+    await dedicated.close({ timeout: 1 });
+  };
   try {
     const connection = await dedicated.reserve();
+    reserved = connection;
     const [{ is_mine: isMine }] = await connection<[{ is_mine: boolean }]>`
       select pg_try_advisory_lock(${auditLock}) as is_mine`;
     if (!isMine) {
