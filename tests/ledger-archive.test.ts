@@ -26,8 +26,9 @@ beforeAll(async () => {
   await sql`select create_partitions(${middleOfMonth(5)}::timestamptz::date, current_date)`;
   owner = await spendingOwner(sql);
   // Its opening credit is as old as its first charge.
-  await withoutProtection(sql, (unprotected) =>
-    unprotected`update ledger_entries set created_at = ${middleOfMonth(5)}`,
+  await withoutProtection(
+    sql,
+    (unprotected) => unprotected`update ledger_entries set created_at = ${middleOfMonth(5)}`,
   );
   await sql.close({ timeout: 1 });
 }, 60_000);

@@ -5,7 +5,7 @@
  */
 import type { ReservedSQL, SQL } from 'bun';
 import { newId } from '../lib/ids.ts';
-import { askInvariants, type Finding, invariantCount, readScope } from './audit.ts';
+import { checkInvariants, type Finding, invariantCount, readScope } from './audit.ts';
 
 export type AuditOptions = Readonly<{
   isFull: boolean;
@@ -25,7 +25,6 @@ export type AuditResult = Readonly<{
   isSound: boolean;
 }>;
 
-/** Any number that no other advisory lock uses. */
 export const auditLock = 7_012_018_007;
 
 /** An audit that has begun: `result` follows. `stop` ends its connection, and with it the audit. */
@@ -96,7 +95,7 @@ async function recordStart(
   since: Checkpoint | null,
   operatorId: string | null,
 ): Promise<void> {
-  // Whoever has the lock knows that no other audit is running.
+  // This process has the lock, so no other audit is running.
   await sql`update ledger_audits set outcome = 'failed', finished_at = now() where outcome is null`;
   await sql`
     insert into ledger_audits (id, base_audit_id, operator_id, step_count)
@@ -113,9 +112,9 @@ async function carryOut(
   try {
     await connection.unsafe('begin isolation level repeatable read');
     const scope = await readScope(connection, since?.started_at ?? null);
-    const findings = await askInvariants(connection, scope, (done, next) => {
+    const findings = await checkInvariants(connection, scope, (done, next) => {
       onStep?.(done, next);
-      // Progress that is not recorded changes nothing about the audit.
+      // The audit goes on without a record of its progress.
       sql`update ledger_audits set steps_done = ${done} where id = ${id} and outcome is null`.catch(
         () => undefined,
       );
@@ -125,7 +124,7 @@ async function carryOut(
     if (isSound) await storeCheckpoints(connection, id);
     await connection.unsafe('commit');
     onStep?.(findings.length, '');
-    // With the lock: whoever sees the outcome can start the next audit.
+    // Together with the lock, so that the next audit can start as soon as the outcome is visible.
     await connection`
       with finished as (
         update ledger_audits
@@ -143,7 +142,6 @@ async function carryOut(
   }
 }
 
-/** What customers have paid and not used, how much of it is held, what was written off, and what was not believed. */
 async function findTotals(connection: ReservedSQL): Promise<AuditTotals> {
   const [totals] = await connection<[AuditTotals]>`
     select coalesce(sum(balance), 0)::numeric(38,12) as balance, coalesce(sum(held), 0)::numeric(38,12) as held,
@@ -178,7 +176,7 @@ async function storeCheckpoints(connection: ReservedSQL, auditId: string): Promi
         cost = excluded.cost`;
 }
 
-/** One row of ledger_audits, with what became of an audit whose process died. */
+/** One row of ledger_audits. An audit whose process died is `failed`. */
 export type RecordedAudit = Readonly<{
   id: string;
   state: 'running' | 'sound' | 'broken' | 'failed';
@@ -204,7 +202,7 @@ type AuditRow = {
   totals: AuditTotals | null;
 };
 
-/** The newest audits, the newest first. One without an outcome is running only as long as somebody holds the lock. */
+/** The newest audits, the newest first. One without an outcome is running only while the lock is held. */
 export async function findAudits(sql: SQL, limit: number): Promise<RecordedAudit[]> {
   const rows = await sql<AuditRow[]>`
     select id, outcome, base_audit_id is null as is_full, started_at, finished_at, steps_done, step_count, findings, totals,
