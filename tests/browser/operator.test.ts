@@ -344,7 +344,9 @@ test('the ledger is audited on demand, and says what operators did', async () =>
   await page.reload();
   await page.getByText('The ledger is inconsistent').waitFor();
   await page.getByText('A full audit is running: 7 of 19 rules were checked.').waitFor();
-  expect(await page.getByRole('progressbar').getAttribute('value')).toBe('7');
+  const progress = page.getByRole('meter', { name: 'Progress of the audit' });
+  expect(await progress.getAttribute('aria-valuenow')).toBe('36.8');
+  expect(await page.getByRole('button', { name: 'Run audit' }).isDisabled()).toBe(true);
   await rowOf(page, 'No Generation is charged twice.').getByText('Violated', { exact: true }).waitFor();
   await checkLooks(page, 'operator-audit');
   await page.unroute('**/ledger-audit');
