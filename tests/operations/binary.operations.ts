@@ -159,7 +159,7 @@ test('serves the dashboard, the reference and a paid call, keeps its lease, and 
   });
   expect(chat.status).toBe(200);
   expect(((await chat.json()) as { choices: unknown[] }).choices).toHaveLength(1);
-  expect((await run(['ledger', 'audit'])).exitCode).toBe(0);
+  expect((await run(['ledger', 'audit', '--full'])).exitCode).toBe(0);
 
   const words = ['user', 'create', '--email', 'ann@example.com', '--admin', '--password-file', '-'];
   expect((await run(words, environment, 'correct horse\n')).exitCode).toBe(0);

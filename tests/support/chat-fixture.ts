@@ -94,7 +94,7 @@ export async function openChatFixture(
       return { account: account.id, key: key.key, keyId: key.id };
     },
     close: async () => {
-      const audit = await runCommand<{ holds: boolean }>(['ledger', 'audit'], environment);
+      const audit = await runCommand<{ holds: boolean }>(['ledger', 'audit', '--full'], environment);
       await gateway.stop();
       const kept = { 'the log': gateway.output(), 'the database': await dumpOf(database) };
       await database.close();
