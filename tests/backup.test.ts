@@ -13,6 +13,13 @@ import { keyIn, preparedFolder, welcomed } from './support/embedded.ts';
 import { startGateway, temporaryFolder, tollgate, tollgateJson } from './support/gateway.ts';
 import { settleAt, spendingOwner } from './support/old-charges.ts';
 
+/** What the command would report. */
+const failureOf = (running: Promise<unknown>) =>
+  running.then(
+    () => 'nothing',
+    (error: Error) => error.message,
+  );
+
 test('a gateway continues from a backup as if nothing had happened', async () => {
   const folder = await preparedFolder();
   const environment = { TOLLGATE_DATA: folder };
@@ -42,10 +49,10 @@ test('a gateway continues from a backup as if nothing had happened', async () =>
   expect(statSync(file).mode & 0o777).toBe(0o600);
   // It is not in the backup.
   await call(gateway.origin, 'two');
-  expect(runCommand(['restore', file, '--force'], environment)).rejects.toThrow('stop it before');
+  expect(await failureOf(runCommand(['restore', file, '--force'], environment))).toContain('stop it before');
   expect(await gateway.stop()).toBe(0);
-  expect(runCommand(['backup', file], environment)).rejects.toThrow('is there already');
-  expect(runCommand(['restore', file], environment)).rejects.toThrow('is not empty');
+  expect(await failureOf(runCommand(['backup', file], environment))).toContain('is there already');
+  expect(await failureOf(runCommand(['restore', file], environment))).toContain('is not empty');
 
   const target = await preparedFolder();
   writeFileSync(join(target, 'secret'), 'an older secret');
@@ -115,12 +122,12 @@ describe('a file', () => {
       writeFileSync(other, content);
       // With a folder in which nothing is: it is not even made into a database.
       const environment = { TOLLGATE_DATA: join(folder, 'data') };
-      await expect(outcomeOf(['restore', other, '--force'], environment)).rejects.toThrow(reason);
+      expect(await failureOf(outcomeOf(['restore', other, '--force'], environment))).toContain(reason);
     };
     await rejected(whole.subarray(0, whole.length - 30), 'cut short');
     await rejected(Buffer.concat([whole.subarray(0, 200), Buffer.from('x'), whole.subarray(201)]), other);
     await rejected('hello', 'cut short, or was not written by Tollgate');
-    await expect(checkBackup(`${file}.none`)).rejects.toThrow('There is no file');
+    expect(await failureOf(checkBackup(`${file}.none`))).toContain('There is no file');
     expect(existsSync(join(folder, 'data'))).toBe(false);
     expect(existsSync(`${file}.partial`)).toBe(false);
   });
@@ -131,9 +138,9 @@ describe('a file', () => {
     const before = await readEverything(sql);
     const backup = await checkBackup(file);
     const counts = new Map([...backup.counts, ['accounts', 2]]);
-    await expect(restore(sql, { ...backup, counts }, options)).rejects.toThrow('1 rows of accounts');
+    expect(await failureOf(restore(sql, { ...backup, counts }, options))).toContain('1 rows of accounts');
     expect(await readEverything(sql)).toEqual(before);
-    await expect(restore(sql, backup, { ...options, isForced: false })).rejects.toThrow('is not empty');
+    expect(await failureOf(restore(sql, backup, { ...options, isForced: false }))).toContain('is not empty');
   });
 
   test('brings back every row, its partition and the next number of a sequence, also over other rows', async () => {
@@ -176,7 +183,7 @@ describe('a file', () => {
   });
 });
 
-test('an own PostgreSQL is backed up with its own tools', () => {
+test('an own PostgreSQL is backed up with its own tools', async () => {
   const environment = { DATABASE_URL: 'postgres://localhost/x' };
-  expect(outcomeOf(['backup', 'backup.gz'], environment)).rejects.toThrow('use pg_dump');
+  expect(await failureOf(outcomeOf(['backup', 'backup.gz'], environment))).toContain('use pg_dump');
 });

@@ -66,6 +66,13 @@ async function audit(...words: string[]) {
 
 const sound = { exitCode: 0, broken: [] };
 
+/** What the command would report. */
+const failureOf = (running: Promise<unknown>) =>
+  running.then(
+    () => 'nothing',
+    (error: Error) => error.message,
+  );
+
 test('closed months leave for files, and everything still adds up', async () => {
   const { sql } = database;
   const at = (began: number, booked: number) =>
@@ -187,10 +194,10 @@ test('a month stays as long as something of it is open, and when its file cannot
   await sql`delete from open_generations`;
   await sql`update api_key_meters set open_count = 0`;
   writeFileSync(join(folder, 'file'), '');
-  expect(archive('--to', join(folder, 'file'))).rejects.toThrow('EEXIST');
+  expect(await failureOf(archive('--to', join(folder, 'file')))).toContain('EEXIST');
   expect(await tables()).toBe(before);
   expect(await audit('--full')).toEqual(sound);
-  expect(archive('--before', 'May')).rejects.toThrow('--before must be a month');
+  expect(await failureOf(archive('--before', 'May'))).toContain('--before must be a month');
 });
 
 test('what was detached and not dropped is dropped by the next run, or goes back if it has more than its file', async () => {
@@ -226,7 +233,7 @@ test('what was detached and not dropped is dropped by the next run, or goes back
   await sql.unsafe(`
     insert into ${entries} (account_id, number, kind, amount, balance_after, created_at)
     select account_id, 9, 'credit', 1, 1, created_at from ${entries} limit 1`);
-  await expect(archive('--before', monthName(4))).rejects.toThrow('changed while');
+  expect(await failureOf(archive('--before', monthName(4)))).toContain('changed while');
   expect(await isPartition()).toBe(true);
   expect(await sql`select 1 from ledger_archives`).toHaveLength(0);
   expect(readdirSync(join(folder, 'archive')).some((one) => one.endsWith('.partial'))).toBe(false);

@@ -95,8 +95,8 @@ describe('the document', () => {
     for (const { path, operation } of operations) {
       const content = operation.responses['200']?.content ?? {};
       expect([path, Object.keys(content)]).toEqual([path, ['application/json']]);
-      const { $ref = '' } = content['application/json']?.schema as { $ref?: string };
-      const component = document.components.schemas[$ref.split('/').at(-1) ?? ''];
+      const reference = String(content['application/json']?.schema.$ref);
+      const component = document.components.schemas[reference.split('/').at(-1) ?? ''];
       expect([path, component?.type, component?.anyOf, component?.oneOf]).toEqual([
         path,
         'object',
