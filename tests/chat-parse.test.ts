@@ -369,6 +369,21 @@ describe('which problem is reported', () => {
     );
   });
 
+  test.each([
+    ['chat#tools', tools({})],
+    ['chat#parameters', plus({ temperature: 9 })],
+    ['chat#parameters', plus({ stream_options: {} })],
+    ['chat#messages', talk({ role: 'user', content: 5 })],
+    ['chat#messages', talk({ role: 'tool', tool_call_id: 'x', content: 'x' })],
+    ['clients#messages', talk({ ...user, name: 'Ann' })],
+    ['clients#messages', talk({ role: 'developer', content: 'x' })],
+    ['clients#max-tokens', plus({ max_completion_tokens: 1 })],
+    ['clients#rejected-parameters', plus({ n: 1 })],
+    ['clients#tool-choice', plus({ tool_choice: 'required' })],
+  ])('the section %s explains %j', (docs, body) => {
+    expect(refusalOf(() => parseChat(body)).docs).toBe(docs);
+  });
+
   test('a long value of the client is not sent back', () => {
     const secret = 'prompt'.repeat(50);
     expect(refusalOf(() => parseChat(talk({ role: secret, content: '' }))).message).not.toContain('prompt');

@@ -65,7 +65,7 @@ function respond(delivery: Delivery, opened: OpenedStream, services: StreamServi
   );
 }
 
-/** Nothing is known yet but that the client should not be left in silence any longer. */
+/** Sends the headers before any provider has answered, because the client has waited long enough in silence. */
 function respondEarly(
   delivery: Delivery,
   opening: Promise<OpenedStream>,
