@@ -1,6 +1,7 @@
 /**
  * `npm run bench`: the upstream alone, a bare proxy and the gateway side by side, in one run, as one table. `--quick` is
- * shorter and rougher; `--write` also puts the table into docs/bench.md. `--workers` compares one worker with two instead.
+ * shorter and rougher; `--write` also puts the table into docs/bench.md. `--compare workers` or `--compare metrics` compares
+ * two settings instead.
  */
 import { writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -11,6 +12,7 @@ import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/database/connection.ts';
 import { countCharges } from './charges.ts';
 import { cleanEnvironment } from './child.ts';
+import { compare, comparisonNamed } from './compare.ts';
 import type { Gateway } from './gateway.ts';
 import type { LedgerReport } from './ledger.ts';
 import { describeMachine } from './machine.ts';
@@ -20,7 +22,6 @@ import { report } from './report.ts';
 import { isSound, type Results, type ScenarioResult } from './results.ts';
 import { models, scenarios } from './scenarios.ts';
 import { type Bench, startBench } from './subjects.ts';
-import { compareWorkers } from './workers.ts';
 import { type Workshop, withWorkshop } from './workshop.ts';
 
 /** `warmUp` is how many requests and streams each subject answers before anything is measured, at least. */
@@ -51,12 +52,12 @@ const quick: Plan = {
 const openStreams = 1_000;
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean' }, write: { type: 'boolean' }, workers: { type: 'boolean' } },
+  options: { quick: { type: 'boolean' }, write: { type: 'boolean' }, compare: { type: 'string' } },
 });
 
 await withWorkshop(async (workshop) => {
-  if (options.workers) {
-    process.stdout.write(`\n${await compareWorkers(workshop, say)}\n`);
+  if (options.compare !== undefined) {
+    process.stdout.write(`\n${await compare(comparisonNamed(options.compare), workshop, say)}\n`);
     return;
   }
   const results = await runBench(workshop, options.quick ? quick : thorough);

@@ -124,15 +124,7 @@ async function carryOut(
     if (isSound) await storeCheckpoints(connection, id);
     await connection.unsafe('commit');
     onStep?.(findings.length, '');
-    // Together with the lock, so that the next audit can start as soon as the outcome is visible.
-    await connection`
-      with finished as (
-        update ledger_audits
-        set outcome = ${isSound ? 'sound' : 'broken'}, finished_at = clock_timestamp(), steps_done = step_count,
-            findings = ${JSON.stringify(findings)}::text::jsonb, totals = ${JSON.stringify(totals)}::text::jsonb
-        where id = ${id}
-      )
-      select pg_advisory_unlock(${auditLock})`;
+    await recordOutcome(connection, id, isSound, findings, totals);
     return { id, since: since?.started_at ?? null, findings, totals, isSound };
   } catch (error) {
     await sql`
@@ -140,6 +132,25 @@ async function carryOut(
       where id = ${id} and outcome is null`.catch(() => undefined);
     throw error;
   }
+}
+
+/** The lock is released by the commit that makes the outcome visible: no sooner, nor noticeably later. */
+async function recordOutcome(
+  connection: ReservedSQL,
+  id: string,
+  isSound: boolean,
+  findings: readonly Finding[],
+  totals: AuditTotals,
+): Promise<void> {
+  await connection.unsafe('begin');
+  await connection`select pg_advisory_xact_lock(${auditLock})`;
+  await connection`
+    update ledger_audits
+    set outcome = ${isSound ? 'sound' : 'broken'}, finished_at = clock_timestamp(), steps_done = step_count,
+        findings = ${JSON.stringify(findings)}::text::jsonb, totals = ${JSON.stringify(totals)}::text::jsonb
+    where id = ${id}`;
+  await connection`select pg_advisory_unlock(${auditLock})`;
+  await connection.unsafe('commit');
 }
 
 async function findTotals(connection: ReservedSQL): Promise<AuditTotals> {
@@ -204,15 +215,10 @@ type AuditRow = {
 
 /** The newest audits, the newest first. One without an outcome is running only while the lock is held. */
 export async function findAudits(sql: SQL, limit: number): Promise<RecordedAudit[]> {
-  const rows = await sql<AuditRow[]>`
-    select id, outcome, base_audit_id is null as is_full, started_at, finished_at, steps_done, step_count, findings, totals,
-           outcome is null and exists (
-             select 1 from pg_locks
-             where locktype = 'advisory' and granted and objsubid = 1
-               and database = (select oid from pg_database where datname = current_database())
-               and (classid::bigint << 32) | objid::bigint = ${auditLock}) as is_running
-    from ledger_audits order by started_at desc limit ${limit}`;
-  return rows.map((row) => ({
+  const rows = await readAudits(sql, limit);
+  // It may have ended between reading its row and looking for the lock. Its outcome is visible before the lock is gone.
+  const hasEnded = rows.some(({ outcome, is_running: isRunning }) => outcome === null && !isRunning);
+  return (hasEnded ? await readAudits(sql, limit) : rows).map((row) => ({
     id: row.id,
     state: row.is_running ? 'running' : (row.outcome ?? 'failed'),
     isFull: row.is_full,
@@ -223,4 +229,15 @@ export async function findAudits(sql: SQL, limit: number): Promise<RecordedAudit
     findings: row.findings ?? [],
     totals: row.totals,
   }));
+}
+
+async function readAudits(sql: SQL, limit: number): Promise<AuditRow[]> {
+  return await sql<AuditRow[]>`
+    select id, outcome, base_audit_id is null as is_full, started_at, finished_at, steps_done, step_count, findings, totals,
+           outcome is null and exists (
+             select 1 from pg_locks
+             where locktype = 'advisory' and granted and objsubid = 1
+               and database = (select oid from pg_database where datname = current_database())
+               and (classid::bigint << 32) | objid::bigint = ${auditLock}) as is_running
+    from ledger_audits order by started_at desc limit ${limit}`;
 }

@@ -15,6 +15,7 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { type Environment, launchGateway } from '../support/gateway.ts';
 import {
   type Deadline,
   type Format,
@@ -23,6 +24,7 @@ import {
   type Row,
   rows,
 } from '../support/provider-faults.ts';
+import { quickGateway } from '../support/quick-lease.ts';
 
 const base = { openai: '/v1', anthropic: '/v1', google: '/v1beta' } satisfies Record<Format, string>;
 /** Each row has a provider of its own in every format, so that all can be played at once. */
@@ -68,9 +70,12 @@ function catalog(steadyUrl: string, ports: readonly number[]): string {
   return `price_version: "1"\nproviders:${providers.join('')}\nmodels:${models.join('')}\n`;
 }
 
+const launch = (environment: Environment) =>
+  launchGateway(environment, { command: quickGateway('no-keep-alive.ts') }).listening;
+
 beforeAll(async () => {
   const ports = await Promise.all(rows.map(startFaulty));
-  fixture = await openChatFixture((url) => catalog(url, ports));
+  fixture = await openChatFixture((url) => catalog(url, ports), launch);
   fixture.canaries.add('prompt-canary');
   ({ key } = await fixture.customer('100', '--rpm', '1000000', '--max-concurrent', '1000'));
 });
