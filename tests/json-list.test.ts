@@ -18,6 +18,14 @@ test('a list may be empty unless it must not be', () => {
   ]);
 });
 
+test('a list may be as long as its limit, and no longer', () => {
+  const short = listOf(trimmed, 'texts', { max: 2 });
+  expect(z.safeParse(short, ['a', 'b']).success).toBe(true);
+  expect(z.safeParse(short, ['a', 'b', 'c']).error?.issues).toMatchObject([
+    { code: 'too_big', maximum: 2, message: 'texts', path: [] },
+  ]);
+});
+
 test('only the first invalid item is reported', () => {
   expect(z.safeParse(listOf(trimmed, 'texts'), ['a', 1, 2]).error?.issues).toMatchObject([{ path: [1] }]);
 });
