@@ -49,6 +49,13 @@ describe('checkCapabilities', () => {
     expect(() => checkCapabilities(parseChat(basic), lacking)).not.toThrow();
   });
 
+  test('a refusal names the section that explains it', () => {
+    const plain = model({ capabilities: { ...capable, functionCalling: false, streaming: false } });
+    const docsOf = (body: Fields) => refusalOf(() => checkCapabilities(parseChat(body), plain)).docs;
+    expect(docsOf(tools(look))).toBe('chat#tools');
+    expect(docsOf(plus({ stream: true }))).toBe('chat#what-a-model-cannot-do');
+  });
+
   test('one image is enough, next to text and other messages', () => {
     const blind = model({ capabilities: { ...capable, imageInput: false } });
     const text = { type: 'text', text: 'What is this?' };
