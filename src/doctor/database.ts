@@ -69,7 +69,7 @@ async function examineServer(sql: SQL, config: Config): Promise<Finding[]> {
     select split_part(current_setting('server_version'), ' ', 1) as version,
            current_user as user, pg_get_userbyid(datdba) as owner, pg_has_role(datdba, 'usage') as is_owner, datname as name,
            current_setting('transaction_read_only')::boolean as is_read_only,
-           -- Of sessions of other users one may see the database only.
+           -- A user sees no more than the database of sessions that belong to others.
            (select count(*)::int from pg_stat_activity
             where coalesce(backend_type, 'client backend') = 'client backend' and datid is not null) as connections,
            current_setting('max_connections')::int as max_connections,
