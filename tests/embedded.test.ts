@@ -177,6 +177,48 @@ describe('the demo', () => {
   });
 });
 
+test('whoever stops the server does not wait for the one that another process starts in its place', async () => {
+  const folder = await preparedFolder();
+  const first = await acquireEmbeddedServer(folder);
+  const stopped = postmaster(folder);
+  const released = first.release();
+  // Whatever watches the server is held up until another one runs in its place.
+  let watching: number | null = null;
+  while (watching === null && isServerThere(folder)) {
+    watching = processOf(`stop\0-D\0${folder}`);
+    await Bun.sleep(1);
+  }
+  await eventually('it has stopped', () => !isServerThere(folder));
+  if (watching !== null) signal(watching, 'SIGSTOP');
+  const next = await acquireEmbeddedServer(folder);
+  if (watching !== null) signal(watching, 'SIGCONT');
+  await released;
+  expect(postmaster(folder)).not.toBe(stopped);
+  await next.release();
+  expect(isServerThere(folder)).toBe(false);
+});
+
+/** A process by a part of its command line. Linux only: elsewhere there is none. */
+function processOf(words: string): number | null {
+  if (!existsSync('/proc/self')) return null;
+  for (const id of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(`/proc/${id}/cmdline`, 'utf8').includes(words)) return Number(id);
+    } catch {
+      // It has just ended.
+    }
+  }
+  return null;
+}
+
+function signal(processId: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(processId, name);
+  } catch {
+    // It has ended by itself.
+  }
+}
+
 describe('a server that is lost under a gateway', () => {
   async function ready(gateway: Gateway): Promise<void> {
     const isReady = async () => (await fetch(`${gateway.origin}/readyz`)).status === 200;

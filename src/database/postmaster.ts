@@ -22,8 +22,36 @@ export async function startServer({ folder, logFile, programs, user }: Cluster):
   return [...logged.matchAll(/\b(?:FATAL|PANIC): +(.+)$/gm)].at(-1)?.[1] ?? message;
 }
 
+/**
+ * Returns when the server that runs now has stopped. pg_ctl would wait for as long as any server runs in the folder, and
+ * another process may start one as soon as this one is gone.
+ */
 export async function stopServer({ folder, programs, user }: Cluster): Promise<void> {
-  await user.runAsync([join(programs, 'pg_ctl'), 'stop', '-D', folder, '-m', 'fast', '-w', '-s']);
+  const stopping = processIdIn(folder);
+  if (stopping === null) return;
+  await user.runAsync([join(programs, 'pg_ctl'), 'stop', '-D', folder, '-m', 'fast', '-W', '-s']);
+  const deadlineMs = performance.now() + stopDeadlineMs;
+  while (processIdIn(folder) === stopping && isRunning(stopping) && performance.now() < deadlineMs)
+    await Bun.sleep(stopPollMs);
+}
+
+const stopDeadlineMs = 60_000;
+const stopPollMs = 20;
+
+/** The server removes the file when it has stopped, unless it was killed. */
+function processIdIn(folder: string): number | null {
+  const processId = Number.parseInt(readFrom(join(folder, 'postmaster.pid'), 0), 10);
+  return Number.isNaN(processId) ? null : processId;
+}
+
+function isRunning(processId: number): boolean {
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch (error) {
+    // It may belong to another user.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
 }
 
 function readFrom(file: string, offsetBytes: number): string {
