@@ -1,6 +1,6 @@
 /**
  * The rows that the ledger passes to its functions in PostgreSQL, as literals of the composite types that
- * `migrations/0010_typed_ledger.sql` declares. A column is named once here and once there, in the same order, and a test
+ * `migrations/0010_typed_ledger.sql` and `0015_one_statement_ledger.sql` declare. A column is named once here and once there, in the same order, and a test
  * compares the two. Arrays of composites cost PostgreSQL half as much as JSON.
  */
 import { type Money, moneyScaleDigits } from '../lib/money.ts';
@@ -56,20 +56,26 @@ export class RowType<Named extends Columns> {
 export type RowOf<Type> =
   Type extends RowType<infer Named> ? { readonly [Name in keyof Named]: Parameters<Named[Name]>[0] } : never;
 
-export const accountRows = new RowType('ledger_account_row', {
+export const accountChanges = new RowType('ledger_account_change', {
   id: word,
+  version: bigint,
+  newVersion: bigint,
   balance: money,
   held: money,
   entryCount: bigint,
 });
 
-export const meterRows = new RowType('ledger_meter_row', {
+export const meterChanges = new RowType('ledger_meter_change', {
   keyId: word,
+  version: bigint,
+  newVersion: bigint,
   held: money,
   monthSpent: money,
   theoreticalArrivalMs: number,
   openCount: number,
 });
+
+export const versions = new RowType('ledger_version', { id: word, version: bigint });
 
 export const openedRows = new RowType('ledger_opened_row', {
   id: word,
@@ -86,11 +92,18 @@ export const openedRows = new RowType('ledger_opened_row', {
   createdAtMs: number,
 });
 
-export const closedRows = new RowType('ledger_closed_row', {
+export const settledRows = new RowType('ledger_settled_row', {
   id: word,
+  accountId: word,
+  keyId: word,
+  workload: text,
+  model: text,
   provider: text,
   status: word,
+  streaming: boolean,
   attemptCount: number,
+  hold: money,
+  priceListId: number,
   inputTokens: optional(number),
   outputTokens: optional(number),
   units: optional(number),
@@ -102,6 +115,7 @@ export const closedRows = new RowType('ledger_closed_row', {
   latencyMs: number,
   timeToFirstTokenMs: optional(number),
   errorCode: optional(text),
+  createdAtMs: number,
   completedAtMs: number,
   entryNumber: optional(bigint),
   balanceAfter: optional(money),
