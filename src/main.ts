@@ -18,6 +18,7 @@ import type { OpenGeneration } from './inference/generation.ts';
 import { authenticateWith } from './keys/authenticate.ts';
 import { openKeyCache } from './keys/key-cache.ts';
 import { KnownRates } from './keys/known-rates.ts';
+import { openAuditJobs } from './ledger/audit-jobs.ts';
 import { defaultTimings, type LeaseTimings } from './ledger/heartbeat.ts';
 import { type Ledger, openLedger } from './ledger/ledger.ts';
 import { takeLease } from './ledger/node-lease.ts';
@@ -118,6 +119,8 @@ async function start(
   });
   const resetMail = config.mail === null ? null : openResetMail(database.sql, config.mail, log);
   if (resetMail !== null) closers.add('mail', resetMail.close);
+  const audits = openAuditJobs(database.sql, database.openDedicated, log);
+  closers.add('audits', audits.close);
   let isDraining = false;
   const abandoned = new AbandonedStreams();
   const rates = new KnownRates();
@@ -131,6 +134,7 @@ async function start(
     catalogFile: catalog.file,
     catalogStatus: catalog.status,
     nodeId: node.id,
+    audits,
     authenticate: authenticateWith(keys),
     rates,
     recorder: new RequestRecorder(log, metrics, traces),

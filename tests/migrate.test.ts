@@ -33,8 +33,17 @@ describe('a file', () => {
       'select',
       '  2;',
       '',
+      'do $$ begin',
+      '  null;',
+      'end $$;',
+      'select 3; select 4;',
     );
-    expect(statementsOf(file)).toEqual(['select 1', 'select\n  2']);
+    expect(statementsOf(file)).toEqual([
+      'select 1',
+      'select\n  2',
+      'do $$ begin\n  null;\nend $$',
+      'select 3; select 4',
+    ]);
   });
 
   test('from 0012 on says so', () => {

@@ -1,29 +1,45 @@
 import { recordShellAction } from '../accounts/operator-log.ts';
-import { auditLedger, type Finding } from '../ledger/audit.ts';
+import type { Finding } from '../ledger/audit.ts';
 import { type DeadLetter, findDeadLetters, retryDeadLetters } from '../ledger/dead-letters.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { openSpool } from '../ledger/spool.ts';
 import { newId, requestIdFromUuid } from '../lib/ids.ts';
 import { createLog } from '../lib/log.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
+import { archive, checkArchives } from './archive-command.ts';
+import { describeScope, runAudit } from './audit-progress.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
 import { shellUserOf } from './shell-user.ts';
 
 const audit: DatabaseCommand = {
   name: 'ledger audit',
-  summary: 'Check every invariant of the ledger and list dead letters. Exit 0 only if all invariants hold.',
-  run: async (sql) => {
-    const findings = await auditLedger(sql);
+  summary:
+    'Check every invariant of the ledger for what is new since the last sound audit, with --full for everything, and list dead letters. Exit 0 only if all invariants hold.',
+  options: [
+    { name: 'full', value: null },
+    { name: 'archive', value: 'FOLDER' },
+  ],
+  run: async (sql, words, _config, openDedicated) => {
+    const audited = await runAudit(sql, openDedicated, words.flag('full'));
+    const archived = await checkArchives(sql, words.text('archive'));
+    const findings = [...audited.findings, ...archived];
+    const isSound = findings.every(({ violations }) => violations === 0);
+    const { since } = audited;
     const letters = await findDeadLetters(sql);
-    const holds = findings.every((finding) => finding.violations === 0);
     return {
-      json: { holds, invariants: findings, dead_letters: letters.map(presentLetter) },
+      json: {
+        holds: isSound,
+        since: since?.toISOString() ?? null,
+        invariants: findings,
+        dead_letters: letters.map(presentLetter),
+      },
       text: [
         formatFindings(findings),
-        holds ? 'The ledger is sound.' : 'The ledger is BROKEN.',
+        describeScope(since),
+        isSound ? 'The ledger is sound.' : 'The ledger is BROKEN.',
         ...(letters.length === 0 ? [] : ['', formatLetters(letters)]),
       ].join('\n'),
-      exitCode: holds ? 0 : 1,
+      exitCode: isSound ? 0 : 1,
     };
   },
 };
@@ -92,4 +108,4 @@ function countOf(count: number): string {
   return count === 1 ? '1 settlement was' : `${count} settlements were`;
 }
 
-export const ledgerCommands = [audit, retry];
+export const ledgerCommands = [audit, retry, archive];

@@ -8,6 +8,7 @@ import { OperatorError } from '../lib/operator-error.ts';
 import { rootFolder } from '../lib/root-folder.ts';
 import { accountCommands } from './account-commands.ts';
 import { type Arguments, type OptionSpec, readArguments, UsageError } from './arguments.ts';
+import { backupCommands } from './backup-commands.ts';
 import { catalogCommands } from './catalog-commands.ts';
 import {
   type Command,
@@ -43,6 +44,7 @@ const commands: readonly Command[] = [
   ...userCommands,
   ...catalogCommands,
   ...ledgerCommands,
+  ...backupCommands,
 ];
 const commonOptions: readonly OptionSpec[] = [
   { name: 'json', value: null },

@@ -139,10 +139,21 @@ export type Node = {
   is_this: boolean;
 };
 
-/** POST …/operator/ledger-audit. It reads the whole ledger, so it runs only on request. */
+/**
+ * POST …/operator/ledger-audit starts an audit in the background, of what is new since the last sound one or of everything,
+ * unless one is running. GET → Audits: the newest 10, the newest first.
+ */
+export type AuditOrder = { is_full?: boolean };
+export type Audits = { data: Audit[] };
 export type Audit = {
-  at: string;
-  holds: boolean;
+  id: string;
+  /** `failed`: it ended without a result, or its gateway died. */
+  state: 'running' | 'sound' | 'broken' | 'failed';
+  is_full: boolean;
+  started_at: string;
+  finished_at: string | null;
+  steps_done: number;
+  step_count: number;
   findings: { invariant: string; checked: number; violations: number }[];
   totals: {
     balance: string;
@@ -150,7 +161,7 @@ export type Audit = {
     written_off: string;
     /** The price of implausible usage that providers reported. It was not charged. */
     not_believed: string;
-  };
+  } | null;
 };
 
 /** GET …/operator/dead-letters: the oldest 100 settlements that the database rejected. */

@@ -2,6 +2,7 @@
 import type { SQL } from 'bun';
 import type { Decider } from '../decisions/decider.ts';
 import type { Handler } from '../http/context.ts';
+import type { AuditJobs } from '../ledger/audit-jobs.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
@@ -44,6 +45,7 @@ export type ConsoleServices = Readonly<{
   decisions: () => Decider | null;
   /** The ID of this process in the table `nodes`. */
   nodeId: string;
+  audits: AuditJobs;
   deriveKey: DerivedKeys;
 }> &
   PlaygroundServices;

@@ -6,7 +6,7 @@
  * short lock_timeout and tried again, a bounded number of times.
  */
 import { join } from 'node:path';
-import type { ReservedSQL, SQL } from 'bun';
+import type { ReservedSQL, SQL, TransactionSQL } from 'bun';
 import { OperatorError } from '../lib/operator-error.ts';
 import { rootFolder } from '../lib/root-folder.ts';
 import { buildIndex, parseIndexStatement, withoutConcurrency } from './concurrent-index.ts';
@@ -57,6 +57,27 @@ export async function migrate(sql: SQL, options: MigrateOptions = {}): Promise<s
   }
 }
 
+/**
+ * The same inside a transaction that does more, on a database that nobody else uses: without waiting for locks, and with
+ * indexes built in place.
+ */
+export async function migrateWithin(
+  transaction: TransactionSQL,
+  migrations: readonly Migration[] = knownMigrations,
+): Promise<string[]> {
+  await prepareHistory(transaction);
+  const pending = requirePending(judgeSchema(migrations, await readApplied(transaction)));
+  for (const migration of pending) {
+    for (const statement of migration.isTransactional ? [migration.statements] : statementsOf(migration)) {
+      const index = parseIndexStatement(statement);
+      await transaction.unsafe(index === null ? statement : withoutConcurrency(index));
+    }
+    await record(transaction, migration);
+  }
+  await createPartitions(transaction);
+  return pending.map((migration) => migration.name);
+}
+
 /** Asks again and again: a session that waits in the database would hold up an index that is built concurrently. */
 async function takeLock(connection: ReservedSQL): Promise<void> {
   for (;;) {
@@ -67,7 +88,7 @@ async function takeLock(connection: ReservedSQL): Promise<void> {
   }
 }
 
-async function prepareHistory(connection: ReservedSQL): Promise<void> {
+async function prepareHistory(connection: SQL): Promise<void> {
   await connection`
     create table if not exists schema_migrations (
       version integer primary key,
@@ -107,7 +128,7 @@ async function apply(
   await record(connection, migration);
 }
 
-async function record(connection: ReservedSQL, migration: Migration): Promise<void> {
+async function record(connection: SQL, migration: Migration): Promise<void> {
   const { version, name, digest, compatibleWith } = migration;
   await connection`
     insert into schema_migrations (version, name, digest, compatible_with)

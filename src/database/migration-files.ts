@@ -41,10 +41,11 @@ export function parseMigration(name: string, statements: string): Migration {
   };
 }
 
-/** The statements of a file without functions, whose bodies would contain semicolons. */
+/** They end with a semicolon at the end of a line, outside of function bodies between `$$`. */
 export function statementsOf({ statements }: Migration): string[] {
   const code = statements.replace(/^\s*--.*$/gm, '');
-  return code.split(/;\s*(?:\n|$)/).flatMap((statement) => statement.trim() || []);
+  const parts = code.match(/(?:\$\$.*?\$\$|;(?!\s*(?:\n|$))|[^;])+/gs) ?? [];
+  return parts.flatMap((statement) => statement.trim() || []);
 }
 
 export type AppliedMigration = Readonly<{ version: number; digest: string; compatible_with: number | null }>;

@@ -135,6 +135,7 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${operator}/catalog`]: { who: forOperators },
   [`GET ${operator}/nodes`]: { who: forOperators },
   [`GET ${operator}/generations/:generation`]: { who: forOperators },
+  [`GET ${operator}/ledger-audit`]: { who: forOperators },
   [`POST ${operator}/ledger-audit`]: { who: forOperators, body: nothing, isChange: false },
   [`GET ${operator}/dead-letters`]: { who: forOperators },
   [`GET ${operator}/actions`]: { who: forOperators },

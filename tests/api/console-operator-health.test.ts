@@ -1,16 +1,15 @@
 /** What operators see of the gateway itself: providers, the catalogue, the nodes, the ledger, any request. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { auditAs } from '../../src/console/operator/ledger.ts';
 import type {
   Audit,
+  Audits,
   CatalogStatus,
   DeadLetters,
   Nodes,
   OperatorGeneration,
   Providers,
 } from '../../src/console/operator-contract.ts';
-import type { ApiError } from '../../src/errors.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import { type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
 import {
@@ -321,49 +320,68 @@ test('a bad catalogue is told of with its faults, and the one before stays in fo
   expect(Date.parse(good.loaded_at)).toBeGreaterThan(Date.parse(before.loaded_at));
 });
 
+/** Starts an audit, and waits until it has ended. */
+async function audit(isFull = false): Promise<Audit> {
+  const response = await operator.send('POST', `${root}/ledger-audit`, { is_full: isFull });
+  expect(response.status).toBe(202);
+  const started = ((await response.json()) as Audits).data[0];
+  const { data } = await askUntil<Audits>(
+    '/ledger-audit',
+    ({ data: [newest] }) => newest?.state !== 'running',
+  );
+  expect(data[0]?.id).toBe(started?.id ?? '');
+  return data[0] as Audit;
+}
+
 test('the audit tells whether the ledger holds, and what it comes to', async () => {
   const { sql } = fixture.database;
-  const audit = await ask<Audit>('POST', '/ledger-audit');
-  expect(audit.holds).toBe(true);
-  expect(audit.findings.length).toBeGreaterThan(10);
-  expect(audit.findings.every(({ checked, violations }) => checked >= 0 && violations === 0)).toBe(true);
+  const first = await audit();
+  expect(first).toMatchObject({ state: 'sound', is_full: true, steps_done: first.step_count });
+  expect(first.findings.length).toBeGreaterThan(10);
+  expect(first.findings.every(({ checked, violations }) => checked >= 0 && violations === 0)).toBe(true);
   const [totals] = await sql`
     select sum(balance) as balance, sum(held) as held,
            (select coalesce(sum(amount), 0) from write_offs where reason <> 'implausible_usage')::numeric(38,12) as written_off,
            (select coalesce(sum(amount), 0) from write_offs where reason = 'implausible_usage')::numeric(38,12) as not_believed
     from accounts`;
-  expect(audit.totals).toEqual(totals);
+  expect(first.totals).toEqual(totals);
 
   await sql`update accounts set balance = balance + 1 where id = ${fixture.account}`;
-  const broken = await ask<Audit>('POST', '/ledger-audit');
-  expect(broken.holds).toBe(false);
+  const broken = await audit();
+  expect(broken).toMatchObject({ state: 'broken', is_full: false });
   expect(broken.findings.find(({ violations }) => violations > 0)).toEqual({
     invariant: 'the entries of each account sum to its balance',
     checked: 2,
     violations: 1,
   });
   await sql`update accounts set balance = balance - 1 where id = ${fixture.account}`;
+  expect(await audit(true)).toMatchObject({ state: 'sound', is_full: true });
 });
 
-test('one audit at a time, on all nodes together', async () => {
+test('one audit at a time, on all nodes together; it is seen by everyone who asks, and ends with its node', async () => {
   const { sql } = fixture.database;
+  const { environment } = fixture;
   const inTheWay = await sql.reserve();
   await inTheWay`begin`;
   await inTheWay`lock table write_offs`;
-  const first = ask<Audit>('POST', '/ledger-audit');
   const isWaiting = async () =>
     (await sql`select 1 from pg_locks where not granted and relation = 'write_offs'::regclass`).length > 0;
+  // On another gateway of the same deployment, which is killed while its audit runs.
+  const other = await startGateway(environment);
+  const elsewhere = visitor(other.origin, operator.cookie);
+  expect((await elsewhere.send('POST', `${root}/ledger-audit`, {})).status).toBe(202);
   await eventually('an audit that waits', isWaiting);
   const second = await operator.send('POST', `${root}/ledger-audit`, {});
   const { error } = (await second.json()) as ErrorBody;
   expect([second.status, error.code]).toEqual([429, 'too_many_attempts']);
-  // Another node asks the same database, and hears the same.
-  const [{ id }] = await sql<[{ id: string }]>`select id from users where email = 'operator@example.com'`;
-  expect(await auditAs(sql, id).catch((thrown: ApiError) => thrown.code)).toBe('too_many_attempts');
+  const { data } = await ask<Audits>('GET', '/ledger-audit');
+  expect(data[0]).toMatchObject({ state: 'running', finished_at: null, findings: [], totals: null });
+  other.process.kill('SIGKILL');
+  await other.process.exited;
   await inTheWay`rollback`;
   await inTheWay.release();
-  expect((await first).holds).toBe(true);
-  expect((await ask<Audit>('POST', '/ledger-audit')).holds).toBe(true);
+  await askUntil<Audits>('/ledger-audit', ({ data: [newest] }) => newest?.state === 'failed');
+  expect((await audit()).state).toBe('sound');
 });
 
 test('what the database refused to settle is listed until it is settled, while the gateway runs', async () => {
@@ -391,7 +409,7 @@ test('what the database refused to settle is listed until it is settled, while t
     total: 2,
   });
   // They are no fault of the ledger's.
-  expect((await ask<Audit>('POST', '/ledger-audit')).holds).toBe(true);
+  expect((await audit()).state).toBe('sound');
   await database.sql`update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')`;
   expect(await tollgateJson<object>(['ledger', 'retry'], environment)).toEqual({ settled: 2, refused: 0 });
   expect(await ask<DeadLetters>('GET', '/dead-letters')).toEqual({ data: [], total: 0 });
@@ -439,7 +457,7 @@ test('what a provider reported and was not believed is told to operators, with w
     },
     reported_usage: { input_tokens: 10, output_tokens: 100_000_000 },
   });
-  const { totals } = await ask<Audit>('POST', '/ledger-audit');
+  const { totals } = await audit();
   // What is only claimed has not been lost.
   expect(totals).toMatchObject({ written_off: '0.000000000000', not_believed: '60.000000000000' });
 });

@@ -9,7 +9,7 @@ import {
 } from '../../src/console/operator/accounts.ts';
 import { findActions } from '../../src/console/operator/actions.ts';
 import { findAnyGeneration } from '../../src/console/operator/generations.ts';
-import { auditAs } from '../../src/console/operator/ledger.ts';
+import { findAuditsAs, startAuditAs } from '../../src/console/operator/ledger.ts';
 import { readListQuery } from '../../src/console/operator/list.ts';
 import { findNodes } from '../../src/console/operator/nodes.ts';
 import { countAttempts, findFailures, findReports } from '../../src/console/operator/providers.ts';
@@ -48,6 +48,8 @@ import { eventually } from '../support/eventually.ts';
 import { tollgate } from '../support/gateway.ts';
 
 const root = '/api/console/operator';
+/** Nobody who may not start an audit gets this far. */
+const noAudits = { start: () => Promise.reject(new Error('started')), close: () => Promise.resolve() };
 const nobody = '01890a5d-ac96-774b-bcce-b302099a8057';
 
 let fixture: ConsoleFixture;
@@ -150,7 +152,8 @@ test('every statement asks itself whether it is an operator who does it', async 
     () => countAttempts(sql, owner),
     () => findFailures(sql, owner),
     () => findAnyGeneration(sql, owner, uuidFromRequestId(charged) ?? ''),
-    () => auditAs(sql, owner),
+    () => findAuditsAs(sql, owner),
+    () => startAuditAs(sql, noAudits, owner, true),
     () => suspendAccountAs(sql, owner, account, true),
     () => suspendAccountAs(sql, owner, nobody, true),
     () => createAccountAs(sql, owner, { name: 'Sly', credit: 1n, reference: nobody }),

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import type { Audit, CatalogStatus, Providers } from '../../src/console/operator-contract.ts';
+import type { Audit, Audits, CatalogStatus, Providers } from '../../src/console/operator-contract.ts';
 import { checkLooks, expectNoComplaints, takePicture, visit, type Watched } from '../support/browser.ts';
 import { signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
@@ -306,26 +306,45 @@ test('the ledger is audited on demand, and says what operators did', async () =>
     .waitFor();
   await page.getByRole('button', { name: 'Run audit' }).click();
   await page.getByText('The ledger is consistent').waitFor();
-  const { totals } = await ask<Audit>('POST', '/api/console/operator/ledger-audit');
-  expect(Number(totals.balance)).toBe(212.5);
+  const { data } = await ask<Audits>('GET', '/api/console/operator/ledger-audit');
+  expect(Number(data[0]?.totals?.balance)).toBe(212.5);
   await page.getByText('$212.50').waitFor();
+  await page.reload();
+  await page.getByText('The ledger is consistent').waitFor();
+  const broken: Audit = {
+    id: '01890a5d-ac96-774b-bcce-b302099a8057',
+    state: 'broken',
+    is_full: true,
+    started_at: new Date().toISOString(),
+    finished_at: new Date().toISOString(),
+    steps_done: 19,
+    step_count: 19,
+    findings: [{ invariant: 'no Generation is charged twice', checked: 12, violations: 3 }],
+    totals: {
+      balance: '1234567.123456789012',
+      held: '12345.123456789012',
+      written_off: '123.123456789012',
+      not_believed: '98765.123456789012',
+    },
+  };
+  const running: Audit = {
+    ...broken,
+    id: '01890a5d-ac96-774b-bcce-b302099a8058',
+    state: 'running',
+    finished_at: null,
+    steps_done: 7,
+    findings: [],
+    totals: null,
+  };
   await page.route('**/ledger-audit', (route) =>
     route.fulfill({
-      json: {
-        at: new Date().toISOString(),
-        holds: false,
-        findings: [{ invariant: 'no Generation is charged twice', checked: 12, violations: 3 }],
-        totals: {
-          balance: '1234567.123456789012',
-          held: '12345.123456789012',
-          written_off: '123.123456789012',
-          not_believed: '98765.123456789012',
-        },
-      } satisfies Audit,
+      json: { data: [running, broken] } satisfies Audits,
     }),
   );
-  await page.getByRole('button', { name: 'Run audit' }).click();
+  await page.reload();
   await page.getByText('The ledger is inconsistent').waitFor();
+  await page.getByText('A full audit is running: 7 of 19 rules were checked.').waitFor();
+  expect(await page.getByRole('progressbar').getAttribute('value')).toBe('7');
   await rowOf(page, 'No Generation is charged twice.').getByText('Violated', { exact: true }).waitFor();
   await checkLooks(page, 'operator-audit');
   await page.unroute('**/ledger-audit');
@@ -348,7 +367,7 @@ test('a settlement that the database refused is noticed on every page, and expla
   await page.getByRole('heading', { name: 'full for Northwind' }).waitFor();
   await database.sql`delete from dead_letters`;
   await page.goto('/operator/ledger');
-  await page.getByText('No audit yet').waitFor();
+  await page.getByText('The ledger is consistent').waitFor();
   expect(await page.getByText('Failed settlements').count()).toBe(0);
 });
 

@@ -1,33 +1,38 @@
 /** Whether the ledger is consistent, and the settlements that the database rejected. */
-import type { SQL, TransactionSQL } from 'bun';
+import type { SQL } from 'bun';
+import { z } from 'zod';
 import { ApiError } from '../../errors.ts';
 import { readQuery } from '../../http/query.ts';
-import { checkInvariants, type Finding } from '../../ledger/audit.ts';
+import type { AuditJobs } from '../../ledger/audit-jobs.ts';
+import { findAudits, type RecordedAudit } from '../../ledger/audit-run.ts';
 import { findDeadLetters } from '../../ledger/dead-letters.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
-import { requireOperator, rowsForOperator } from '../access.ts';
+import { requireOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
-import { nothing, readBody } from '../fields.ts';
+import { readBody } from '../fields.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
-import type { Audit, DeadLetters } from '../operator-contract.ts';
+import type { Audit, Audits, DeadLetters } from '../operator-contract.ts';
 
 const maxLetters = 100;
+const maxAudits = 10;
 
-export function ledgerPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHandler> {
+const auditOrder = z.strictObject({ is_full: z.boolean().optional() });
+
+export function ledgerPage(services: Readonly<{ sql: SQL; audits: AuditJobs }>): Routes<ConsoleHandler> {
+  const { sql } = services;
   return {
     '/ledger-audit': {
-      POST: async (request, { signedIn, base }) => {
-        await readBody(request, nothing);
-        base.waitPatiently();
-        const at = new Date();
-        const { findings, totals } = await auditAs(sql, signedIn.userId);
-        return Response.json({
-          at,
-          holds: findings.every(({ violations }) => violations === 0),
-          findings: [...findings],
-          totals,
-        } satisfies Unsent<Audit>);
+      GET: async (request, { signedIn }) => {
+        readQuery(request.url, []);
+        const audits = await findAuditsAs(sql, signedIn.userId);
+        return Response.json({ data: audits.map(presentAudit) } satisfies Unsent<Audits>);
+      },
+      POST: async (request, { signedIn }) => {
+        const { is_full: isFull = false } = await readBody(request, auditOrder);
+        await startAuditAs(sql, services.audits, signedIn.userId, isFull);
+        const audits = await findAuditsAs(sql, signedIn.userId);
+        return Response.json({ data: audits.map(presentAudit) } satisfies Unsent<Audits>, { status: 202 });
       },
     },
     '/dead-letters': {
@@ -62,30 +67,35 @@ async function findDeadLettersAs(sql: SQL, operatorId: string, max: number): Pro
   });
 }
 
-type AuditResult = Readonly<{ findings: readonly Finding[]; totals: Audit['totals'] }>;
-
-const auditLock = 7_012_018_007;
-
-/** It reads every row: a second audit at the same time, on any node, would only slow down the first and all requests. */
-export async function auditAs(sql: SQL, operatorId: string): Promise<AuditResult> {
-  return await sql.begin('isolation level repeatable read read only', async (transaction) => {
-    const rows = await transaction<{ is_first: boolean }[]>`
-      select pg_try_advisory_xact_lock(${auditLock}) as is_first
-      from users where id = ${operatorId} and is_operator`;
-    const [lock] = rowsForOperator(rows, 'is_first');
-    if (lock?.is_first !== true)
-      throw new ApiError('too_many_attempts', {
-        message: 'An audit is already running. Wait until it has finished.',
-      });
-    return { findings: await checkInvariants(transaction), totals: await findTotals(transaction) };
-  });
+/** It reads a lot: a second audit at the same time, on any node, would only slow down the first and all requests. */
+export async function startAuditAs(
+  sql: SQL,
+  audits: AuditJobs,
+  operatorId: string,
+  isFull: boolean,
+): Promise<void> {
+  await sql.begin((transaction) => requireOperator(transaction, operatorId));
+  if (!(await audits.start({ operatorId, isFull })))
+    throw new ApiError('too_many_attempts', {
+      message: 'An audit is already running. Wait until it has finished.',
+    });
 }
 
-async function findTotals(transaction: TransactionSQL): Promise<Audit['totals']> {
-  const [totals] = await transaction<[Audit['totals']]>`
-    select coalesce(sum(balance), 0)::numeric(38,12) as balance, coalesce(sum(held), 0)::numeric(38,12) as held,
-           coalesce((select sum(amount) from write_offs where reason <> 'implausible_usage'), 0)::numeric(38,12) as written_off,
-           coalesce((select sum(amount) from write_offs where reason = 'implausible_usage'), 0)::numeric(38,12) as not_believed
-    from accounts`;
-  return totals;
+export async function findAuditsAs(sql: SQL, operatorId: string): Promise<RecordedAudit[]> {
+  await sql.begin((transaction) => requireOperator(transaction, operatorId));
+  return await findAudits(sql, maxAudits);
+}
+
+function presentAudit(audit: RecordedAudit): Unsent<Audit> {
+  return {
+    id: audit.id,
+    state: audit.state,
+    is_full: audit.isFull,
+    started_at: audit.startedAt,
+    finished_at: audit.finishedAt,
+    steps_done: audit.stepsDone,
+    step_count: audit.stepCount,
+    findings: [...audit.findings],
+    totals: audit.totals,
+  };
 }

@@ -1,7 +1,6 @@
-/** Checks the invariants of the ledger. It reads the whole ledger, so it runs only on demand. */
-import { useMutation } from '@tanstack/react-query';
-import { Scale } from 'lucide-react';
-import type { Audit } from '../../../../src/console/operator-contract.ts';
+/** The newest audit, and how to start one. It runs in the background of the gateway, so the page can be left meanwhile. */
+import { Scale, ScanSearch } from 'lucide-react';
+import type { Audit, AuditOrder, Audits } from '../../../../src/console/operator-contract.ts';
 import { post } from '../../../api/client.ts';
 import { Badge } from '../../../kit/badge.tsx';
 import { Button } from '../../../kit/button.tsx';
@@ -9,58 +8,106 @@ import { Callout } from '../../../kit/callout.tsx';
 import { Card, Fact, Facts } from '../../../kit/card.tsx';
 import { Money, Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
-import { EmptyState, FormProblem } from '../../../kit/states.tsx';
+import { EmptyState, ErrorState, FormProblem } from '../../../kit/states.tsx';
 import { type Column, Table } from '../../../kit/table.tsx';
-import { operatorPath } from '../operator-query.ts';
+import { operatorPath, useOperatorMutation, useOperatorQuery } from '../operator-query.ts';
 
 type Finding = Audit['findings'][number];
 
+const runningRefreshMs = 1_000;
+const idleRefreshMs = 15_000;
+
+const isRunning = (audits: Audits | undefined) => audits?.data[0]?.state === 'running';
+
+function useAudits() {
+  return useOperatorQuery<Audits>(['ledger-audit'], {
+    refetchInterval: ({ state }) => (isRunning(state.data) ? runningRefreshMs : idleRefreshMs),
+  });
+}
+
 export function AuditCard() {
-  const auditing = useMutation({ mutationFn: () => post<Audit>(operatorPath('ledger-audit')) });
-  const run = () => auditing.mutate();
+  const audits = useAudits();
+  const starting = useOperatorMutation((order: AuditOrder) =>
+    post<Audits>(operatorPath('ledger-audit'), order),
+  );
+  const running = isRunning(audits.data) ? audits.data?.data[0] : undefined;
+  const finished = audits.data?.data.find(({ state }) => state !== 'running');
+  const isBusy = starting.isPending || running !== undefined;
   return (
     <>
       <Card
         title="Audit"
-        description="Checks every entry, hold and charge against each other, in a single snapshot."
+        description="Checks entries, holds and charges against each other, in a single snapshot: what is new since the last audit that found nothing, or everything."
         actions={
-          <Button variant="primary" icon={Scale} isBusy={auditing.isPending} onClick={run}>
-            Run audit
-          </Button>
+          <>
+            <Button icon={ScanSearch} isBusy={isBusy} onClick={() => starting.mutate({ is_full: true })}>
+              Run full audit
+            </Button>
+            <Button variant="primary" icon={Scale} isBusy={isBusy} onClick={() => starting.mutate({})}>
+              Run audit
+            </Button>
+          </>
         }
         isFlush
       >
-        {auditing.isError && (
+        {starting.isError && (
           <div className="p-4 sm:p-5">
-            <FormProblem error={auditing.error} />
+            <FormProblem error={starting.error} />
           </div>
         )}
-        {auditing.data !== undefined ? (
-          <Result audit={auditing.data} />
-        ) : (
-          <EmptyState icon={Scale} title={auditing.isPending ? 'The audit is running …' : 'No audit yet'}>
-            It changes nothing and can run at any time. It takes a while on a large ledger.
+        {running !== undefined && <Progress audit={running} />}
+        {finished !== undefined && <Result audit={finished} />}
+        {audits.data === undefined && audits.isError && (
+          <ErrorState error={audits.error} onRetry={audits.refetch} />
+        )}
+        {audits.data?.data.length === 0 && (
+          <EmptyState icon={Scale} title="No audit yet">
+            An audit changes nothing and can run at any time. On a large ledger, the first one takes a while.
           </EmptyState>
         )}
       </Card>
-      {auditing.data !== undefined && <Totals totals={auditing.data.totals} />}
+      {finished !== undefined && finished.totals !== null && <Totals totals={finished.totals} />}
     </>
   );
 }
 
-function Result({ audit: { at, holds, findings } }: Readonly<{ audit: Audit }>) {
+function Progress({ audit }: Readonly<{ audit: Audit }>) {
+  const { steps_done: done, step_count: count, started_at: startedAt } = audit;
+  return (
+    <div className="space-y-2 border-b border-line p-4 sm:px-5">
+      <p id="audit-progress">
+        {audit.is_full ? 'A full audit' : 'An audit'} is running: {done} of {count} rules were checked. It
+        started <Time at={startedAt} style="distance" />.
+      </p>
+      <progress className="w-full accent-accent" aria-labelledby="audit-progress" max={count} value={done} />
+    </div>
+  );
+}
+
+function Result({ audit }: Readonly<{ audit: Audit }>) {
+  const { state, findings, is_full: isFull, started_at: startedAt } = audit;
   const broken = findings.filter(({ violations }) => violations > 0).length;
+  if (state === 'failed')
+    return (
+      <div className="border-b border-line p-4 sm:px-5">
+        <Callout tone="warn" title="The last audit did not finish">
+          It started at <Time at={startedAt} style="exact" />. Its gateway stopped, or the database was not
+          available. Run it again.
+        </Callout>
+      </div>
+    );
   return (
     <>
       <div className="border-b border-line p-4 sm:px-5">
-        {holds ? (
+        {state === 'sound' ? (
           <Callout tone="good" isUrgent title="The ledger is consistent">
-            All {findings.length} rules held at <Time at={at} style="exact" />.
+            All {findings.length} rules held at <Time at={startedAt} style="exact" />,{' '}
+            {isFull ? 'for everything' : 'for what was new since the audit before'}.
           </Callout>
         ) : (
           <Callout tone="bad" isUrgent title="The ledger is inconsistent">
-            {broken} of {findings.length} rules were violated at <Time at={at} style="exact" />. Back up the
-            database before you change anything.
+            {broken} of {findings.length} rules were violated at <Time at={startedAt} style="exact" />. Back
+            up the database before you change anything.
           </Callout>
         )}
       </div>
@@ -107,7 +154,7 @@ const findingColumns: readonly Column<Finding>[] = [
 ];
 
 /** One per line, because amounts with all their digits are long. */
-function Totals({ totals }: Pick<Audit, 'totals'>) {
+function Totals({ totals }: Readonly<{ totals: NonNullable<Audit['totals']> }>) {
   return (
     <Card title="Totals">
       <Facts>

@@ -1,0 +1,91 @@
+/** Backups of the embedded database. An operator's own PostgreSQL has better means. */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Config } from '../config.ts';
+import { backUp } from '../database/backup.ts';
+import { openDatabase } from '../database/connection.ts';
+import { requireMigrated } from '../database/migrate.ts';
+import { checkBackup, restore, restoreFiles } from '../database/restore.ts';
+import { describeFile } from '../lib/gzip-lines.ts';
+import { OperatorError } from '../lib/operator-error.ts';
+import { runAudit } from './audit-progress.ts';
+import type { LocalCommand } from './command.ts';
+import { progressBar } from './progress-bar.ts';
+
+const force = { name: 'force', value: null } as const;
+
+const backup: LocalCommand = {
+  name: 'backup',
+  summary:
+    'Copy the embedded database and its secret to one file, while the gateway runs or not. Keep the file safe.',
+  positionals: ['FILE'],
+  options: [force],
+  runLocally: async (config, words) => {
+    requireEmbedded(config, 'pg_dump');
+    const file = resolve(words.positionals[0] ?? '');
+    if (existsSync(file) && !words.flag('force'))
+      throw new OperatorError(`${file} is there already: name another file, or replace it with --force.`);
+    const database = await openDatabase(config);
+    const bar = progressBar(process.stderr);
+    try {
+      await requireMigrated(database.sql);
+      const { tables, rows } = await backUp(database.sql, config.dataFolder, file, bar.show);
+      // What cannot be read again is no backup.
+      await checkBackup(file);
+      bar.clear();
+      const { sizeBytes, sha256 } = await describeFile(file);
+      return {
+        json: { file, tables, rows, size_bytes: sizeBytes, sha256 },
+        text: `${rows} rows of ${tables} tables are in ${file} (${sizeBytes} bytes). It holds secrets: keep it as safe as the data folder.`,
+      };
+    } finally {
+      bar.clear();
+      await database.close();
+    }
+  },
+};
+
+const restoreCommand: LocalCommand = {
+  name: 'restore',
+  summary:
+    'Put a backup into an empty embedded database, with --force in place of what is there, and audit it.',
+  positionals: ['FILE'],
+  options: [force],
+  runLocally: async (config, words) => {
+    requireEmbedded(config, 'pg_restore');
+    const checked = await checkBackup(resolve(words.positionals[0] ?? ''));
+    const database = await openDatabase(config);
+    const bar = progressBar(process.stderr);
+    try {
+      const applied = await restore(database.sql, checked, {
+        isForced: words.flag('force'),
+        onRows: bar.show,
+      });
+      bar.clear();
+      restoreFiles(checked, config.dataFolder);
+      const { isSound } = await runAudit(database.sql, database.openDedicated, true);
+      const rows = [...checked.counts.values()].reduce((sum, count) => sum + count, 0);
+      return {
+        json: { rows, created_at: checked.header.created_at, migrations_applied: applied, holds: isSound },
+        text: [
+          `${rows} rows were restored, as of ${checked.header.created_at}.`,
+          ...(applied.length > 0 ? [`The schema was brought up to date: ${applied.join(', ')}.`] : []),
+          isSound ? 'The ledger is sound.' : 'The ledger is BROKEN: see tollgate ledger audit --full',
+        ].join('\n'),
+        exitCode: isSound ? 0 : 1,
+      };
+    } finally {
+      bar.clear();
+      await database.close();
+    }
+  },
+};
+
+function requireEmbedded({ databaseUrl }: Config, program: string): void {
+  if (databaseUrl !== null)
+    throw new OperatorError(
+      `This is for the embedded database, and DATABASE_URL names one of your own: use ${program}. docs/operate.md says how.`,
+    );
+}
+
+export const backupCommands = [backup, restoreCommand];
