@@ -27,6 +27,7 @@ const settlement: Settlement = {
     idempotencyHash: 'ab',
     createdAtMs: 1,
   },
+  isHeld: true,
   provider: 'p',
   status: 'completed',
   errorCode: null,
@@ -180,11 +181,12 @@ describe('a settlement that is made', () => {
 
   test('counts its times from the beginning of the Generation', () => {
     const began = { ...generation, createdAtMs: nowMs - 700 };
-    const facts = { generation: began, provider, attempts };
+    const facts = { generation: began, isHeld: false, provider, attempts };
     const made = {
       ...failed,
       kind: 'settle',
       generation: began,
+      isHeld: false,
       provider,
       attempts,
       completedAtMs: nowMs,
@@ -227,6 +229,7 @@ describe('a settlement that is made', () => {
       ...failed,
       kind: 'settle',
       generation,
+      isHeld: true,
       provider,
       attempts: [],
       errorCode: 'billing_consistency_error',

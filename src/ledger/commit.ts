@@ -87,7 +87,9 @@ export async function commitLocked(
   batch: readonly Operation[],
 ): Promise<Decided & { rows: BatchRows }> {
   try {
-    const [, rows] = await Promise.all([connection.unsafe('begin'), lockRows(connection, batch)]);
+    // A query is sent when it is awaited, unless it is executed before.
+    const begun = connection.unsafe('begin').execute();
+    const [rows] = await Promise.all([lockRows(connection, batch), begun]);
     await findEnded(connection, batch, rows);
     const decided = decideBatch(batch, rows);
     await decided.effects.writeRare(connection);

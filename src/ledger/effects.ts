@@ -165,7 +165,7 @@ export class Effects {
       const { version, state } = found(rows.meters, keyId);
       return { keyId, version, newVersion, ...state };
     });
-    const [{ at }] = await connection<[{ at: number }]>`
+    const query = connection<[{ at: number }]>`
       select ledger_commit(
         ${rows.nowMs}::float8,
         ${rows.month}::text::date,
@@ -180,6 +180,8 @@ export class Effects {
         ${attemptRows.literal(this.#attempts)}::text::ledger_attempt_row[],
         ${writeOffRows.literal(this.#writeOffs)}::text::ledger_write_off_row[],
         ${answerRows.literal(this.#answers)}::text::ledger_answer_row[]) as at`;
+    // At once, because whatever is decided next is sent next.
+    const [{ at }] = await query.execute();
     return at;
   }
 

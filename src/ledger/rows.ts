@@ -1,6 +1,6 @@
 /**
  * The rows that the ledger passes to its functions in PostgreSQL, as literals of the composite types that
- * `migrations/0010_typed_ledger.sql` and `0015_one_statement_ledger.sql` declare. A column is named once here and once there, in the same order, and a test
+ * `migrations/0010_typed_ledger.sql` and `0016_one_statement_ledger.sql` declare. A column is named once here and once there, in the same order, and a test
  * compares the two. Arrays of composites cost PostgreSQL half as much as JSON.
  */
 import { type Money, moneyScaleDigits } from '../lib/money.ts';

@@ -1,4 +1,4 @@
--- compatible-with: 0014
+-- compatible-with: 0015
 --
 -- A batch of the ledger in one statement. A gateway decides on the accounts and meters as it remembers them; the statement
 -- names the versions that the decisions rely on, and changes nothing if one of them is no longer current. So nothing has to
@@ -105,13 +105,16 @@ create function ledger_commit(
 declare
   affected integer;
   at timestamptz;
+  changed uuid;
 begin
   -- The rows come in the order of their IDs, and are locked in it.
   update accounts set balance = row.balance, held = row.held, entry_count = row.entry_count, version = row.new_version
   from unnest(account_rows) as row where accounts.id = row.id and accounts.version = row.version;
   get diagnostics affected = row_count;
   if affected < cardinality(account_rows) then
-    raise serialization_failure using message = 'an account has changed', table = 'accounts';
+    select row.id into changed from unnest(account_rows) as row
+    where not exists (select 1 from accounts where accounts.id = row.id and accounts.version = row.new_version);
+    raise serialization_failure using message = 'an account has changed', table = 'accounts', detail = changed;
   end if;
 
   update api_key_meters
@@ -121,7 +124,9 @@ begin
   from unnest(meter_rows) as row where api_key_meters.key_id = row.key_id and api_key_meters.version = row.version;
   get diagnostics affected = row_count;
   if affected < cardinality(meter_rows) then
-    raise serialization_failure using message = 'a key has changed', table = 'api_key_meters';
+    select row.key_id into changed from unnest(meter_rows) as row
+    where not exists (select 1 from api_key_meters where api_key_meters.key_id = row.key_id and api_key_meters.version = row.new_version);
+    raise serialization_failure using message = 'a key has changed', table = 'api_key_meters', detail = changed;
   end if;
 
   if relied_accounts is not null then
@@ -139,7 +144,7 @@ begin
   end if;
 
   at := clock_timestamp();
-  if abs(extract(epoch from at)::float8 * 1000 - at_ms) > 1000 or date_trunc('month', at at time zone 'UTC') <> this_month then
+  if abs(extract(epoch from at)::float8 * 1000 - at_ms) > 5000 or date_trunc('month', at at time zone 'UTC') <> this_month then
     raise serialization_failure using message = 'the time has changed';
   end if;
 
