@@ -12,6 +12,15 @@ export function cpuMicroseconds(processId: number): number {
   return (user + kernel) * microsecondsPerTick;
 }
 
+/** The process and those that it started and that still run; Linux alone tells them. */
+export function cpuWithChildren(processId: number): number {
+  if (!isLinux) return Number.NaN;
+  const children = readFileSync(`/proc/${processId}/task/${processId}/children`, 'utf8').trim().split(' ');
+  return children
+    .filter((child) => child !== '')
+    .reduce((sum, child) => sum + cpuMicroseconds(Number(child)), cpuMicroseconds(processId));
+}
+
 export function residentBytes(processId: number): number {
   if (!isLinux) return Number(ask(processId, 'rss')) * 1024;
   const text = readFileSync(`/proc/${processId}/status`, 'utf8');

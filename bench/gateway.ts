@@ -22,13 +22,17 @@ export type Gateway = Readonly<{
   audit: () => Promise<{ exitCode: number; stdout: string }>;
 }>;
 
+/** A gateway with other settings, in a folder of its own. */
+type Variant = Readonly<{ name: string; settings: Readonly<Record<string, string>> }>;
+
 /** `bunOptions` are for the runtime, such as those that make a profile. */
 export async function startGateway(
   upstreamPort: number,
   workshop: Workshop,
   bunOptions: readonly string[] = [],
+  { name, settings }: Variant = { name: 'gateway', settings: {} },
 ): Promise<Gateway> {
-  const folder = join(workshop.folder, 'gateway');
+  const folder = join(workshop.folder, name);
   const dataFolder = join(folder, 'data');
   const logFile = join(folder, 'gateway.log');
   const port = freePort();
@@ -39,6 +43,7 @@ export async function startGateway(
     TOLLGATE_DATA: dataFolder,
     TOLLGATE_CATALOG: join(folder, 'catalog.yaml'),
     LOG_LEVEL: 'warn',
+    ...settings,
   });
   const command =
     bunOptions.length === 0

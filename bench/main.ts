@@ -1,6 +1,7 @@
 /**
  * `npm run bench`: the upstream alone, a bare proxy and the gateway side by side, in one run, as one table. `--quick` is
- * shorter and rougher; `--write` also puts the table into docs/bench.md.
+ * shorter and rougher; `--write` also puts the table into docs/bench.md. `--compare workers` or `--compare metrics` compares
+ * two settings instead.
  */
 import { writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -11,6 +12,7 @@ import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/database/connection.ts';
 import { countCharges } from './charges.ts';
 import { cleanEnvironment } from './child.ts';
+import { compare, comparisonNamed } from './compare.ts';
 import type { Gateway } from './gateway.ts';
 import type { LedgerReport } from './ledger.ts';
 import { describeMachine } from './machine.ts';
@@ -50,10 +52,14 @@ const quick: Plan = {
 const openStreams = 1_000;
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean' }, write: { type: 'boolean' } },
+  options: { quick: { type: 'boolean' }, write: { type: 'boolean' }, compare: { type: 'string' } },
 });
 
 await withWorkshop(async (workshop) => {
+  if (options.compare !== undefined) {
+    process.stdout.write(`\n${await compare(comparisonNamed(options.compare), workshop, say)}\n`);
+    return;
+  }
   const results = await runBench(workshop, options.quick ? quick : thorough);
   const text = report(results);
   process.stdout.write(`\n${text}\n`);

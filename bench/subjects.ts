@@ -45,3 +45,11 @@ export async function startBench(workshop: Workshop, gatewayOptions: readonly st
     ],
   };
 }
+
+/** For comparing gateways with each other. */
+export async function startUpstreamAndLoad(workshop: Workshop) {
+  const upstreamPort = freePort();
+  await startChild('upstream.ts', [`${upstreamPort}`], workshop);
+  const load: Load = await startChild('load.ts', [], workshop);
+  return { upstreamPort, load };
+}

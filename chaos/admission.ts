@@ -154,7 +154,7 @@ async function main(): Promise<number> {
       console.log(formatVerdict(verdict));
     }
     await sql.close({ timeout: 1 });
-    const audit = await tollgate(['ledger', 'audit'], world.environment);
+    const audit = await tollgate(['ledger', 'audit', '--full'], world.environment);
     if (audit.exitCode !== 0) console.log(audit.stdout + audit.stderr);
     isGood = audit.exitCode === 0 && verdicts.every(({ wrong }) => wrong.length === 0);
     console.log(

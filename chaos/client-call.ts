@@ -103,6 +103,7 @@ async function readStream(response: Response, answer: Answer): Promise<void> {
     const events = (rest + decoder.decode(bytes, { stream: true })).split('\n\n');
     rest = events.pop() ?? '';
     for (const event of events) {
+      if (event.startsWith(':')) continue;
       const data = event.replace(/^data: /, '');
       if (data === '[DONE]') answer.isWhole = true;
       else take(JSON.parse(data) as Chunk, answer);

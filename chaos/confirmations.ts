@@ -207,7 +207,7 @@ async function main(): Promise<number> {
     }
     if (refunds === 0) wrong.push('no charge was committed unknown to the gateway and given back');
     await sql.close({ timeout: 1 });
-    const audit = await tollgate(['ledger', 'audit'], world.environment);
+    const audit = await tollgate(['ledger', 'audit', '--full'], world.environment);
     if (audit.exitCode !== 0) wrong.push(`the audit fails: ${audit.stdout}${audit.stderr}`);
     isGood = wrong.length === 0;
     console.log(

@@ -125,7 +125,7 @@ async function main(): Promise<number> {
     const named = await askEveryName(world, key, Number(values.names));
     const wrong = await wrongs(sql, world, named, accountId);
     await sql.close({ timeout: 1 });
-    const audit = await tollgate(['ledger', 'audit'], world.environment);
+    const audit = await tollgate(['ledger', 'audit', '--full'], world.environment);
     if (audit.exitCode !== 0) wrong.push(`the audit fails: ${audit.stdout}${audit.stderr}`);
     isGood = wrong.length === 0;
     console.log(

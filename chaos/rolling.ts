@@ -164,7 +164,7 @@ async function main(): Promise<number> {
   let isGood = false;
   try {
     await restartAll(world, await openKey(world), form, tally);
-    const audit = await tollgate(['ledger', 'audit'], world.environment);
+    const audit = await tollgate(['ledger', 'audit', '--full'], world.environment);
     if (audit.exitCode !== 0) console.log(audit.stdout + audit.stderr);
     isGood = audit.exitCode === 0 && tally.lost.length === 0;
     for (const each of tally.lost.slice(0, 10)) console.log(`  lost  ${each}`);

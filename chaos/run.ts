@@ -176,7 +176,7 @@ async function judgeCommands(environment: Environment, tenants: Tenants): Promis
     ['catalog', 'check', '--json'],
   ];
   const listed = await Promise.all(lists.map((words) => tollgate(words, environment)));
-  const audit = await tollgate(['ledger', 'audit'], environment);
+  const audit = await tollgate(['ledger', 'audit', '--full'], environment);
   return [
     {
       says: 'the command line works',

@@ -104,7 +104,7 @@ if has helm; then
         "$scratch/$(basename "$values")"
     fi
   done
-  for wrong in env.DATABASE_URL=x env.OPENAI_API_KEY=x drain.second=1 ingress.enabled=true metrics.port=8080; do
+  for wrong in env.DATABASE_URL=x env.OPENAI_API_KEY=x drain.second=1 ingress.enabled=true metrics.port=8080 workers=0 env.WORKERS=4; do
     check "the chart rejects $wrong" chart_rejects "$wrong"
   done
 fi

@@ -10,6 +10,7 @@ import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readFiles, stampOf, storeFiles } from '../dashboard/build/dist.ts';
 import { buildDashboard } from '../dashboard/build.ts';
+import { guideNames } from '../src/openapi/guides.ts';
 
 const root = join(import.meta.dir, '..');
 const targets = [
@@ -34,8 +35,9 @@ if ((await readFiles(dashboard, stamp)) === null) await storeFiles(dashboard, st
 // A file or folder is put into the executable under its last name, so what lies deeper is put together first.
 const staged = mkdtempSync(join(tmpdir(), 'tollgate-binary-'));
 process.on('exit', () => rmSync(staged, { recursive: true, force: true }));
-for (const name of ['docs.css', 'docs.html', `dist/${stamp}`])
+for (const name of ['docs.css', 'docs.html', 'guide.html', `dist/${stamp}`])
   cpSync(join(dashboard, name), join(staged, 'dashboard', name), { recursive: true });
+for (const name of guideNames) cpSync(join(root, 'docs', `${name}.md`), join(staged, 'docs', `${name}.md`));
 // The paths inside the executable are those of the checkout.
 process.chdir(root);
 try {
@@ -47,7 +49,7 @@ try {
     compile: {
       outfile,
       ...(target === own ? {} : { target: `bun-${target}` as Bun.Build.CompileTarget }),
-      assets: ['migrations', 'package.json', 'catalog.yaml', join(staged, 'dashboard')],
+      assets: ['migrations', 'package.json', 'catalog.yaml', join(staged, 'dashboard'), join(staged, 'docs')],
       // Of the folder that it is run in, only .env is for Tollgate.
       autoloadBunfig: false,
     },

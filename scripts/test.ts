@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { acquireEmbeddedServer } from '../src/database/embedded.ts';
 import { coverageFaults } from '../tests/support/recorder.ts';
+import { bundleForTests } from './bundle-for-tests.ts';
 import { ensureChromium } from './chromium.ts';
 import { countsIn, errorsIn, failedFilesOf, outputOf, sumOf } from './test-report.ts';
 
@@ -21,8 +22,9 @@ const maxRerunFiles = 8;
 
 const tool = (name: string) => join(root, 'node_modules/.bin', name);
 const hasBrowser = ensureChromium();
-const [server, ...staticChecks] = await Promise.all([
+const [server, bundle, ...staticChecks] = await Promise.all([
   acquireEmbeddedServer(cluster),
+  bundleForTests(),
   check('types', [tool('tsc'), '--noEmit']),
   check('types of the dashboard', [tool('tsc'), '--noEmit', '-p', 'dashboard']),
   check('format and lint', [tool('biome'), 'check', '--error-on-warnings']),
@@ -52,7 +54,7 @@ if (isWholeRun && failed + errors === 0 && !hasDied) checks.push(reportUnseenErr
 for (const file of unstable) reportUnstable(file);
 const failedChecks = checks.filter((passed) => !passed).length;
 const failures = failed + errors + failedChecks + (hasDied ? 1 : 0);
-rmSync(folder, { recursive: true, force: true });
+for (const made of [folder, bundle]) rmSync(made, { recursive: true, force: true });
 write(`\n${total - failed + checks.length - failedChecks} passed, ${failures} failed\n`);
 process.exit(failures === 0 && total > 0 ? 0 : 1);
 
@@ -79,7 +81,11 @@ async function check(title: string, command: string[]): Promise<boolean> {
 async function runTests(options: readonly string[]) {
   const report = join(folder, `${crypto.randomUUID()}.xml`);
   const settings = ['--no-isolate', '--timeout', '60000', '--reporter=junit', `--reporter-outfile=${report}`];
-  const folders = [`TOLLGATE_SEEN_ERRORS=${seenErrors}`, `TOLLGATE_TEST_CLUSTER=${cluster}`];
+  const folders = [
+    `TOLLGATE_SEEN_ERRORS=${seenErrors}`,
+    `TOLLGATE_TEST_CLUSTER=${cluster}`,
+    `TOLLGATE_TEST_BUNDLE=${bundle}`,
+  ];
   const child = Bun.spawn(['env', ...folders, process.execPath, 'test', ...settings, ...options], {
     cwd: root,
     stdin: 'ignore',

@@ -13,9 +13,9 @@ import {
 import type { IpNetwork } from './lib/ip-address.ts';
 import { type LogLevel, logLevels } from './lib/log.ts';
 import { OperatorError } from './lib/operator-error.ts';
+import { type ProcessSettings, readProcesses } from './process-config.ts';
 
 const minSecret = 32;
-const minToken = 16;
 
 /** The PostgreSQL settings without which a committed charge can be lost. */
 export const durabilitySettings = ['fsync', 'full_page_writes', 'synchronous_commit'] as const;
@@ -23,65 +23,57 @@ type DurabilitySetting = (typeof durabilitySettings)[number];
 
 const proxyVariables = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'];
 
-export type Config = Readonly<{
-  port: number;
-  host: string;
-  /** How a gateway stops: how long it still serves everyone, and how long requests may take in all, from the signal on. */
-  drain: Readonly<{ delaySeconds: number; seconds: number }>;
-  /** May name several hosts, of which one accepts writes. Null means the embedded PostgreSQL inside the data folder. */
-  databaseUrl: string | null;
-  /** Where sessions last, when the database above is behind a transaction pooler. */
-  databaseDirectUrl: string | null;
-  /** A replica for lists and reports. */
-  databaseReadUrl: string | null;
-  /** How many connections requests share. They are opened when needed. */
-  databasePool: number;
-  /** Whether the gateway migrates its database at the start. */
-  migratesAtStart: boolean;
-  /** Durability settings that the operator allows to be off. */
-  allowedUnsafeSettings: ReadonlySet<DurabilitySetting>;
-  dataFolder: string;
-  catalogFile: string;
-  publicUrl: string | null;
-  /** Signs and encrypts; null means that the gateway generates one. */
-  authSecret: string | null;
-  /** Whether anyone may sign up. */
-  isSignUpOpen: boolean;
-  /** Null when the gateway cannot send mail. */
-  mail: MailSettings | null;
-  /** Whose X-Forwarded-For header is believed. */
-  trustedProxies: readonly IpNetwork[];
-  /** How long Generations are kept; null means forever. */
-  generationRetentionDays: number | null;
-  /** How many bytes of request bodies may be in memory at a time; a quarter of it per account. */
-  bodyBudgetBytes: number;
-  /** The source of decisions. Null stands for what is not set. */
-  decisions: Readonly<{
-    baseUrl: string | null;
-    model: string | null;
-    providerName: string;
-    /** A chat model of the catalogue, used instead of a decision provider. */
-    chatModel: string | null;
+export type Config = ProcessSettings &
+  Readonly<{
+    port: number;
+    host: string;
+    /** May name several hosts, of which one accepts writes. Null means the embedded PostgreSQL inside the data folder. */
+    databaseUrl: string | null;
+    /** Where sessions last, when the database above is behind a transaction pooler. */
+    databaseDirectUrl: string | null;
+    /** A replica for lists and reports. */
+    databaseReadUrl: string | null;
+    /** How many connections requests share. They are opened when needed. */
+    databasePool: number;
+    /** Whether the gateway migrates its database at the start. */
+    migratesAtStart: boolean;
+    /** Durability settings that the operator allows to be off. */
+    allowedUnsafeSettings: ReadonlySet<DurabilitySetting>;
+    dataFolder: string;
+    catalogFile: string;
+    publicUrl: string | null;
+    /** Signs and encrypts; null means that the gateway generates one. */
+    authSecret: string | null;
+    /** Whether anyone may sign up. */
+    isSignUpOpen: boolean;
+    /** Null when the gateway cannot send mail. */
+    mail: MailSettings | null;
+    /** Whose X-Forwarded-For header is believed. */
+    trustedProxies: readonly IpNetwork[];
+    /** How long Generations are kept; null means forever. */
+    generationRetentionDays: number | null;
+    /** How many bytes of request bodies may be in memory at a time; a quarter of it per account. */
+    bodyBudgetBytes: number;
+    /** The source of decisions. Null stands for what is not set. */
+    decisions: Readonly<{
+      baseUrl: string | null;
+      model: string | null;
+      providerName: string;
+      /** A chat model of the catalogue, used instead of a decision provider. */
+      chatModel: string | null;
+    }>;
+    logLevel: LogLevel;
+    /** Where traces are sent; null when there are none. */
+    traces: TraceSettings | null;
+    /** Whether calls to providers go through a proxy that the environment names. */
+    isProxied: boolean;
+    /** Where weaknesses are reported, as a mailto: or https: URL; null when nowhere. */
+    securityContact: string | null;
+    /** Who called the command line with sudo; null when nobody did. */
+    sudoUser: string | null;
+    /** Reads a secret such as a provider key: from NAME, else from the file that NAME_FILE names. */
+    secret: (name: string) => string | null;
   }>;
-  logLevel: LogLevel;
-  metrics: Readonly<{
-    isOn: boolean;
-    /** Where the metrics are served without a token; null for nowhere. */
-    port: number | null;
-    /** Opens /metrics on the gateway's own port to those who present it. */
-    token: string | null;
-  }>;
-  /** Where traces are sent; null when there are none. */
-  traces: TraceSettings | null;
-  /** Whether calls to providers go through a proxy that the environment names. */
-  isProxied: boolean;
-  /** Where weaknesses are reported, as a mailto: or https: URL; null when nowhere. */
-  securityContact: string | null;
-  /** Who called the command line with sudo; null when nobody did. */
-  sudoUser: string | null;
-  /** Reads a secret such as a provider key: from NAME, else from the file that NAME_FILE names. */
-  secret: (name: string) => string | null;
-}>;
 
 /** `endpoint` is the address of an OpenTelemetry collector. The headers may hold a secret. */
 export type TraceSettings = Readonly<{
@@ -93,14 +85,11 @@ export type TraceSettings = Readonly<{
 /** `url` may contain a password. Links in mails lead to `origin`, never to the Host of a request. */
 export type MailSettings = Readonly<{ url: string; from: string; origin: string }>;
 
-/** Someone at a terminal who presses Ctrl-C has no balancer to wait for. */
-const isAtTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
-
 export function readConfig(environment: Environment = process.env): Config {
   return {
     port: readInteger(environment, 'PORT', 8080, 0, 65_535),
     host: environment.HOST || '127.0.0.1',
-    drain: readDrain(environment),
+    ...readProcesses(environment),
     ...readDatabase(environment),
     databasePool: readInteger(environment, 'DATABASE_POOL', 10, 1, 1_000),
     migratesAtStart: readChoice(environment, 'MIGRATE', 'on', ['on', 'off']) === 'on',
@@ -116,7 +105,6 @@ export function readConfig(environment: Environment = process.env): Config {
     bodyBudgetBytes: readInteger(environment, 'BODY_BUDGET_MB', 256, 80, 65_536) * 1024 * 1024,
     decisions: readDecisions(environment),
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),
-    metrics: readMetrics(environment),
     traces: readTraces(environment),
     isProxied: proxyVariables.some((name) => environment[name]),
     securityContact: readSecurityContact(environment),
@@ -155,20 +143,23 @@ function readDatabaseUrl(environment: Environment, name: string): string | null 
   return text;
 }
 
-const maxDrainSeconds = 86_400;
-
-/** The embedded database is for one gateway without a balancer, mostly someone's own machine. */
-function readDrain(environment: Environment): Config['drain'] {
-  const isEmbedded = !environment.DATABASE_URL && !environment.DATABASE_URL_FILE;
-  const defaultDelay = isEmbedded || isAtTerminal ? 0 : 5;
-  const delaySeconds = readInteger(environment, 'DRAIN_DELAY_SECONDS', defaultDelay, 0, maxDrainSeconds);
-  const defaultSeconds = Math.max(isEmbedded ? 10 : 600, delaySeconds);
-  const seconds = readInteger(environment, 'DRAIN_SECONDS', defaultSeconds, 0, maxDrainSeconds);
-  if (environment.DRAIN_DELAY_SECONDS && seconds < delaySeconds)
-    throw new OperatorError(
-      `DRAIN_SECONDS includes DRAIN_DELAY_SECONDS, so it must be at least ${delaySeconds}, but is ${seconds}.`,
-    );
-  return { delaySeconds: Math.min(delaySeconds, seconds), seconds };
+/**
+ * The environment of a worker: that of its parent, its own number, and what the parent has worked out for all of them. A
+ * worker has no terminal, so it would drain in another way than its parent on one.
+ */
+export function workerEnvironment(
+  { drain }: Pick<Config, 'drain'>,
+  worker: number,
+  port: number,
+  environment: Environment = process.env,
+): Record<string, string | undefined> {
+  return {
+    ...environment,
+    PORT: `${port}`,
+    TOLLGATE_WORKER: `${worker}`,
+    DRAIN_DELAY_SECONDS: `${drain.delaySeconds}`,
+    DRAIN_SECONDS: `${drain.seconds}`,
+  };
 }
 
 function readPublicUrl(environment: Environment): string | null {
@@ -219,17 +210,6 @@ function readMail(environment: Environment): MailSettings | null {
   if (origin === null)
     throw new OperatorError('With SMTP_URL set, PUBLIC_URL must be set too: links in mails lead there.');
   return { url, from, origin };
-}
-
-function readMetrics(environment: Environment): Config['metrics'] {
-  const token = readSecret(environment, 'METRICS_TOKEN');
-  if (token !== null && token.length < minToken)
-    throw new OperatorError(`METRICS_TOKEN must have at least ${minToken} characters.`);
-  return {
-    isOn: readChoice(environment, 'METRICS', 'on', ['on', 'off']) === 'on',
-    port: environment.METRICS_PORT ? readInteger(environment, 'METRICS_PORT', 0, 1, 65_535) : null,
-    token,
-  };
 }
 
 /** The names are OpenTelemetry's own. */

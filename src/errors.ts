@@ -112,6 +112,8 @@ export const apiErrorCodes = (Object.keys(errorTable) as ErrorCode[]).filter(
 type ErrorDetails = Readonly<{
   param?: string;
   message?: string;
+  /** The page and section of the documentation that explains the error, such as `clients#max-tokens`. */
+  docs?: string;
   retryAfterSeconds?: number;
   /** Whether the connection cannot be reused, because the rest of the request was not read from it. */
   endsConnection?: boolean;
@@ -122,6 +124,7 @@ type ErrorDetails = Readonly<{
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
+  readonly docs: string | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly endsConnection: boolean;
 
@@ -130,16 +133,18 @@ export class ApiError extends Error {
     this.name = 'ApiError';
     this.code = code;
     this.param = details.param;
+    this.docs = details.docs;
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.endsConnection = details.endsConnection ?? false;
   }
 }
 
-/** The standard error body. */
-export function presentError(error: ApiError) {
+/** The standard error body. `origin` is the public address of the gateway, for links to its documentation. */
+export function presentError(error: ApiError, origin = '') {
+  const { message, docs } = error;
   return {
     error: {
-      message: error.message,
+      message: docs === undefined ? message : `${message} See ${origin}/docs/${docs}`,
       type: errorTable[error.code].type,
       ...(error.param === undefined ? {} : { param: error.param }),
       code: error.code,

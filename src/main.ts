@@ -2,8 +2,8 @@
 import { hostname } from 'node:os';
 import type { Config } from './config.ts';
 import { type Database, explainDatabaseError, openDatabase } from './database/connection.ts';
-import { migrate, requireMigrated } from './database/migrate.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
+import { prepareSchema } from './database/prepare-schema.ts';
 import { keepRetention } from './database/retention.ts';
 import { watchDatabaseState } from './database/state.ts';
 import { openDecisions } from './decisions/open.ts';
@@ -28,10 +28,18 @@ import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { drain } from './operations/drain.ts';
 import { checkReadiness } from './operations/health.ts';
-import { Closers, endProcess, listenForSignals, type Signals } from './operations/lifecycle.ts';
+import {
+  Closers,
+  endProcess,
+  listenForSignals,
+  type SignalControl,
+  type Signals,
+} from './operations/lifecycle.ts';
 import { listen } from './operations/listen.ts';
 import { openSecret } from './operations/secret.ts';
 import { showWelcome } from './operations/welcome.ts';
+import { followParent } from './operations/worker.ts';
+import { serveWithWorkers } from './parent.ts';
 import { Calls } from './providers/call.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
@@ -50,20 +58,22 @@ import { keepUsageAddedUp } from './usage/usage-days.ts';
 
 /** Runs until SIGTERM or SIGINT, then drains and ends the process. */
 export async function serve(config: Config, leaseTimings: LeaseTimings = defaultTimings): Promise<void> {
+  if (config.workers > 1 && config.worker === null) return await serveWithWorkers(config);
   const log = createLog(config.logLevel);
   const signals = listenForSignals();
   const closers = new Closers();
   try {
     const gateway = await start(config, leaseTimings, log, signals, closers);
     const signal = await signals.stopRequested;
-    log.info('draining', { signal });
+    // The parent of a worker reports this for all of them.
+    if (config.worker === null) log.info('draining', { signal });
     await gateway.drain();
   } catch (error) {
     throw explainDatabaseError(error);
   } finally {
     await closers.closeAll(log);
   }
-  log.info('stopped');
+  if (config.worker === null) log.info('stopped');
   await endProcess(0);
 }
 
@@ -71,12 +81,15 @@ async function start(
   config: Config,
   leaseTimings: LeaseTimings,
   log: Log,
-  signals: Signals,
+  signals: Signals & SignalControl,
   closers: Closers,
 ) {
+  const parent = config.worker === null ? null : followParent(signals);
+  if (parent !== null) closers.add('parent', parent.leave);
   const database = await openDatabase(config, log);
   closers.add('database', database.close);
-  await prepareSchema(database, config, log);
+  // The parent of a worker has migrated, if it may.
+  await prepareSchema(database, config.migratesAtStart && parent === null, log);
   closers.add('partitions', keepPartitionsAhead(database.sql, log));
   closers.add('usage', keepUsageAddedUp(database.sql, log));
   if (config.generationRetentionDays !== null)
@@ -92,6 +105,7 @@ async function start(
     database.sql,
     log,
     (outcome) => metrics?.catalogReloaded(outcome),
+    parent?.sandbox,
   );
   closers.add('catalogue', catalog.close);
   signals.onReload(catalog.reload);
@@ -180,11 +194,16 @@ async function start(
         });
   if (metricsPage !== null) closers.add('metrics', metricsPage.close);
   const origin = (): string => config.publicUrl ?? server.localOrigin;
-  const server = listen(config, createRoutes({ ...services, metricsPage }, origin));
+  const isShared = parent !== null;
+  // Before the gateway's own port, so that nobody is served when this one cannot be opened.
   if (metricsPage !== null && config.metrics.port !== null)
     closers.add('metrics port', listenForMetrics(config.host, config.metrics.port, metricsPage));
-  log.info('listening', { address: server.address });
-  if (database.isEmbedded) showWelcome(origin(), await prepareDemo(database.sql, config.dataFolder));
+  const server = listen({ ...config, isShared }, createRoutes({ ...services, metricsPage }, origin));
+  parent?.listening();
+  if (parent === null) {
+    log.info('listening', { address: server.address });
+    if (database.isEmbedded) showWelcome(origin(), await prepareDemo(database.sql, config.dataFolder));
+  }
 
   return {
     drain: async () => {
@@ -200,21 +219,6 @@ async function start(
   };
 }
 
-/** An operator who migrates in a step of its own does not want a gateway to do it on the side. */
-async function prepareSchema(database: Database, config: Config, log: Log): Promise<void> {
-  if (!config.migratesAtStart) {
-    await requireMigrated(database.sql);
-    return;
-  }
-  const connection = database.openDedicated();
-  try {
-    const applied = await migrate(connection);
-    if (applied.length > 0) log.info('database migrated', { count: applied.length });
-  } finally {
-    await connection.close({ timeout: 1 });
-  }
-}
-
 async function startLedger(
   config: Config,
   leaseTimings: LeaseTimings,
@@ -224,7 +228,8 @@ async function startLedger(
   log: Log,
   closers: Closers,
 ) {
-  const node = { id: newId(), name: `${hostname()}:${config.port}` };
+  const place = config.worker === null ? '' : ` worker ${config.worker}`;
+  const node = { id: newId(), name: `${hostname()}:${config.port}${place}` };
   const spool = openSpool(config.dataFolder, process.pid, node.id);
   const opened = openLedger(database.openDedicated, spool, log, undefined, (size) =>
     metrics?.committed(size),
@@ -238,7 +243,8 @@ async function startLedger(
     ledger,
     node,
     log,
-    report: () => reportOf(catalog),
+    report: () => ({ ...reportOf(catalog), calls: catalog.takeCalls() }),
+    onCalls: catalog.shareSlots,
     timings: leaseTimings,
   });
   closers.add('lease', lease.stop);
@@ -247,7 +253,7 @@ async function startLedger(
 
 /** Settles what an earlier process left in the spool, before anything new starts. */
 async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise<void> {
-  const { settlements, malformedCount } = spool.leftBehind();
+  const { settlements, malformedCount } = spool.takeLeftBehind();
   if (malformedCount > 0)
     log.error('malformed lines in the spool were moved to malformed.txt', { count: malformedCount });
   // A non-streamed response is sent only once it is settled, so nobody has received one that was not.
@@ -260,9 +266,9 @@ async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise
       ),
     ),
   );
-  // What is not settled yet stays in its file for the next start; settling it twice does no harm.
+  // What is not settled yet stays in its file for the next process; settling it twice does no harm.
   if (results.includes('late')) return;
-  spool.clearLeftBehind();
+  spool.clearTaken();
   if (settlements.length > 0)
     log.warn('settled what an earlier process left behind', { count: settlements.length });
 }

@@ -6,16 +6,18 @@ import { dashboardPages } from './dashboard/serve.ts';
 import { runDecision } from './decisions/handler.ts';
 import { ApiError, errorTable } from './errors.ts';
 import { getGeneration, listGenerations } from './generations/handler.ts';
-import { streamEnd } from './http/client-stream.ts';
+import { streamOf } from './http/client-stream.ts';
 import { type Handler, type Host, RequestContext } from './http/context.ts';
 import { maxBodyBytes } from './http/json-body.ts';
+import { knownRoutes, missingRoute } from './http/missing-route.ts';
 import { errorResponse, setRateLimitHeaders } from './http/response.ts';
 import { imageWorkload } from './images/workload.ts';
 import { type InferenceServices, inferenceHandler } from './inference/answer.ts';
+import { getKey } from './keys/handler.ts';
 import type { KnownRates } from './keys/known-rates.ts';
 import { isDatabaseUnavailable } from './lib/database-unavailable.ts';
 import type { IpNetwork } from './lib/ip-address.ts';
-import { listModels } from './models/handler.ts';
+import { getModel, listModels } from './models/handler.ts';
 import { referencePages } from './openapi/serve.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { defaultIdleSeconds } from './operations/listen.ts';
@@ -30,6 +32,7 @@ export type Services = InferenceServices &
   Parameters<typeof listGenerations>[0] &
   Parameters<typeof getGeneration>[0] &
   Parameters<typeof listModels>[0] &
+  Parameters<typeof getKey>[0] &
   Parameters<typeof listUsage>[0] &
   Parameters<typeof runDecision>[0] &
   Parameters<typeof signInRoutes>[0] &
@@ -55,19 +58,26 @@ export function createRoutes(services: Services, origin: () => string): { routes
     (request, host) =>
       serve(route, handler, request, new RequestContext(request, host, services.trustedProxies), services);
   const reference = referencePages(origin);
-  const dashboard = dashboardPages(origin, services.log);
+  const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
   const handlers: Record<string, Record<string, Handler>> = {
     '/v1/chat/completions': { POST: inferenceHandler(chatWorkload, services) },
     '/v1/images/generations': { POST: inferenceHandler(imageWorkload, services) },
     '/v1/generations': { GET: listGenerations(services) },
     '/v1/generations/:id': { GET: getGeneration(services) },
     '/v1/models': { GET: listModels(services) },
+    // The ID of a model may contain slashes.
+    '/v1/models/*': { GET: getModel(services) },
+    '/v1/key': { GET: getKey(services) },
     '/v1/usage': { GET: listUsage(services) },
     '/api/decisions/run': { POST: runDecision(services) },
     ...signInRoutes(services),
     ...consoleRoutes(services),
     '/openapi.json': { GET: reference.showDocument },
     '/docs': { GET: reference.showPage },
+    '/docs/:page': {
+      GET: async (request, context) =>
+        (await reference.showGuide(request)) ?? (await dashboard.showMissing(request, context)),
+    },
     '/docs.css': { GET: reference.showStyle },
     ...Object.fromEntries(appPaths.map((path) => [path, { GET: dashboard.showApp }])),
     '/assets/:name': { GET: dashboard.showAsset },
@@ -78,6 +88,7 @@ export function createRoutes(services: Services, origin: () => string): { routes
       ? {}
       : { [securityTxtPath]: { GET: showSecurityTxt(services.securityContact, services.publicUrl) } }),
   };
+  const known = knownRoutes(handlers);
   const listeners = Object.entries(handlers).map(([path, methods]) => [
     path,
     Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, on(path, handler)])),
@@ -107,11 +118,13 @@ async function serve(
     response = errorResponseTo(thrown, context, route, services);
   }
   const { headers, status } = response;
-  const ended = streamEnd(response);
+  const { ended, opening } = streamOf(response) ?? noStream;
   const { caller } = context;
   if (caller !== null) setRateLimitHeaders(headers, context.rate ?? services.rates.of(caller));
-  // The provider has answered in full, or its stream is open: the body is no longer needed.
-  services.bodies.release(request);
+  // Once the provider has answered in full, or its stream is open, the body is no longer needed.
+  const release = () => services.bodies.release(request);
+  if (opening === null) release();
+  else opening.then(release, release);
   // A client that keeps its connection to a gateway that drains would lose the next request on it.
   if (services.isDraining() || (status >= 400 && hasEndlessBody(request))) headers.set('connection', 'close');
   // The connection now waits for the next request, which must not take forever. A stream is still being sent.
@@ -132,6 +145,8 @@ async function serve(
   else recorder.endWith(ended, route, method, status, startedAt, context);
   return response;
 }
+
+const noStream = { ended: null, opening: null };
 
 /** They arrive joined by a comma. A proxy in front of the gateway may have gone by the other one. */
 function rejectTwoHosts({ headers }: Request): void {
@@ -163,7 +178,8 @@ function errorResponseTo(
       code: error.code,
       ...(error.cause === undefined ? {} : { error: error.cause }),
     });
-  return errorResponse(error, isDatabaseUnavailable(error.cause) ? databaseRetrySeconds : undefined);
+  const retryAfterSeconds = isDatabaseUnavailable(error.cause) ? databaseRetrySeconds : undefined;
+  return errorResponse(error, services.publicUrl ?? '', retryAfterSeconds);
 }
 
 const databaseRetrySeconds = 1;

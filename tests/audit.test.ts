@@ -1,25 +1,35 @@
 /** Recorded audits: what a checkpoint spares the next one, what none spares, and that one runs at a time. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { progressBar } from '../src/cli/progress-bar.ts';
-import { auditLedger } from '../src/ledger/audit.ts';
+import { auditLedger, checkInvariants, readScope } from '../src/ledger/audit.ts';
 import { findAudits, startAudit } from '../src/ledger/audit-run.ts';
 import { credit } from '../src/ledger/credit.ts';
+import { newId } from '../src/lib/ids.ts';
 import { addUpUsage } from '../src/usage/usage-days.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
-import { tollgate, tollgateJson } from './support/gateway.ts';
+import { outcomeOf, runCommand } from './support/commands.ts';
+import { tollgate } from './support/gateway.ts';
 import { type SpendingOwner, settleAt, spendingOwner } from './support/old-charges.ts';
 
 let database: TestDatabase;
+let prepared: TestDatabase;
 let owner: SpendingOwner;
 
+/** Each test gets a copy of it. */
+beforeAll(async () => {
+  prepared = await createDatabase();
+  owner = await spendingOwner(prepared.sql);
+  for (let count = 0; count < 3; count++) await settleAt(prepared.sql, owner, { monthsAgo: 0 });
+  await prepared.sql.close({ timeout: 1 });
+}, 60_000);
+
 beforeEach(async () => {
-  database = await createDatabase();
-  owner = await spendingOwner(database.sql);
-  for (let count = 0; count < 3; count++) await settleAt(database.sql, owner, { monthsAgo: 0 });
+  database = await createDatabase(new URL(prepared.url).pathname.slice(1));
 });
 
 afterEach(() => database.close());
+afterAll(() => prepared.close());
 
 const openDedicated = () => new SQL(database.url, { max: 1, bigint: true });
 
@@ -80,9 +90,8 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
     try {
       await copy.begin(async (transaction) => {
         await change(transaction);
-        // Asked inside the transaction that is then undone.
-        const { askInvariants, readScope } = await import('../src/ledger/audit.ts');
-        const findings = await askInvariants(transaction, await readScope(transaction, new Date()));
+        // Inside the transaction, which is then undone.
+        const findings = await checkInvariants(transaction, await readScope(transaction, new Date()));
         found = findings.filter(({ violations }) => violations > 0).map(({ invariant }) => invariant);
         throw new Error('undo');
       });
@@ -91,7 +100,7 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
     } finally {
       await copy.close({ timeout: 0 });
     }
-    return found.map((says) => says.split(' ').slice(0, 5).join(' '));
+    return found.map((invariant) => invariant.split(' ').slice(0, 5).join(' '));
   };
   const append = (transaction: SQL, number: bigint, amount: string, balance: string) => transaction`
     insert into ledger_entries (account_id, number, kind, amount, balance_after)
@@ -127,7 +136,7 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
   const settleThen = (change: (t: SQL, id: string) => Promise<unknown>) =>
     broken(async (t) => {
       const nested = Object.assign(t, { begin: (run: (inner: SQL) => Promise<unknown>) => run(t) });
-      const id = await settleAt(nested as unknown as SQL, owner, { monthsAgo: 0 });
+      const id = await settleAt(nested as unknown as SQL, owner, { monthsAgo: 0, id: newId() });
       await change(t, id);
     });
   expect(await settleThen((t, id) => t`delete from usage_records where id = ${id}`)).toContain(
@@ -192,15 +201,15 @@ test('one audit runs at a time, and one whose process died does not keep the nex
 
 test('the command goes on from the last one, and --full does not', async () => {
   const environment = { DATABASE_URL: database.url };
-  expect(await tollgateJson<object>(['ledger', 'audit'], environment)).toMatchObject({
+  expect(await runCommand<object>(['ledger', 'audit'], environment)).toMatchObject({
     holds: true,
     since: null,
   });
   const second = await tollgate(['ledger', 'audit'], environment);
   expect(second.stdout).toContain('What is new since the sound audit of 20');
   expect([second.exitCode, second.stderr]).toEqual([0, '']);
-  const full = await tollgate(['ledger', 'audit', '--full'], environment);
-  expect(full.stdout).toContain('Everything in the database was checked.\nThe ledger is sound.');
+  const full = await outcomeOf(['ledger', 'audit', '--full'], environment);
+  expect(full.text).toContain('Everything in the database was checked.\nThe ledger is sound.');
 });
 
 test('an audit that leaves no trace leaves none', async () => {

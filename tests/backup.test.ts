@@ -1,45 +1,26 @@
-/** A backup of the embedded database and back: real calls, a real file, and a gateway that goes on with what it finds. */
-import { expect, test } from 'bun:test';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+/** A backup of the embedded database and back: real rows, a real file, and a gateway that continues from it. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SQL } from 'bun';
-import { acquireEmbeddedServer } from '../src/database/embedded.ts';
+import type { SQL } from 'bun';
+import { backUp } from '../src/database/backup.ts';
 import { knownMigrations, migrate } from '../src/database/migrate.ts';
+import { checkBackup, restore, restoreFiles } from '../src/database/restore.ts';
+import { auditLedger } from '../src/ledger/audit.ts';
+import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
+import { outcomeOf, runCommand } from './support/commands.ts';
 import { keyIn, preparedFolder, welcomed } from './support/embedded.ts';
 import { startGateway, temporaryFolder, tollgate, tollgateJson } from './support/gateway.ts';
 import { settleAt, spendingOwner } from './support/old-charges.ts';
 
-async function withDatabase<Result>(folder: string, run: (sql: SQL) => Promise<Result>): Promise<Result> {
-  const server = await acquireEmbeddedServer(folder);
-  const sql = new SQL({ adapter: 'postgres', ...server.connection, max: 2, bigint: true });
-  try {
-    return await run(sql);
-  } finally {
-    await sql.close();
-    await server.release();
-  }
-}
+/** What the command would report. */
+const failureOf = (running: Promise<unknown>) =>
+  running.then(
+    () => 'nothing',
+    (error: Error) => error.message,
+  );
 
-/** Every row of every table but those that an audit or a start writes. */
-async function readEverything(sql: SQL): Promise<Map<string, string[]>> {
-  const tables = await sql<{ name: string }[]>`
-    select relname as name from pg_class
-    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
-      and relname not in ('schema_migrations', 'ledger_audits', 'ledger_checkpoints') order by 1`;
-  const all = new Map<string, string[]>();
-  for (const { name } of tables) {
-    const rows = await sql.unsafe<{ row: string }[]>(
-      `select one::text as row from "${name}" as one order by 1`,
-    );
-    all.set(
-      name,
-      rows.map(({ row }) => row),
-    );
-  }
-  return all;
-}
-
-test('a gateway goes on from a backup as if nothing had happened', async () => {
+test('a gateway continues from a backup as if nothing had happened', async () => {
   const folder = await preparedFolder();
   const environment = { TOLLGATE_DATA: folder };
   const gateway = await welcomed(await startGateway(environment));
@@ -66,102 +47,143 @@ test('a gateway goes on from a backup as if nothing had happened', async () => {
   const made = await tollgateJson<{ rows: number; sha256: string }>(['backup', file], environment);
   expect(made.rows).toBeGreaterThan(10);
   expect(statSync(file).mode & 0o777).toBe(0o600);
-  // Of what comes after it, the backup knows nothing.
+  // It is not in the backup.
   await call(gateway.origin, 'two');
-  const running = await tollgate(['restore', file, '--force'], environment);
-  expect([running.exitCode, running.stderr]).toEqual([1, expect.stringContaining('stop it before')]);
+  expect(await failureOf(runCommand(['restore', file, '--force'], environment))).toContain('stop it before');
   expect(await gateway.stop()).toBe(0);
-  const again = await tollgate(['backup', file], environment);
-  expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining('is there already')]);
-  const nonEmpty = await tollgate(['restore', file], environment);
-  expect([nonEmpty.exitCode, nonEmpty.stderr]).toEqual([1, expect.stringContaining('is not empty')]);
+  expect(await failureOf(runCommand(['backup', file], environment))).toContain('is there already');
+  expect(await failureOf(runCommand(['restore', file], environment))).toContain('is not empty');
 
-  const target = join(temporaryFolder(), 'data');
-  const restored = await tollgateJson<object>(['restore', file], { TOLLGATE_DATA: target });
-  expect(restored).toMatchObject({ rows: made.rows, migrations_applied: [], holds: true });
+  const target = await preparedFolder();
+  writeFileSync(join(target, 'secret'), 'an older secret');
+  const restored = await tollgate(['restore', file, '--force', '--json'], { TOLLGATE_DATA: target });
+  expect([restored.stderr, restored.exitCode]).toEqual(['', 0]);
+  expect(JSON.parse(restored.stdout)).toMatchObject({ rows: made.rows, migrations_applied: [], holds: true });
   expect(readFileSync(join(target, 'secret'), 'utf8')).toBe(readFileSync(join(folder, 'secret'), 'utf8'));
+  expect(readFileSync(join(target, 'secret.before-restore'), 'utf8')).toBe('an older secret');
   const next = await welcomed(await startGateway({ TOLLGATE_DATA: target }));
   expect(keyIn(next)).toBe(key);
   // The stored response is encrypted with the secret.
   expect(await call(next.origin, 'one')).toEqual(first);
   expect((await call(next.origin, 'three')).status).toBe(200);
-  const { id } = await tollgateJson<{ id: string }>(['account', 'create', '--name', 'New'], {
-    TOLLGATE_DATA: target,
-  });
-  expect(id).toHaveLength(36);
+  const audited = await tollgate(['ledger', 'audit', '--full'], { TOLLGATE_DATA: target });
+  expect(audited.exitCode).toBe(0);
   expect(await next.stop()).toBe(0);
-  expect((await tollgate(['ledger', 'audit', '--full'], { TOLLGATE_DATA: target })).exitCode).toBe(0);
 }, 120_000);
 
-test('every row, its partition and the next number of a sequence come back, also over a database that is not empty', async () => {
-  const source = await preparedFolder();
-  const before = await withDatabase(source, async (sql) => {
-    await sql`select create_partitions(current_date - 400, current_date)`;
+/** Every row of every table. */
+async function readEverything(sql: SQL): Promise<Map<string, string[]>> {
+  const tables = await sql<{ name: string }[]>`
+    select relname as name from pg_class
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+      and relname <> 'schema_migrations' order by 1`;
+  const all = new Map<string, string[]>();
+  for (const { name } of tables) {
+    const rows = await sql.unsafe<{ row: string }[]>(
+      `select one::text as row from "${name}" as one order by 1`,
+    );
+    all.set(
+      name,
+      rows.map(({ row }) => row),
+    );
+  }
+  return all;
+}
+
+describe('a file', () => {
+  let source: TestDatabase;
+  let target: TestDatabase;
+  const folder = temporaryFolder();
+  const file = join(folder, 'backup.gz');
+  const options = { isForced: true, onRows: () => undefined };
+
+  beforeAll(async () => {
+    source = await createDatabase();
+    target = await createDatabase();
+    const { sql } = source;
+    await sql`select create_partitions(current_date - 200, current_date)`;
     const owner = await spendingOwner(sql);
-    for (const months of [12, 3, 0])
+    for (const months of [6, 3, 0])
       await settleAt(sql, owner, { monthsAgo: months, bookedMonthsAgo: months });
     await settleAt(sql, owner, { monthsAgo: -30 });
     await sql`update accounts set name = ${'a "b" \\ (c), \n{d} ä'} where id = ${owner.accountId}`;
-    return await readEverything(sql);
+    await backUp(sql, folder, file, () => undefined);
+  }, 60_000);
+
+  afterAll(async () => {
+    await source.close();
+    await target.close();
   });
-  const file = join(temporaryFolder(), 'backup.gz');
-  await tollgateJson(['backup', file], { TOLLGATE_DATA: source });
-  const target = await preparedFolder();
-  await withDatabase(target, (sql) => spendingOwner(sql));
-  writeFileSync(join(target, 'secret'), 'an older secret');
-  const restored = await tollgate(['restore', file, '--force'], { TOLLGATE_DATA: target });
-  expect([restored.stderr, restored.exitCode]).toEqual(['', 0]);
-  expect(restored.stdout).toContain('The ledger is sound.');
-  await withDatabase(target, async (sql) => {
+
+  test('that is damaged, missing or something else changes nothing', async () => {
+    const whole = readFileSync(file);
+    const other = join(folder, 'other.gz');
+    const rejected = async (content: Uint8Array | string, reason: string) => {
+      writeFileSync(other, content);
+      // With a folder in which nothing is: it is not even made into a database.
+      const environment = { TOLLGATE_DATA: join(folder, 'data') };
+      expect(await failureOf(outcomeOf(['restore', other, '--force'], environment))).toContain(reason);
+    };
+    await rejected(whole.subarray(0, whole.length - 30), 'cut short');
+    await rejected(Buffer.concat([whole.subarray(0, 200), Buffer.from('x'), whole.subarray(201)]), other);
+    await rejected('hello', 'cut short, or was not written by Tollgate');
+    expect(await failureOf(checkBackup(`${file}.none`))).toContain('There is no file');
+    expect(existsSync(join(folder, 'data'))).toBe(false);
+    expect(existsSync(`${file}.partial`)).toBe(false);
+  });
+
+  test('that does not have all of its rows changes nothing', async () => {
+    const { sql } = target;
+    await spendingOwner(sql);
+    const before = await readEverything(sql);
+    const backup = await checkBackup(file);
+    const counts = new Map([...backup.counts, ['accounts', 2]]);
+    expect(await failureOf(restore(sql, { ...backup, counts }, options))).toContain('1 rows of accounts');
     expect(await readEverything(sql)).toEqual(before);
+    expect(await failureOf(restore(sql, backup, { ...options, isForced: false }))).toContain('is not empty');
+  });
+
+  test('brings back every row, its partition and the next number of a sequence, also over other rows', async () => {
+    const { sql } = target;
+    expect(await restore(sql, await checkBackup(file), options)).toEqual([]);
+    expect(await readEverything(sql)).toEqual(await readEverything(source.sql));
     const [rows] = await sql`
-      select (select count(*)::int from usage_records_default) as strays, (select count(*)::int from ledger_entries_default) as entries`;
+      select (select count(*)::int from usage_records_default) as strays,
+             (select count(*)::int from ledger_entries_default) as entries`;
     expect({ ...rows }).toEqual({ strays: 1, entries: 0 });
-    const [list] =
-      await sql`insert into price_lists (version, digest, content) values ('2', sha256('2'), '{}') returning id`;
+    const [list] = await sql`
+      insert into price_lists (version, digest, content) values ('2', sha256('2'), '{}') returning id`;
     expect(list.id).toBe(2);
     expect(async () => await sql`delete from ledger_entries`).toThrow('append-only');
+    expect((await auditLedger(sql)).filter(({ violations }) => violations > 0)).toEqual([]);
   });
-}, 120_000);
 
-test('a backup of an earlier schema is brought up to date', async () => {
-  const source = join(temporaryFolder(), 'data');
-  await withDatabase(source, async (sql) => {
-    await migrate(sql, { migrations: knownMigrations.filter(({ version }) => version <= 13) });
-    const owner = await spendingOwner(sql);
-    await settleAt(sql, owner, { monthsAgo: 2 });
+  test('of an earlier schema is brought up to date', async () => {
+    const old = await createEmptyDatabase();
+    await migrate(old.sql, { migrations: knownMigrations.filter(({ version }) => version <= 13) });
+    const owner = await spendingOwner(old.sql);
+    await settleAt(old.sql, owner, { monthsAgo: 2 });
+    const early = join(folder, 'early.gz');
+    await backUp(old.sql, folder, early, () => undefined);
+    const applied = await restore(old.sql, await checkBackup(early), options);
+    expect(applied).toEqual(knownMigrations.filter(({ version }) => version > 13).map(({ name }) => name));
+    expect((await auditLedger(old.sql)).filter(({ violations }) => violations > 0)).toEqual([]);
+    const [row] = await old.sql`select count(*)::int as count from ledger_entries`;
+    expect(row.count).toBe(2);
+    await old.close();
   });
-  const file = join(temporaryFolder(), 'backup.gz');
-  const { backUp } = await import('../src/database/backup.ts');
-  await withDatabase(source, (sql) => backUp(sql, source, file, () => undefined));
-  const target = await preparedFolder();
-  const restored = await tollgateJson<{ migrations_applied: string[]; holds: boolean }>(['restore', file], {
-    TOLLGATE_DATA: target,
-  });
-  expect(restored.migrations_applied[0]).toBe('0014_prepare_ledger_months.sql');
-  expect(restored.holds).toBe(true);
-}, 120_000);
 
-test('a file that is damaged, missing or something else changes nothing', async () => {
-  const folder = await preparedFolder();
-  const environment = { TOLLGATE_DATA: folder };
-  await withDatabase(folder, (sql) => spendingOwner(sql));
-  const file = join(temporaryFolder(), 'backup.gz');
-  await tollgateJson(['backup', file], environment);
-  const whole = readFileSync(file);
-  const refuse = async (content: Uint8Array | string, reason: string) => {
-    writeFileSync(file, content);
-    const { exitCode, stderr } = await tollgate(['restore', file, '--force'], environment);
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining(reason)]);
-  };
-  await refuse(whole.subarray(0, whole.length - 30), 'cut short');
-  await refuse(Buffer.concat([whole.subarray(0, 200), Buffer.from('x'), whole.subarray(201)]), 'tollgate: ');
-  await refuse('hello', 'cut short, or was not written by Tollgate');
-  const missing = await tollgate(['restore', `${file}.none`], environment);
-  expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining('There is no file')]);
-  mkdirSync(join(folder, 'empty'));
-  const named = await tollgate(['backup', file], { DATABASE_URL: 'postgres://localhost/x' });
-  expect([named.exitCode, named.stderr]).toEqual([1, expect.stringContaining('use pg_dump')]);
-  expect(await withDatabase(folder, (sql) => sql`select 1 from accounts`)).toHaveLength(1);
-  expect(existsSync(`${file}.partial`)).toBe(false);
-}, 120_000);
+  test('with a secret replaces the one in the data folder and keeps that', async () => {
+    const backup = await checkBackup(file);
+    const data = temporaryFolder();
+    writeFileSync(join(data, 'secret'), 'old');
+    restoreFiles({ ...backup, header: { ...backup.header, files: { secret: 'new' } } }, data);
+    expect(readFileSync(join(data, 'secret'), 'utf8')).toBe('new');
+    expect(readFileSync(join(data, 'secret.before-restore'), 'utf8')).toBe('old');
+  });
+});
+
+test('an own PostgreSQL is backed up with its own tools', async () => {
+  const environment = { DATABASE_URL: 'postgres://localhost/x' };
+  expect(await failureOf(outcomeOf(['backup', 'backup.gz'], environment))).toContain('use pg_dump');
+});

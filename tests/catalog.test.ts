@@ -393,18 +393,19 @@ describe('a fault is named with its line, its place and what was expected', () =
     [
       'a dialect that nobody speaks',
       withProvider(
-        '{ adapter: openai, base_url: https://a.example, dialect: { max_tokens: max, seed: 1, stream_usage: never, images: url, tools: x } }',
+        '{ adapter: openai, base_url: https://a.example, dialect: { max_tokens: max, seed: 1, stream_usage: never, images: url, strict_tools: maybe, tools: x } }',
       ),
       '3: providers.p.dialect.max_tokens: expected one of max_tokens, max_completion_tokens, got "max"',
       '3: providers.p.dialect.seed: expected one of seed, random_seed, got the number 1',
       '3: providers.p.dialect.stream_usage: expected one of asked, always, got "never"',
       '3: providers.p.dialect.images: expected one of any, data, got "url"',
-      '3: providers.p.dialect.tools: unknown field, expected one of max_tokens, seed, stream_usage, images',
+      '3: providers.p.dialect.strict_tools: expected one of unsupported, supported, got "maybe"',
+      '3: providers.p.dialect.tools: unknown field, expected one of max_tokens, seed, stream_usage, images, strict_tools',
     ],
     [
       'a dialect that is a name',
       withProvider('{ adapter: openai, base_url: https://a.example, dialect: mistral }'),
-      '3: providers.p.dialect: expected a mapping with the fields max_tokens, seed, stream_usage, images, got "mistral"',
+      '3: providers.p.dialect: expected a mapping with the fields max_tokens, seed, stream_usage, images, strict_tools, got "mistral"',
     ],
     ...(['anthropic', 'google', 'sandbox'] as const).map(
       (adapter) =>
@@ -519,7 +520,7 @@ describe('a good catalogue', () => {
       apiKeyEnv: null,
       timeouts: { connectMs: 5_000, firstByteMs: 60_000, idleMs: 30_000, totalMs: 3_600_000 },
       circuit: { failures: 5, openMs: 30_000 },
-      dialect: { maxTokens: 'max_tokens', seed: 'seed', streamUsage: 'asked', images: 'any' },
+      dialect: defaultDialect,
       unsupportedParameters: new Set(),
       maxConcurrency: 10_000,
     });
@@ -618,13 +619,14 @@ models:
     expect(dialectOf('{ seed: random_seed }')).toEqual({ ...defaultDialect, seed: 'random_seed' });
     expect(
       dialectOf(
-        '{ max_tokens: max_completion_tokens, seed: random_seed, stream_usage: always, images: data }',
+        '{ max_tokens: max_completion_tokens, seed: random_seed, stream_usage: always, images: data, strict_tools: supported }',
       ),
     ).toEqual({
       maxTokens: 'max_completion_tokens',
       seed: 'random_seed',
       streamUsage: 'always',
       images: 'data',
+      strictTools: 'supported',
     });
   });
 

@@ -10,7 +10,7 @@ test(
   async () => {
     const prepared = await preparedTemplate();
     const { exitCode, stdout, stderr } = await runWithManyConnections('rolling.ts', [
-      ...['--stream-seconds', '4', '--delay', '2', '--check', '100', '--clients', '6'],
+      ...['--stream-seconds', '3', '--delay', '2', '--check', '100', '--clients', '6'],
       ...['--prepared', prepared],
     ]);
     console.log(stdout + stderr);

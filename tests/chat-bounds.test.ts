@@ -218,6 +218,7 @@ const anyTool: fc.Arbitrary<Tool> = fc.record({
   name: anyText,
   description: fc.option(anyText),
   parameters: fc.option(anyObject),
+  strict: fc.option(fc.boolean()),
 });
 const anyCall: fc.Arbitrary<ChatCall> = fc
   .record({
@@ -299,7 +300,7 @@ describe('any call', () => {
     ['with many values', Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`p${index}`, [1]]))],
     ['nested deeply', nested(Array.from({ length: 1_000 }, () => 1))],
   ])('with a schema %s makes no more tokens than the bound', (_, parameters) => {
-    const call = { ...emptyCall, tools: [{ name: 'look', description: null, parameters }] };
+    const call = { ...emptyCall, tools: [{ name: 'look', description: null, parameters, strict: null }] };
     for (const render of servers) {
       const made = render(call).reduce((sum, text) => sum + tokensOf(text), 0);
       expect(inputBound(call, model()).tokens).toBeGreaterThanOrEqual(made);

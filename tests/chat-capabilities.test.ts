@@ -12,6 +12,7 @@ import {
 import { anthropic } from '../src/providers/anthropic.ts';
 import type { ChatAdapter } from '../src/providers/chat.ts';
 import { openai } from '../src/providers/openai.ts';
+import { defaultDialect } from '../src/providers/upstream.ts';
 import type { Candidate } from '../src/routing/candidates.ts';
 import {
   basic,
@@ -22,6 +23,7 @@ import {
   parts,
   plus,
   refusalOf,
+  toolFunction,
   tools,
   url,
 } from './support/chat-bodies.ts';
@@ -104,6 +106,21 @@ describe('ableToServe', () => {
     expect(ableToServe(all, call)).toEqual([first, second]);
     const able = [first, second];
     expect(ableToServe(able, call)).toBe(able);
+  });
+
+  test('leaves out those who cannot honour strict tools, unless no tool asks for it', () => {
+    const dialect = { ...defaultDialect, strictTools: 'supported' } as const;
+    const strict = {
+      connection: { provider: testProvider({ dialect }), chat: openai },
+    } as unknown as Candidate;
+    const lax = candidate(openai);
+    const asked = (value: boolean | null) => parseChat(toolFunction({ name: 'look', strict: value })).call;
+    expect(ableToServe([lax, strict, candidate(anthropic)], asked(true))).toHaveLength(2);
+    for (const value of [false, null]) expect(ableToServe([lax, strict], asked(value))).toHaveLength(2);
+    expect(refusalOf(() => ableToServe([lax, lax], asked(true)))).toMatchObject({
+      code: 'unsupported_parameter',
+      param: 'tools',
+    });
   });
 
   test('refuses for what the first lacks when nobody can', () => {

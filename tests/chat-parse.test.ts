@@ -105,7 +105,19 @@ describe('unsupported_parameter', () => {
     ['messages[0].name', talk({ ...user, name: 'Ann' })],
     ['messages[0].name', talk({ role: 'system', content: 'x', name: 'Ann' })],
     ['messages[0].tool_calls', talk({ ...user, tool_calls: [call] })],
-    ['messages[0].refusal', talk({ role: 'assistant', content: 'x', refusal: null })],
+    ...(['refusal', 'annotations', 'audio', 'function_call', 'parsed', 'name'] as const).flatMap(
+      (name): Rows =>
+        ['', 0, false, [], {}, 'x'].map((value) => [
+          `messages[0].${name}`,
+          talk({ role: 'assistant', content: 'x', [name]: value }),
+        ]),
+    ),
+    ['messages[0].refusal', talk({ ...user, refusal: 'No.' })],
+    ['messages[0].tool_calls', talk({ ...user, tool_calls: [] })],
+    [
+      'messages[0].tool_calls[0].function.parsed_arguments',
+      talk({ ...asking, tool_calls: [{ ...call, function: { ...call.function, parsed_arguments: {} } }] }),
+    ],
     [
       'messages[0].__proto__',
       JSON.parse('{"model":"m","messages":[{"role":"user","content":"","__proto__":1}]}'),
@@ -191,7 +203,8 @@ describe('invalid_parameter: messages', () => {
     ['messages[0].content', talk({ role: 'assistant', content: [] })],
     ['messages[0].content', talk({ ...asking, content: 5 })],
     ['messages[0].tool_calls', talk({ ...asking, tool_calls: [] })],
-    ['messages[0].tool_calls', talk({ ...asking, tool_calls: null })],
+    ['messages[0].content', talk({ ...asking, tool_calls: null })],
+    ['messages[0].content', talk({ role: 'assistant', content: null, tool_calls: null, refusal: null })],
     ['messages[0].tool_calls', talk({ ...asking, tool_calls: {} })],
     ['messages[0].tool_calls[0]', talk({ ...asking, tool_calls: ['look'] })],
     ['messages[0].tool_calls[0].id', talk({ ...asking, tool_calls: [{ ...call, id: '' }] })],
@@ -212,7 +225,7 @@ describe('invalid_parameter: messages', () => {
     ['messages[1].tool_call_id', talk(asking, { role: 'tool', tool_call_id: '', content: 'x' })],
     ['messages[1].content', talk(asking, { role: 'tool', tool_call_id: 'call_1', content: null })],
     ['messages[1].content', talk(asking, { role: 'tool', tool_call_id: 'call_1', content: [] })],
-    ['messages[1].name', talk(asking, { role: 'tool', tool_call_id: 'call_1', content: '', name: null })],
+    ['messages[1].name', talk(asking, { role: 'tool', tool_call_id: 'call_1', content: '', name: 5 })],
   ];
   expectRefusals('invalid_parameter', rows);
 });
@@ -248,7 +261,9 @@ describe('invalid_parameter: the other fields', () => {
     ['stream_options', plus({ stream: false, stream_options: {} })],
     ['stream_options.include_usage', plus({ stream: true, stream_options: { include_usage: null } })],
     ['stream_options.include_usage', plus({ stream: true, stream_options: { include_usage: 1 } })],
-    ...values('tool_choice', null, 5, '', 'any', [], 'auto', 'none'),
+    ...values('tool_choice', null, 5, '', 'any', []),
+    ['tool_choice', plus({ tools: [], tool_choice: look })],
+    ['parallel_tool_calls', plus({ tools: [], parallel_tool_calls: true })],
     ['tool_choice', plus({ tools: [look], tool_choice: 'look' })],
     ['tool_choice', plus({ tools: [look], tool_choice: { type: 'function', function: { name: 'go' } } })],
     ['tool_choice', plus({ tool_choice: look })],
@@ -270,7 +285,6 @@ describe('invalid_parameter: anything inside tools is param tools', () => {
     plus({ tools: null }),
     plus({ tools: {} }),
     plus({ tools: 'look' }),
-    tools(),
     tools('look'),
     tools(null),
     tools([]),
@@ -293,7 +307,9 @@ describe('invalid_parameter: anything inside tools is param tools', () => {
     toolFunction({ name: 'look', parameters: null }),
     toolFunction({ name: 'look', parameters: [] }),
     toolFunction({ name: 'look', parameters: '{}' }),
-    toolFunction({ name: 'look', strict: true }),
+    toolFunction({ name: 'look', strict: 'true' }),
+    toolFunction({ name: 'look', strict: 1 }),
+    toolFunction({ name: 'look', strict: [] }),
   ];
   const rows: Rows = bodies.map((body) => ['tools', body]);
   expectRefusals('invalid_parameter', rows);
@@ -335,14 +351,37 @@ describe('which problem is reported', () => {
     expect(messageOf(plus({ temperature: 2 }))).toBe(
       'The parameter temperature is invalid: expected a number from 0 to below 2, or null, got 2.',
     );
+    expect(messageOf(talk({ role: 'user2', content: '' }))).toBe(
+      'The parameter messages[0].role is invalid: expected "system", "user", "assistant" or "tool", got "user2".',
+    );
     expect(messageOf(talk({ role: 'developer', content: '' }))).toBe(
-      'The parameter messages[0].role is invalid: expected "system", "user", "assistant" or "tool", got "developer".',
+      'The role "developer" of messages[0] is not supported: use "system".',
+    );
+    expect(messageOf(plus({ stop: ['a', 'b', 'c', 'd', 'e'] }))).toBe(
+      'The parameter stop is invalid: expected a non-empty string, an array of 1 to 4 of them, or null, got 5 of at most 4.',
     );
     expect(messageOf({ model: 'm' })).toBe(
       'The parameter messages is required: expected a non-empty array of messages.',
     );
     expect(messageOf(talk([]))).toContain('expected an object, got an empty array');
-    expect(messageOf(plus({ max_completion_tokens: 5 }))).toContain('Use max_tokens instead.');
+    expect(messageOf(plus({ max_completion_tokens: 5 }))).toBe(
+      'The parameter max_completion_tokens is not supported: use max_tokens. Your client may have renamed it.',
+    );
+  });
+
+  test.each([
+    ['chat#tools', tools({})],
+    ['chat#parameters', plus({ temperature: 9 })],
+    ['chat#parameters', plus({ stream_options: {} })],
+    ['chat#messages', talk({ role: 'user', content: 5 })],
+    ['chat#messages', talk({ role: 'tool', tool_call_id: 'x', content: 'x' })],
+    ['clients#messages', talk({ ...user, name: 'Ann' })],
+    ['clients#messages', talk({ role: 'developer', content: 'x' })],
+    ['clients#max-tokens', plus({ max_completion_tokens: 1 })],
+    ['clients#rejected-parameters', plus({ n: 1 })],
+    ['clients#tool-choice', plus({ tool_choice: 'required' })],
+  ])('the section %s explains %j', (docs, body) => {
+    expect(refusalOf(() => parseChat(body)).docs).toBe(docs);
   });
 
   test('a long value of the client is not sent back', () => {
@@ -370,8 +409,8 @@ const nothing: ChatCall = {
 
 describe('accepted bodies', () => {
   const parameters = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}');
-  const described = { name: 'look', description: 'Looks.', parameters };
-  const lookTool = { name: 'look', description: null, parameters: null };
+  const described = { name: 'look', description: 'Looks.', parameters, strict: true };
+  const lookTool = { name: 'look', description: null, parameters: null, strict: null };
   const rows: readonly (readonly [string, Fields, Partial<ChatCall>, Partial<ChatRequest>?])[] = [
     ['the least', {}, {}],
     ['stream', { stream: true }, {}, { stream: true }],
@@ -430,7 +469,20 @@ describe('accepted bodies', () => {
       { tools: [look], parallel_tool_calls: true },
       { tools: [lookTool], parallelToolCalls: true },
     ],
-    ['no parallel calls, no tools', { parallel_tool_calls: false }, { parallelToolCalls: false }],
+    ...([true, false, null] as const).map(
+      (strict) =>
+        [
+          `a tool with strict ${strict}`,
+          toolFunction({ name: 'look', strict }),
+          { tools: [{ ...lookTool, strict }] },
+        ] as const,
+    ),
+    // What says how to use tools means nothing without any, and some providers reject it then.
+    ['no parallel calls, no tools', { parallel_tool_calls: false }, {}],
+    ['no tools', { tools: [] }, {}],
+    ['tool_choice auto without tools', { tool_choice: 'auto' }, {}],
+    ['tool_choice none without tools', { tools: [], tool_choice: 'none' }, {}],
+    ['no tools and no parallel calls', { tools: [], parallel_tool_calls: false }, {}],
     ['text', { response_format: { type: 'text' } }, { responseFormat: { type: 'text' } }],
     [
       'json_object',
@@ -466,6 +518,14 @@ describe('accepted bodies', () => {
     });
   });
 
+  const nullFields = {
+    refusal: null,
+    annotations: null,
+    audio: null,
+    function_call: null,
+    name: null,
+    parsed: null,
+  };
   const toolCalls = [{ id: 'call_1', name: 'look', arguments: '{}' }];
   const images = [
     [url, null],
@@ -497,6 +557,27 @@ describe('accepted bodies', () => {
       'assistant',
       [{ role: 'assistant', content: 'Hi' }],
       [{ role: 'assistant', content: 'Hi', toolCalls: [] }],
+    ],
+    [
+      'what an SDK returned, with null for all that is absent',
+      [
+        { role: 'system', content: 'Be brief.', name: null },
+        { ...user, name: null },
+        { role: 'assistant', content: 'Hi', ...nullFields, tool_calls: null },
+        {
+          ...asking,
+          ...nullFields,
+          tool_calls: [{ ...call, function: { ...call.function, parsed_arguments: null } }],
+        },
+        { role: 'tool', tool_call_id: 'call_1', content: '1', name: null },
+      ],
+      [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Hello' },
+        { role: 'assistant', content: 'Hi', toolCalls: [] },
+        { role: 'assistant', content: null, toolCalls },
+        { role: 'tool', toolCallId: 'call_1', content: '1', name: null },
+      ],
     ],
     ['calls with null content', [asking], [{ role: 'assistant', content: null, toolCalls }]],
     [

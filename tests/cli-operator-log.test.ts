@@ -79,7 +79,7 @@ describe('account credit --reference', () => {
     expect(await balanceOf(account)).toBe('5.000000000000');
     await run('account', 'credit', other, '6', '--reference', 'R1');
     expect(await balanceOf(other)).toBe('6.000000000000');
-    expect((await tollgate(['ledger', 'audit'], environment)).exitCode).toBe(0);
+    expect((await tollgate(['ledger', 'audit', '--full'], environment)).exitCode).toBe(0);
   });
 
   test('the same text is the same UUID, other text another, and a UUID is itself', () => {

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { acceptsGzip, prefersPage } from '../src/dashboard/accept.ts';
-import { appPaths, isForPeople, pathOf } from '../src/dashboard/paths.ts';
+import { appPaths, isForPeople } from '../src/dashboard/paths.ts';
+import { pathOf } from '../src/http/path.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';
 

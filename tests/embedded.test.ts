@@ -24,6 +24,7 @@ import {
   tollgate,
   tollgateJson,
 } from './support/gateway.ts';
+import { askAnew, isRunning, workerProcesses } from './support/workers.ts';
 
 const demoFile = (folder: string) => join(folder, 'demo.json');
 const dataFolder = (...names: string[]) => join(temporaryFolder(), ...names);
@@ -88,6 +89,21 @@ describe('on the embedded database', () => {
     await other.stop();
     expect(isServerThere(folder)).toBe(false);
   });
+
+  test('several workers have one demo and one sandbox, and the server ends after them', async () => {
+    const folder = await preparedFolder();
+    const gateway = await welcomed(await startGateway({ TOLLGATE_DATA: folder, WORKERS: '2' }));
+    const [model = ''] = (await modelIds(gateway, keyIn(gateway))).filter((id) => id.startsWith('sandbox'));
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => askAnew(gateway, keyIn(gateway), model, 'hello')),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    const workers = workerProcesses(gateway);
+    expect(await gateway.stop()).toBe(0);
+    expect(workers.filter(isRunning)).toEqual([]);
+    expect(isServerThere(folder)).toBe(false);
+    expect(gateway.output().match(/.*"level":"(?:warn|error)".*/g)).toBeNull();
+  }, 120_000);
 
   test('the command line works beside a gateway and without one, and leaves nothing running', async () => {
     const environment = { TOLLGATE_DATA: dataFolder('data') };

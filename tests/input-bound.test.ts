@@ -59,7 +59,7 @@ describe('a message', () => {
 });
 
 describe('tools and formats', () => {
-  const tool = { name: 'f', description: null, parameters: null };
+  const tool = { name: 'f', description: null, parameters: null, strict: null };
 
   test('tools are explained once, and each is declared', () => {
     expect(tokensOf({ tools: [] })).toBe(1_024);

@@ -342,9 +342,9 @@ describe('a response that was withheld after its charge', () => {
     const left = openSpool(folder, 2 ** 22 + 3, newId());
     for (const one of [charged, withheld(held)]) left.keep(one);
     const next = openSpool(folder, process.pid, newId());
-    const { settlements } = next.leftBehind();
+    const { settlements } = next.takeLeftBehind();
     for (const one of settlements) await ledger.settle(one);
-    next.clearLeftBehind();
+    next.clearTaken();
     expect(await money(owner)).toEqual({ balance: '100', held: '0' });
     await expectSound();
   });
@@ -360,10 +360,10 @@ test('lines of the spool that are no settlements are put aside and keep nothing 
   const lines = ['{"kind":"settle"}', 'null', '[1', '{"kind":"settle","generation":{"id":"not a uuid"}}'];
   appendFileSync(file, lines.join('\n'));
   const next = openSpool(folder, process.pid, newId());
-  const { settlements, malformedCount } = next.leftBehind();
+  const { settlements, malformedCount } = next.takeLeftBehind();
   expect([settlements.map(({ cost }) => cost?.total), malformedCount]).toEqual([[33n], 4]);
   for (const one of settlements) expect(await ledger.settle(one)).toBe('settled');
-  next.clearLeftBehind();
+  next.clearTaken();
   expect(readFileSync(join(spooled, 'malformed.txt'), 'utf8').trim().split('\n')).toEqual(lines);
 });
 
@@ -511,12 +511,12 @@ test('a settlement that cannot be stored waits in the spool and is settled by th
   const left = openSpool(folder, 2 ** 22 + 1, newId());
   left.keep(settlement(held, 33n));
   const next = openSpool(folder, process.pid, newId());
-  const { settlements: found } = next.leftBehind();
+  const { settlements: found } = next.takeLeftBehind();
   expect(found.map(({ generation, cost }) => [generation.id, cost?.total])).toEqual([
     [held.generation.id, 33n],
   ]);
   for (const one of found) expect(await ledger.settle(one)).toBe('settled');
-  next.clearLeftBehind();
+  next.clearTaken();
   expect(next.leftBehind()).toEqual({ settlements: [], malformedCount: 0 });
   expect(await money(owner)).toEqual({ balance: '67', held: '0' });
 });
@@ -529,10 +529,10 @@ test('what was told last is what the next process settles', async () => {
   const told = settlement(held, null);
   for (const one of [settlement(held, 33n), told, told]) left.keep(one);
   const next = openSpool(folder, process.pid, newId());
-  const { settlements: found } = next.leftBehind();
+  const { settlements: found } = next.takeLeftBehind();
   expect(found.map(({ status }) => status)).toEqual(['failed']);
   for (const one of found) await ledger.settle(one);
-  next.clearLeftBehind();
+  next.clearTaken();
   expect(await money(owner)).toEqual({ balance: '100', held: '0' });
 });
 

@@ -70,7 +70,7 @@ describe('the document', () => {
       get: (known, name) => (name === 'log' ? known.log : () => Buffer.alloc(32)),
     });
     const { routes } = createRoutes(anything, () => '');
-    const anonymous = (path: string) => path.replace(/:\w+|\{\w+\}/g, '{}');
+    const anonymous = (path: string) => path.replace(/\*|:\w+|\{\w+\}/g, '{}');
     const served = Object.entries(routes)
       .filter(([path]) => path.startsWith('/v1'))
       .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${anonymous(path)}`));
@@ -82,11 +82,30 @@ describe('the document', () => {
     const parametersOf = (path: string, method: string) =>
       document.paths[path]?.[method]?.parameters?.map(({ name }) => name) ?? [];
     expect(parametersOf('/v1/models', 'get')).toEqual([]);
+    expect(parametersOf('/v1/models/{model}', 'get')).toEqual(['model']);
+    expect(parametersOf('/v1/key', 'get')).toEqual([]);
     expect(parametersOf('/v1/generations', 'get')).toEqual(['limit', 'cursor', 'status', 'model']);
     expect(parametersOf('/v1/generations/{request_id}', 'get')).toEqual(['request_id']);
     expect(parametersOf('/v1/usage', 'get')).toEqual(['limit']);
     expect(parametersOf('/v1/chat/completions', 'post')).toEqual(['Idempotency-Key']);
     expect(parametersOf('/v1/images/generations', 'post')).toEqual(['Idempotency-Key']);
+  });
+
+  test('has one type for every successful body, which no client has to tell from another', () => {
+    for (const { path, operation } of operations) {
+      const content = operation.responses['200']?.content ?? {};
+      expect([path, Object.keys(content)]).toEqual([path, ['application/json']]);
+      const reference = String(content['application/json']?.schema.$ref);
+      const component = document.components.schemas[reference.split('/').at(-1) ?? ''];
+      expect([path, component?.type, component?.anyOf, component?.oneOf]).toEqual([
+        path,
+        'object',
+        undefined,
+        undefined,
+      ]);
+    }
+    const stream = document.paths['/v1/chat/completions']?.post?.responses['200']?.['x-event-stream'];
+    expect(JSON.stringify(stream?.schema)).toMatch(/ChatCompletionChunk.*ErrorEvent/);
   });
 
   test('has words for every field of a request, and for no other', () => {
@@ -225,7 +244,10 @@ describe('the schema of a chat request', () => {
     stop: ['a', 'b'],
     presence_penalty: -2,
     tools: [
-      { type: 'function', function: { name: 'look', description: 'Looks', parameters: { type: 'object' } } },
+      {
+        type: 'function',
+        function: { name: 'look', description: 'Looks', parameters: { type: 'object' }, strict: true },
+      },
     ],
     tool_choice: { type: 'function', function: { name: 'look' } },
     parallel_tool_calls: true,
@@ -240,6 +262,8 @@ describe('the schema of a chat request', () => {
     plus({ stop: 'x', response_format: { type: 'text' }, tools: [look], tool_choice: 'none' }),
     talk(user, { role: 'assistant', content: 'Hello' }, user),
     talk(user, without(asking, 'content')),
+    talk({ ...user, name: null }, { role: 'assistant', content: 'x', refusal: null, tool_calls: null }, user),
+    plus({ tools: [], tool_choice: 'auto' }),
     image({ url: 'data:image/png;base64,QQ==' }),
   ])('takes what the parser takes: %j', (body) => {
     expect([isParsed(() => parseChat(body)), takes('ChatCompletionRequest', body)]).toEqual([true, true]);
@@ -284,7 +308,8 @@ describe('the schema of a chat request', () => {
     plus({ presence_penalty: 2.1 }),
     plus({ seed: -1 }),
     plus({ seed: '7' }),
-    tools(),
+    talk({ ...user, refusal: 'No.' }),
+    toolFunction({ name: 'x', strict: 1 }),
     tools({ type: 'custom' }),
     toolFunction({}),
     toolFunction({ name: 'with space' }),
@@ -303,7 +328,6 @@ describe('the schema of a chat request', () => {
   // What several fields together mean, and what an address is made of, JSON Schema cannot say: the descriptions do.
   test.each([
     plus({ stream_options: {} }),
-    plus({ tool_choice: 'auto' }),
     plus({ parallel_tool_calls: true }),
     plus({ tools: [look, look] }),
     plus({ tools: [look], tool_choice: { type: 'function', function: { name: 'listen' } } }),
@@ -380,7 +404,7 @@ describe('the page', () => {
     const inside = targets.filter((target) => target.startsWith('#'));
     expect(inside.filter((target) => !page.includes(`id="${target.slice(1)}"`))).toEqual([]);
     const others = new Set(targets.filter((target) => !target.startsWith('#')));
-    expect(others).toEqual(new Set(['/', '/docs.css', '/openapi.json']));
+    expect(others).toEqual(new Set(['/', '/docs.css', '/docs/clients', '/openapi.json']));
   });
 
   test('needs no script, no style of its own, and nothing from elsewhere', () => {

@@ -311,7 +311,7 @@ test('the gateway does it when it starts; lookups answer 404, usage and the audi
   expect(generations.map(({ id }) => id)).toEqual([requestIdFromUuid(young)]);
   const { data: records } = (await (await get('/v1/usage')).json()) as { data: { id: string }[] };
   expect(records.map(({ id }) => id)).toEqual([young, old]);
-  expect((await tollgate(['ledger', 'audit'], environment)).exitCode).toBe(0);
+  expect((await tollgate(['ledger', 'audit', '--full'], environment)).exitCode).toBe(0);
   expect(await gateway.stop()).toBe(0);
 });
 

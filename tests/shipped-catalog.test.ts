@@ -98,7 +98,8 @@ test('DALL·E 3 makes one image a request', () => {
 });
 
 test.each([
-  ['openai', { ...defaultDialect, maxTokens: 'max_completion_tokens' }],
+  ['sandbox', { ...defaultDialect, strictTools: 'supported' }],
+  ['openai', { ...defaultDialect, maxTokens: 'max_completion_tokens', strictTools: 'supported' }],
   ['deepseek', defaultDialect],
   ['mistral', { ...defaultDialect, seed: 'random_seed', streamUsage: 'always' }],
   ['moonshot', { ...defaultDialect, maxTokens: 'max_completion_tokens', images: 'data' }],

@@ -92,6 +92,13 @@ describe('a gateway that runs', () => {
     );
   });
 
+  test('so is a port for metrics that is in use', async () => {
+    const port = new URL(gateway.origin).port;
+    expect(await refusal({ DATABASE_URL: database.url, METRICS_PORT: port })).toBe(
+      `METRICS_PORT ${port} cannot be opened.`,
+    );
+  });
+
   test('readiness follows the database, health does not', async () => {
     const status = async (path: string) => (await fetch(`${gateway.origin}${path}`)).status;
     expect(await status('/readyz')).toBe(200);
@@ -143,6 +150,16 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     [
       { TOLLGATE_ALLOW_UNSAFE: 'everything' },
       'TOLLGATE_ALLOW_UNSAFE must be one of fsync, full_page_writes, synchronous_commit, but is "everything".',
+    ],
+    [{ WORKERS: 'many' }, 'WORKERS must be auto or a whole number from 1 to 256, but is "many".'],
+    [{ WORKERS: '0' }, 'WORKERS must be a whole number from 1 to 256, but is "0".'],
+    [
+      { WORKERS: '2', METRICS_TOKEN: 'x'.repeat(16) },
+      'METRICS_TOKEN works with a single worker only, but WORKERS makes 2: each scrape would reach another one. Set METRICS_PORT instead, and scrape one port per worker, from METRICS_PORT on.',
+    ],
+    [
+      { WORKERS: '2', METRICS_PORT: '65535' },
+      'METRICS_PORT must be a whole number from 1 to 65534, but is "65535".',
     ],
     [{ DRAIN_SECONDS: 'long' }, 'DRAIN_SECONDS must be a whole number from 0 to 86400, but is "long".'],
     [

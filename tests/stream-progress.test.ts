@@ -40,6 +40,44 @@ test('every event becomes its chunk, in order', () => {
   expect(progress).toMatchObject({ isFinished: true, isEnded: true, failure: null, isUsageLost: false });
 });
 
+describe('text next to tool calls', () => {
+  const call = (index: number): ChatEvent => ({ type: 'tool_call', index, id: `call_${index}`, name: 'f' });
+  const argument = (index: number, piece: string): ChatEvent => ({
+    type: 'tool_arguments',
+    index,
+    text: piece,
+  });
+  const anyEvent = fc.oneof(
+    fc.string({ minLength: 1 }).map(text),
+    fc.nat({ max: 3 }).map(call),
+    fc.tuple(fc.nat({ max: 3 }), fc.string()).map(([index, piece]) => argument(index, piece)),
+  );
+
+  test('goes no further once there was a call, however the events arrive', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(anyEvent)), (reads) => {
+        const { progress, written } = progressOf(...reads);
+        const events = reads.flat();
+        const first = events.findIndex(({ type }) => type === 'tool_call');
+        const isSent = (event: ChatEvent, index: number) =>
+          event.type !== 'text' || first < 0 || index < first;
+        const sent = events.filter(isSent);
+        const fresh = new StreamProgress(chunks);
+        expect(written.join('')).toBe(sent.map((event) => fresh.take([event])).join(''));
+        const bytes = sent.map((event) => ('text' in event ? Buffer.byteLength(event.text) : 0));
+        expect(progress.deliveredBytes).toBe(bytes.reduce((sum, count) => sum + count, 0));
+      }),
+    );
+  });
+
+  test('is the text after the first call, not before it', () => {
+    const { written } = progressOf([text('Let me look. '), call(0), text('One moment.'), argument(0, '{}')]);
+    expect(written).toEqual([
+      chunks.text('Let me look. ') + chunks.toolCall(0, 'call_0', 'f') + chunks.toolArguments(0, '{}'),
+    ]);
+  });
+});
+
 test('a stream begins with nothing known of it', () => {
   expect(new StreamProgress(chunks)).toMatchObject({
     usage: null,

@@ -104,7 +104,7 @@ export async function judgeLedger(sql: SQL, world: World): Promise<Finding[]> {
   const [row] = await sql<{ open: bigint; dead: bigint; generations: bigint }[]>`
     select (select count(*) from open_generations) + (select count(*) from accounts where held <> 0) as open,
            (select count(*) from dead_letters) as dead, (select count(*) from generations) as generations`;
-  const audit = await tollgate(['ledger', 'audit'], world.environment);
+  const audit = await tollgate(['ledger', 'audit', '--full'], world.environment);
   return [
     {
       says: 'nothing is open, held or set aside',

@@ -69,5 +69,6 @@ function hasImage(message: ChatMessage): boolean {
 }
 
 function unsupported(param: string, message: string): ApiError {
-  return new ApiError('unsupported_parameter', { param, message });
+  const docs = param === 'tools' ? 'chat#tools' : 'chat#what-a-model-cannot-do';
+  return new ApiError('unsupported_parameter', { param, message, docs });
 }

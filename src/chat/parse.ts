@@ -10,6 +10,7 @@ import type {
   Tool,
   ToolChoice,
 } from '../providers/chat.ts';
+import { helpful } from './helpful-problem.ts';
 import { chatRequestSchema, type WireChatRequest, type WireContentPart, type WireMessage } from './schema.ts';
 
 export type ChatRequest = Readonly<{
@@ -35,16 +36,16 @@ export function parseChat(body: unknown): ChatRequest {
 /** Where the contract asks for another code or param than the path of the problem implies. */
 function asContracted(problem: Problem, body: unknown): Problem {
   const [field] = problem.path;
-  if (field === 'tools') return { code: 'invalid_parameter', path: ['tools'], message: problem.message };
-  if (field === 'max_completion_tokens')
-    return { ...problem, message: `${problem.message} Use max_tokens instead.` };
+  if (field === 'tools')
+    return { code: 'invalid_parameter', path: ['tools'], message: problem.message, docs: 'chat#tools' };
   if (field === 'tool_choice' && (body as WireChatRequest).tool_choice === ('required' as string))
     return {
       code: 'unsupported_parameter',
       path: ['tool_choice'],
       message: 'The tool_choice "required" is not supported: use "auto" or name a function.',
+      docs: 'clients#tool-choice',
     };
-  return problem;
+  return helpful(problem, body);
 }
 
 function conversationProblem(messages: readonly WireMessage[]): Problem | null {
@@ -70,7 +71,7 @@ function assistantProblem(
   index: number,
   calledIds: Set<string>,
 ): Problem | null {
-  if (message.tool_calls === undefined) {
+  if (message.tool_calls == null) {
     if (typeof message.content === 'string') return null;
     const expected = 'An assistant message without tool_calls needs content.';
     const path = ['messages', index, 'content'];
@@ -92,15 +93,12 @@ function assistantProblem(
 }
 
 function toolsProblem(wire: WireChatRequest): Problem | null {
-  const { tools, tool_choice: choice } = wire;
-  const names = new Set(tools?.map((tool) => tool.function.name));
-  if (tools !== undefined && names.size < tools.length)
-    return invalid(['tools'], 'Two tools have the same function name.');
-  if (choice !== undefined && tools === undefined)
-    return invalid(['tool_choice'], 'The parameter tool_choice needs tools.');
+  const { tools = [], tool_choice: choice } = wire;
+  const names = new Set(tools.map((tool) => tool.function.name));
+  if (names.size < tools.length) return invalid(['tools'], 'Two tools have the same function name.');
   if (typeof choice === 'object' && !names.has(choice.function.name))
     return invalid(['tool_choice'], 'The function named by tool_choice is not declared in tools.');
-  if (wire.parallel_tool_calls === true && tools === undefined)
+  if (wire.parallel_tool_calls === true && tools.length === 0)
     return invalid(['parallel_tool_calls'], 'The parameter parallel_tool_calls needs at least one tool.');
   return null;
 }
@@ -112,10 +110,12 @@ function streamProblem(wire: WireChatRequest): Problem | null {
 }
 
 function invalid(path: Problem['path'], message: string): Problem {
-  return { code: 'invalid_parameter', path, message };
+  const docs = path[0] === 'messages' ? 'chat#messages' : 'chat#parameters';
+  return { code: 'invalid_parameter', path, message, docs };
 }
 
 function toRequest(wire: WireChatRequest): ChatRequest {
+  const tools = wire.tools === undefined || wire.tools.length === 0 ? null : wire.tools.map(toTool);
   return {
     model: wire.model,
     stream: wire.stream === true,
@@ -127,9 +127,10 @@ function toRequest(wire: WireChatRequest): ChatRequest {
       topP: wire.top_p ?? null,
       stop: typeof wire.stop === 'string' ? [wire.stop] : (wire.stop ?? null),
       presencePenalty: wire.presence_penalty ?? null,
-      tools: wire.tools?.map(toTool) ?? null,
-      toolChoice: wire.tool_choice === undefined ? null : toToolChoice(wire.tool_choice),
-      parallelToolCalls: wire.parallel_tool_calls ?? null,
+      tools,
+      // How to use tools means nothing without any, and some providers reject it then.
+      toolChoice: tools === null || wire.tool_choice === undefined ? null : toToolChoice(wire.tool_choice),
+      parallelToolCalls: tools === null ? null : (wire.parallel_tool_calls ?? null),
       responseFormat: wire.response_format === undefined ? null : toResponseFormat(wire.response_format),
       seed: wire.seed ?? null,
     },
@@ -168,8 +169,8 @@ function toPart(wire: WireContentPart): TextPart | ImagePart {
 }
 
 function toTool({ function: declared }: NonNullable<WireChatRequest['tools']>[number]): Tool {
-  const { name, description = null, parameters = null } = declared;
-  return { name, description, parameters };
+  const { name, description = null, parameters = null, strict = null } = declared;
+  return { name, description, parameters, strict };
 }
 
 function toToolChoice(wire: NonNullable<WireChatRequest['tool_choice']>): ToolChoice {

@@ -10,6 +10,7 @@ const functionName = 'a name of 1 to 64 letters, digits, underscores or dashes';
 
 const text = z.string('a string');
 const flag = z.boolean('true or false');
+const flagOrNull = z.boolean('true, false or null').nullish();
 const functionType = z.literal('function', '"function"');
 
 function nonEmptyText(expected = 'a non-empty string') {
@@ -77,35 +78,64 @@ const contentPart = z.discriminatedUnion(
   { error: kind('"text" or "image_url"') },
 );
 
+/** For a field that SDKs add to what they return. Null means absent; anything else is unsupported. */
+const absent = z.null().optional();
+
 const toolCall = fields({
   id: nonEmptyText(),
   type: functionType,
-  function: fields({ name: nonEmptyText(), arguments: text }),
+  function: fields({ name: nonEmptyText(), arguments: text, parsed_arguments: absent }),
 });
+
+/** What a client may send back as its SDK returned it, in a message of any role. */
+const sdkFields = {
+  refusal: absent,
+  annotations: absent,
+  audio: absent,
+  function_call: absent,
+  parsed: absent,
+};
 
 const userContent = 'a string or a non-empty array of content parts';
 
 const message = z.discriminatedUnion(
   'role',
   [
-    fields({ role: z.literal('system'), content: text }),
+    fields({ role: z.literal('system'), content: text, name: absent, tool_calls: absent, ...sdkFields }),
     fields({
       role: z.literal('user'),
       content: z.union([text, listOf(contentPart, userContent, { min: 1 })], userContent),
+      name: absent,
+      tool_calls: absent,
+      ...sdkFields,
     }),
     fields({
       role: z.literal('assistant'),
       content: z.string('a string or null').nullish(),
-      tool_calls: z.optional(listOf(toolCall, 'a non-empty array of tool calls', { min: 1 })),
+      tool_calls: z.nullish(listOf(toolCall, 'a non-empty array of tool calls, or null', { min: 1 })),
+      name: absent,
+      ...sdkFields,
     }),
-    fields({ role: z.literal('tool'), tool_call_id: nonEmptyText(), content: text, name: text.optional() }),
+    fields({
+      role: z.literal('tool'),
+      tool_call_id: nonEmptyText(),
+      content: text,
+      name: z.string('a string or null').nullish(),
+      tool_calls: absent,
+      ...sdkFields,
+    }),
   ],
   { error: kind('"system", "user", "assistant" or "tool"') },
 );
 
 const tool = fields({
   type: functionType,
-  function: fields({ name: nameText(), description: text.optional(), parameters: jsonSchema.optional() }),
+  function: fields({
+    name: nameText(),
+    description: text.optional(),
+    parameters: jsonSchema.optional(),
+    strict: flagOrNull,
+  }),
 });
 
 const toolChoice = z.union(
@@ -124,7 +154,7 @@ const responseFormat = z.discriminatedUnion(
         name: nameText(),
         description: text.optional(),
         schema: jsonSchema.optional(),
-        strict: z.boolean('true, false or null').nullish(),
+        strict: flagOrNull,
       }),
     }),
   ],
@@ -146,7 +176,7 @@ export const chatRequestSchema = z.strictObject(
     top_p: z.number(topP).gt(0, topP).max(1, topP).nullish(),
     stop: z.union([nonEmptyText(stop), listOf(nonEmptyText(), stop, { min: 1, max: 4 })], stop).nullish(),
     presence_penalty: z.number(presencePenalty).min(-2, presencePenalty).max(2, presencePenalty).nullish(),
-    tools: z.optional(listOf(tool, 'a non-empty array of function tools', { min: 1 })),
+    tools: z.optional(listOf(tool, 'an array of function tools')),
     tool_choice: toolChoice.optional(),
     parallel_tool_calls: flag.optional(),
     response_format: responseFormat.optional(),

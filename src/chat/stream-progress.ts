@@ -21,6 +21,7 @@ export class StreamProgress {
   /** UTF-8 bytes of the text and arguments that were passed on while the client was reading. */
   deliveredBytes = 0;
   isDelivering = true;
+  #hasToolCalls = false;
   #lastText = '';
   #repetitions = 0;
 
@@ -51,9 +52,12 @@ export class StreamProgress {
   #chunk(event: ChatEvent): string {
     switch (event.type) {
       case 'text':
+        // A message that calls tools has no text. What came before the call has been sent already.
+        if (this.#hasToolCalls) return '';
         this.#countDelivered(event.text);
         return this.#chunks.text(event.text);
       case 'tool_call':
+        this.#hasToolCalls = true;
         return this.#chunks.toolCall(event.index, event.id, event.name);
       case 'tool_arguments':
         this.#countDelivered(event.text);

@@ -1,6 +1,7 @@
 /**
- * Streams the response to a chat request. Until the first usable event nothing has been sent, so another provider can
- * take over; from then on every failure becomes an event in the stream. The last byte follows the committed charge.
+ * Streams the response to a chat request. Until the first usable event another provider can take over: nothing has been
+ * sent then, or only the headers and comments, once the providers have been silent for a while (keep-alive.ts). After the
+ * headers every failure becomes an event in the stream. The last byte follows the committed charge.
  */
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { type ClientStream, streamResponse } from '../http/client-stream.ts';
@@ -16,6 +17,7 @@ import { withStatus } from '../providers/transport.ts';
 import { EndedByGateway, ProviderError } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
 import { believed, type ChatBill, type StreamOutcome, streamEnding } from './billing.ts';
+import { unlessSilent, whileWaiting } from './keep-alive.ts';
 import type { ChatRequest } from './parse.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';
@@ -28,14 +30,16 @@ type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEven
 
 export async function streamChatResponse(run: ChatRun, services: StreamServices): Promise<Response> {
   const { generation, rotation, claim, client: signal } = run;
+  const opening = attemptInTurn(generation, rotation, signal, services.recordAttempts, (candidate) =>
+    open(run, candidate),
+  );
   try {
-    const opened = await attemptInTurn(generation, rotation, signal, services.recordAttempts, (candidate) =>
-      open(run, candidate),
-    );
-    generation.noteFirstToken();
+    const opened = await unlessSilent(opening);
     // From here on the stream itself ends the claim.
     claim?.handOver();
-    return respond(deliveryOf(run), opened, services);
+    return opened === null
+      ? respondEarly(deliveryOf(run), opening, services)
+      : respond(deliveryOf(run), opened, services);
   } catch (error) {
     // Some errors have no status: they are sent inside a stream even when it is otherwise empty.
     if (!(error instanceof ApiError) || errorTable[error.code].status !== null) throw error;
@@ -61,6 +65,35 @@ function respond(delivery: Delivery, opened: OpenedStream, services: StreamServi
   );
 }
 
+/** Sends the headers before any provider has answered, because the client has waited long enough in silence. */
+function respondEarly(
+  delivery: Delivery,
+  opening: Promise<OpenedStream>,
+  services: StreamServices,
+): Response {
+  const produce = async (client: ClientStream) => {
+    const opened = await whileWaiting(opening, client).catch(async (error: unknown) => {
+      await delivery.claim?.release();
+      await client.write(errorEvent(inBandError(error, delivery, services)) + endOfStream);
+      return null;
+    });
+    if (opened !== null) await deliver(delivery, opened, client, services);
+  };
+  return streamResponse(new Headers(eventStreamHeaders), delivery.client, produce, opening);
+}
+
+/** The Generation has been settled with the error's own code, which may be one that no stream can end with. */
+function inBandError(error: unknown, { requestId }: Delivery, { log }: StreamServices): ApiError {
+  if (!(error instanceof ApiError)) {
+    log.error('stream failed', { requestId, error });
+    return new ApiError('streaming_error');
+  }
+  const { inBand, type } = errorTable[error.code];
+  if (inBand) return error;
+  const code = type === 'internal_error' ? 'streaming_error' : 'provider_stream_error';
+  return new ApiError(code, { message: error.message });
+}
+
 const eventStreamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
@@ -78,7 +111,10 @@ async function open({ job, generation }: ChatRun, candidate: Candidate): Promise
     for (;;) {
       const next = await stream.next();
       first.push(...(next ?? []));
-      if (next?.some(isUsable)) return { stream, first };
+      if (next?.some(isUsable)) {
+        generation.noteFirstToken();
+        return { stream, first };
+      }
       const failed = next?.find((event) => event.type === 'failure');
       if (failed !== undefined) throw withStatus(failed.error, stream.status);
       if (next === null || next.some(({ type }) => type === 'end')) {

@@ -28,11 +28,6 @@ export const appPaths = [
 /** Paths for programs, which get errors as JSON. */
 const machinePaths = ['/v1', '/api', '/assets'];
 
-/** Not with URL: an invalid Host header would make the whole URL invalid. */
-export function pathOf(url: string): string {
-  return /^(?:https?:\/\/[^/?#]*)?([^?#]*)/.exec(url)?.[1] ?? '/';
-}
-
 export function isForPeople(path: string): boolean {
   return !machinePaths.some((prefix) => path === prefix || path.startsWith(`${prefix}/`));
 }

@@ -1,11 +1,12 @@
 /** Serves the dashboard: one page for every path of the app, and the files that it loads. */
 import { ApiError } from '../errors.ts';
 import type { Handler } from '../http/context.ts';
+import { pathOf } from '../http/path.ts';
 import { appPolicy, pageHeaders } from '../http/security-headers.ts';
 import type { Log } from '../lib/log.ts';
 import { acceptsGzip, prefersPage } from './accept.ts';
 import { openDashboard } from './open.ts';
-import { isForPeople, pathOf } from './paths.ts';
+import { isForPeople } from './paths.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 type Asset = Readonly<{ type: string; bytes: Bytes; gzipped: Bytes | null; tag: string }>;
@@ -24,8 +25,12 @@ type DashboardPages = Readonly<{
   showMissing: Handler;
 }>;
 
-/** Starts loading or building at once. Requests wait for it. */
-export function dashboardPages(origin: () => string, log: Log): DashboardPages {
+/** Starts loading or building at once. Requests wait for it. `missing` makes the error for a path without a route. */
+export function dashboardPages(
+  origin: () => string,
+  log: Log,
+  missing: (method: string, path: string) => ApiError,
+): DashboardPages {
   const opening = openDashboard(log).then(assetsOf);
   // The API must work even when the dashboard cannot be built: only requests for it fail.
   opening.catch((error: unknown) => log.error('dashboard not built', { error }));
@@ -50,11 +55,10 @@ export function dashboardPages(origin: () => string, log: Log): DashboardPages {
       return send(request, asset, headers, 200);
     },
     showMissing: async (request) => {
+      const path = pathOf(request.url);
       const isAskedByPerson =
-        request.method === 'GET' &&
-        isForPeople(pathOf(request.url)) &&
-        prefersPage(request.headers.get('accept'));
-      if (!isAskedByPerson) throw new ApiError('not_found');
+        request.method === 'GET' && isForPeople(path) && prefersPage(request.headers.get('accept'));
+      if (!isAskedByPerson) throw missing(request.method, path);
       return await page(request, 404);
     },
   };

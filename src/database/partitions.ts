@@ -1,4 +1,4 @@
-/** Creates the monthly partitions of Generations well ahead of time. */
+/** Creates the monthly partitions of Generations and of the ledger well ahead of time. */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 
@@ -17,8 +17,8 @@ export function keepPartitionsAhead(sql: SQL, log: Log): () => void {
   const timer = setInterval(() => {
     sql
       .begin(async (transaction) => {
-        // Attaching a partition locks the default one for a moment, and requests must not wait for that. There is a year
-        // to try again.
+        // Attaching a partition locks the default one for a moment, and requests must not wait for that. There are
+        // months to try again.
         await transaction`set local lock_timeout = '200ms'`;
         await createPartitions(transaction);
       })

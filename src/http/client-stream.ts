@@ -78,12 +78,13 @@ export class ClientStream {
 /**
  * `produce` writes everything. When it resolves, the response ends; when it rejects, the connection is reset. It runs
  * exactly once, even when the client leaves before the response has begun: what it does besides writing must not depend
- * on the client.
+ * on the client. `opening` is for a response that starts while its request is still needed, and settles when it no longer is.
  */
 export function streamResponse(
   headers: Headers,
   signal: AbortSignal,
   produce: (client: ClientStream) => Promise<void>,
+  opening: Promise<unknown> | null = null,
 ): Response {
   let client: ClientStream | null = null;
   const ended = Promise.withResolvers<void>();
@@ -105,19 +106,25 @@ export function streamResponse(
   signal.addEventListener('abort', leave);
   if (signal.aborted) leave();
   const body = new ReadableStream({ type: 'direct', pull: start, cancel: leave });
-  return noteStream(new Response(body, { headers }), ended.promise);
+  return noteStream(new Response(body, { headers }), ended.promise, opening);
 }
 
+type NotedStream = Readonly<{ ended: Promise<void>; opening: Promise<unknown> | null }>;
+
 /** Responses that are still being written when their handler returns them. */
-const streams = new WeakMap<Response, Promise<void>>();
+const streams = new WeakMap<Response, NotedStream>();
 
 /** `ended` resolves when everything has been written, or will not be. */
-export function noteStream(response: Response, ended = Promise.resolve()): Response {
-  streams.set(response, ended);
+export function noteStream(
+  response: Response,
+  ended = Promise.resolve(),
+  opening: Promise<unknown> | null = null,
+): Response {
+  streams.set(response, { ended, opening });
   return response;
 }
 
 /** Neither its type nor its body tells: a stored response may be replayed in one piece or in many. */
-export function streamEnd(response: Response): Promise<void> | null {
+export function streamOf(response: Response): NotedStream | null {
   return streams.get(response) ?? null;
 }

@@ -15,6 +15,8 @@ export type Problem = Readonly<{
   >;
   path: JsonPath;
   message: string;
+  /** Where the documentation explains it, such as `clients#max-tokens`. */
+  docs?: string;
 }>;
 
 /**
@@ -46,21 +48,31 @@ export function parseBody<Schema extends z.ZodType>(
   return result.data;
 }
 
-export function toApiError({ code, path, message }: Problem): ApiError {
-  return new ApiError(code, { message, ...(path.length === 0 ? {} : { param: formatPath(path) }) });
+export function toApiError({ code, path, message, docs }: Problem): ApiError {
+  return new ApiError(code, {
+    message,
+    ...(path.length === 0 ? {} : { param: formatPath(path) }),
+    ...(docs === undefined ? {} : { docs }),
+  });
 }
 
 function problemsOf(issue: Issue, prefix: JsonPath, body: unknown): Problem[] {
   const path = [...prefix, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))];
   if (issue.code === 'unrecognized_keys') {
     // They come in the order of the document, and one is enough.
-    const unknown = [...path, ...issue.keys.slice(0, 1)];
-    const message = `The parameter ${formatPath(unknown)} is not supported.`;
-    return [{ code: 'unsupported_parameter', path: unknown, message }];
+    return [unsupported([...path, ...issue.keys.slice(0, 1)])];
   }
+  // A field that may only be null is one that means nothing here.
+  if (issue.code === 'invalid_type' && issue.expected === 'null') return [unsupported(path)];
   const meant = issue.code === 'invalid_union' ? meantBranch(issue.errors) : null;
   if (meant !== null) return meant.flatMap((inner) => problemsOf(inner, path, body));
-  return [describeProblem(path, issue.message, body)];
+  const max = issue.code === 'too_big' ? Number(issue.maximum) : null;
+  return [describeProblem(path, issue.message, body, max)];
+}
+
+function unsupported(path: JsonPath): Problem {
+  const message = `The parameter ${formatPath(path)} is not supported.`;
+  return { code: 'unsupported_parameter', path, message };
 }
 
 /** Of several accepted forms, the one whose type the client sent; null when it sent none of them. */
@@ -74,7 +86,8 @@ function meantBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] 
   return close.length === 1 ? (close[0] ?? null) : null;
 }
 
-function describeProblem(path: JsonPath, expected: string, body: unknown): Problem {
+/** `max` is the limit that the value exceeds; null when that is not the problem. */
+function describeProblem(path: JsonPath, expected: string, body: unknown, max: number | null): Problem {
   if (path.length === 0)
     return { code: 'invalid_request', path, message: `The request body must be ${expected}.` };
   const where = formatPath(path);
@@ -83,7 +96,9 @@ function describeProblem(path: JsonPath, expected: string, body: unknown): Probl
     const message = `The parameter ${where} is required: expected ${expected}.`;
     return { code: 'missing_required_parameter', path, message };
   }
-  const message = `The parameter ${where} is invalid: expected ${expected}, got ${describeValue(value)}.`;
+  const found =
+    max !== null && Array.isArray(value) ? `${value.length} of at most ${max}` : describeValue(value);
+  const message = `The parameter ${where} is invalid: expected ${expected}, got ${found}.`;
   return { code: 'invalid_parameter', path, message };
 }
 

@@ -2,8 +2,8 @@
 import { type ApiError, errorTable, presentError } from '../errors.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 
-/** `retryAfterSeconds` is for errors that name no time of their own. */
-export function errorResponse(error: ApiError, retryAfterSeconds?: number): Response {
+/** `origin` is for links to the documentation, `retryAfterSeconds` for errors that name no time of their own. */
+export function errorResponse(error: ApiError, origin = '', retryAfterSeconds?: number): Response {
   const { status, type, retryable } = errorTable[error.code];
   const headers = new Headers();
   const waitSeconds = error.retryAfterSeconds ?? retryAfterSeconds;
@@ -12,7 +12,7 @@ export function errorResponse(error: ApiError, retryAfterSeconds?: number): Resp
   // Without this header SDKs retry every 5xx. After a billing error the client has to check its usage first.
   const mustNotRetry = retryable === 'no' || type === 'billing_error';
   if (status !== null && status >= 500 && mustNotRetry) headers.set('x-should-retry', 'false');
-  return Response.json(presentError(error), { status: status ?? 500, headers });
+  return Response.json(presentError(error, origin), { status: status ?? 500, headers });
 }
 
 /** The names that OpenAI-compatible SDKs read. */

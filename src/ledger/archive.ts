@@ -40,8 +40,8 @@ export async function archiveMonths(
 ): Promise<ArchivedMonths[]> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const dedicated = openDedicated();
+  const connection = await dedicated.reserve();
   try {
-    const connection = await dedicated.reserve();
     const [{ is_mine: isMine }] = await connection<[{ is_mine: boolean }]>`
       select pg_try_advisory_lock(${auditLock}) as is_mine`;
     if (!isMine) throw new OperatorError('An audit is running: try again when it has finished.');
@@ -56,6 +56,8 @@ export async function archiveMonths(
     }
     return archived;
   } finally {
+    // Closing would wait for a connection that is still reserved.
+    await connection.release();
     await dedicated.close({ timeout: 1 });
   }
 }

@@ -5,7 +5,7 @@
  */
 import type { ReservedSQL, SQL } from 'bun';
 import { newId } from '../lib/ids.ts';
-import { askInvariants, type Finding, invariantCount, readScope } from './audit.ts';
+import { checkInvariants, type Finding, invariantCount, readScope } from './audit.ts';
 
 export type AuditOptions = Readonly<{
   isFull: boolean;
@@ -25,7 +25,6 @@ export type AuditResult = Readonly<{
   isSound: boolean;
 }>;
 
-/** Any number that no other advisory lock uses. */
 export const auditLock = 7_012_018_007;
 
 /** An audit that has begun: `result` follows. `stop` ends its connection, and with it the audit. */
@@ -41,9 +40,15 @@ export async function startAudit(
   options: AuditOptions,
 ): Promise<RunningAudit | null> {
   const dedicated = openDedicated();
-  const close = () => dedicated.close({ timeout: 1 });
+  let reserved: ReservedSQL | null = null;
+  // Closing would wait for a connection that is still reserved.
+  const close = async () => {
+    await reserved?.release();
+    await dedicated.close({ timeout: 1 });
+  };
   try {
     const connection = await dedicated.reserve();
+    reserved = connection;
     const [{ is_mine: isMine }] = await connection<[{ is_mine: boolean }]>`
       select pg_try_advisory_lock(${auditLock}) as is_mine`;
     if (!isMine) {
@@ -90,7 +95,7 @@ async function recordStart(
   since: Checkpoint | null,
   operatorId: string | null,
 ): Promise<void> {
-  // Whoever has the lock knows that no other audit is running.
+  // This process has the lock, so no other audit is running.
   await sql`update ledger_audits set outcome = 'failed', finished_at = now() where outcome is null`;
   await sql`
     insert into ledger_audits (id, base_audit_id, operator_id, step_count)
@@ -107,9 +112,9 @@ async function carryOut(
   try {
     await connection.unsafe('begin isolation level repeatable read');
     const scope = await readScope(connection, since?.started_at ?? null);
-    const findings = await askInvariants(connection, scope, (done, next) => {
+    const findings = await checkInvariants(connection, scope, (done, next) => {
       onStep?.(done, next);
-      // Progress that is not recorded changes nothing about the audit.
+      // The audit goes on without a record of its progress.
       sql`update ledger_audits set steps_done = ${done} where id = ${id} and outcome is null`.catch(
         () => undefined,
       );
@@ -119,15 +124,7 @@ async function carryOut(
     if (isSound) await storeCheckpoints(connection, id);
     await connection.unsafe('commit');
     onStep?.(findings.length, '');
-    // With the lock: whoever sees the outcome can start the next audit.
-    await connection`
-      with finished as (
-        update ledger_audits
-        set outcome = ${isSound ? 'sound' : 'broken'}, finished_at = clock_timestamp(), steps_done = step_count,
-            findings = ${JSON.stringify(findings)}::text::jsonb, totals = ${JSON.stringify(totals)}::text::jsonb
-        where id = ${id}
-      )
-      select pg_advisory_unlock(${auditLock})`;
+    await recordOutcome(connection, id, isSound, findings, totals);
     return { id, since: since?.started_at ?? null, findings, totals, isSound };
   } catch (error) {
     await sql`
@@ -137,7 +134,25 @@ async function carryOut(
   }
 }
 
-/** What customers have paid and not used, how much of it is held, what was written off, and what was not believed. */
+/** The lock is released by the commit that makes the outcome visible: no sooner, nor noticeably later. */
+async function recordOutcome(
+  connection: ReservedSQL,
+  id: string,
+  isSound: boolean,
+  findings: readonly Finding[],
+  totals: AuditTotals,
+): Promise<void> {
+  await connection.unsafe('begin');
+  await connection`select pg_advisory_xact_lock(${auditLock})`;
+  await connection`
+    update ledger_audits
+    set outcome = ${isSound ? 'sound' : 'broken'}, finished_at = clock_timestamp(), steps_done = step_count,
+        findings = ${JSON.stringify(findings)}::text::jsonb, totals = ${JSON.stringify(totals)}::text::jsonb
+    where id = ${id}`;
+  await connection`select pg_advisory_unlock(${auditLock})`;
+  await connection.unsafe('commit');
+}
+
 async function findTotals(connection: ReservedSQL): Promise<AuditTotals> {
   const [totals] = await connection<[AuditTotals]>`
     select coalesce(sum(balance), 0)::numeric(38,12) as balance, coalesce(sum(held), 0)::numeric(38,12) as held,
@@ -172,7 +187,7 @@ async function storeCheckpoints(connection: ReservedSQL, auditId: string): Promi
         cost = excluded.cost`;
 }
 
-/** One row of ledger_audits, with what became of an audit whose process died. */
+/** One row of ledger_audits. An audit whose process died is `failed`. */
 export type RecordedAudit = Readonly<{
   id: string;
   state: 'running' | 'sound' | 'broken' | 'failed';
@@ -198,17 +213,12 @@ type AuditRow = {
   totals: AuditTotals | null;
 };
 
-/** The newest audits, the newest first. One without an outcome is running only as long as somebody holds the lock. */
+/** The newest audits, the newest first. One without an outcome is running only while the lock is held. */
 export async function findAudits(sql: SQL, limit: number): Promise<RecordedAudit[]> {
-  const rows = await sql<AuditRow[]>`
-    select id, outcome, base_audit_id is null as is_full, started_at, finished_at, steps_done, step_count, findings, totals,
-           outcome is null and exists (
-             select 1 from pg_locks
-             where locktype = 'advisory' and granted and objsubid = 1
-               and database = (select oid from pg_database where datname = current_database())
-               and (classid::bigint << 32) | objid::bigint = ${auditLock}) as is_running
-    from ledger_audits order by started_at desc limit ${limit}`;
-  return rows.map((row) => ({
+  const rows = await readAudits(sql, limit);
+  // It may have ended between reading its row and looking for the lock. Its outcome is visible before the lock is gone.
+  const hasEnded = rows.some(({ outcome, is_running: isRunning }) => outcome === null && !isRunning);
+  return (hasEnded ? await readAudits(sql, limit) : rows).map((row) => ({
     id: row.id,
     state: row.is_running ? 'running' : (row.outcome ?? 'failed'),
     isFull: row.is_full,
@@ -219,4 +229,15 @@ export async function findAudits(sql: SQL, limit: number): Promise<RecordedAudit
     findings: row.findings ?? [],
     totals: row.totals,
   }));
+}
+
+async function readAudits(sql: SQL, limit: number): Promise<AuditRow[]> {
+  return await sql<AuditRow[]>`
+    select id, outcome, base_audit_id is null as is_full, started_at, finished_at, steps_done, step_count, findings, totals,
+           outcome is null and exists (
+             select 1 from pg_locks
+             where locktype = 'advisory' and granted and objsubid = 1
+               and database = (select oid from pg_database where datname = current_database())
+               and (classid::bigint << 32) | objid::bigint = ${auditLock}) as is_running
+    from ledger_audits order by started_at desc limit ${limit}`;
 }

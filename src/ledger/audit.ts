@@ -1,4 +1,4 @@
-/** Asks the invariants of the ledger in one snapshot, so that an audit can run while requests are being settled. */
+/** Checks the invariants of the ledger in one snapshot, so that an audit can run while requests are being settled. */
 import type { SQL, TransactionSQL } from 'bun';
 import { type AuditScope, firstId, invariants } from './invariants.ts';
 
@@ -6,14 +6,14 @@ export type Finding = Readonly<{ invariant: string; checked: number; violations:
 
 export const invariantCount = invariants.length;
 
-/** Everything that is in the database, without leaving a trace. */
+/** Checks everything that is in the database and records nothing. */
 export async function auditLedger(sql: SQL): Promise<Finding[]> {
   return await sql.begin('isolation level repeatable read read only', async (transaction) =>
-    askInvariants(transaction, await readScope(transaction, null)),
+    checkInvariants(transaction, await readScope(transaction, null)),
   );
 }
 
-/** What there is to check since an audit, or all there is. */
+/** What came after an audit, or everything. */
 export async function readScope(sql: SQL | TransactionSQL, since: Date | null): Promise<AuditScope> {
   const [row] = await sql<[{ archived_before: string | null; archived_id: string | null; since_id: string }]>`
     select max(ends_on)::text as archived_before,
@@ -28,17 +28,20 @@ export async function readScope(sql: SQL | TransactionSQL, since: Date | null): 
   };
 }
 
-/** One snapshot is for the transaction to have. `onStep` hears how many invariants were asked, and which is next. */
-export async function askInvariants(
+/**
+ * The transaction must be repeatable read, so that all queries see one snapshot. `onStep` gets the number of invariants that
+ * were checked, and the next one.
+ */
+export async function checkInvariants(
   transaction: SQL | TransactionSQL,
   scope: AuditScope,
   onStep: (done: number, next: string) => void = () => undefined,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const { says, query } of invariants) {
-    onStep(findings.length, says);
+  for (const { invariant, query } of invariants) {
+    onStep(findings.length, invariant);
     const [row] = await transaction.unsafe<[{ checked: bigint; violations: bigint }]>(query(scope));
-    findings.push({ invariant: says, checked: Number(row.checked), violations: Number(row.violations) });
+    findings.push({ invariant, checked: Number(row.checked), violations: Number(row.violations) });
   }
   return findings;
 }

@@ -39,16 +39,29 @@ async function beat(): Promise<void> {
 }
 
 async function renew({ nowMs, report }: SignOfLife, silentMs: number): Promise<Beat> {
-  const [row] = await sql<[{ database_ms: number; gap_ms: number | null }]>`
-    with before as (select heartbeat_at from nodes where id = ${node.id})
+  const [row] = await sql<[{ database_ms: number; gap_ms: number | null; live: LiveNode[] | null }]>`
+    with before as (select heartbeat_at from nodes where id = ${node.id}),
+         live as (select id, report -> 'calls' as calls from nodes
+                  where id = ${node.id}
+                     or (stopped_at is null and heartbeat_at > now() - make_interval(secs => ${timings.leaseMs / 1000})))
     insert into nodes (id, name, report) values (${node.id}, ${node.name}, ${report}::text::jsonb)
     on conflict (id) do update
     set heartbeat_at = now(), report = case when ${report !== sentReport}::boolean then excluded.report else nodes.report end
     returning extract(epoch from clock_timestamp())::float8 * 1000 as database_ms,
-              (select extract(epoch from now() - heartbeat_at)::float8 * 1000 from before) as gap_ms`;
+              (select extract(epoch from now() - heartbeat_at)::float8 * 1000 from before) as gap_ms,
+              (select jsonb_agg(jsonb_build_object('id', id, 'calls', calls) order by id) from live) as live`;
   sentReport = report;
-  return { askedAtMs: nowMs + silentMs, databaseMs: row.database_ms, gapMs: row.gap_ms ?? 0 };
+  const live = row.live ?? [];
+  return {
+    askedAtMs: nowMs + silentMs,
+    databaseMs: row.database_ms,
+    gapMs: row.gap_ms ?? 0,
+    calls: live.map(({ calls }) => calls),
+    place: live.findIndex(({ id }) => id === node.id),
+  };
 }
+
+type LiveNode = Readonly<{ id: string; calls: unknown }>;
 
 function send(report: HeartbeatReport): void {
   parentPort?.postMessage(report);

@@ -38,6 +38,9 @@ export type Beat = Readonly<{
   databaseMs: number;
   /** How long before that the lease was last renewed, by the database's clock. */
   gapMs: number;
+  /** What each live node reported of its calls to providers, in the same order on every node, and where this one is. */
+  calls: readonly unknown[];
+  place: number;
 }>;
 
 export type HeartbeatTask = Readonly<{

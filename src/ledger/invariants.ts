@@ -1,6 +1,6 @@
 /**
- * The truths of the ledger, each as a query that returns how many rows it looked at and how many break the rule. An audit
- * of everything begins where the archives end; one of what is new begins at the checkpoints of the last sound one.
+ * The invariants of the ledger, each as a query that returns how many rows it checked and how many violate it. A full audit
+ * starts where the archives end, any other at the checkpoints of the last sound one.
  */
 
 /** What an audit covers. The IDs are UUIDs, and the month is a date. */
@@ -16,9 +16,9 @@ export type AuditScope = Readonly<{
 
 export const firstId = '00000000-0000-0000-0000-000000000000';
 
-export type Invariant = Readonly<{ says: string; query: (scope: AuditScope) => string }>;
+export type Invariant = Readonly<{ invariant: string; query: (scope: AuditScope) => string }>;
 
-/** Where each account begins: the entry before its first one to check, and the balance after that. */
+/** Where the check of each account starts: the entry before its first one to check, and the balance after that entry. */
 function withBase({ isFull }: AuditScope): string {
   const checkpoint = isFull
     ? ''
@@ -43,7 +43,7 @@ function withBase({ isFull }: AuditScope): string {
 
 const allEntries = 'not materialized (select * from ledger_entries)';
 
-/** Accounts without a new entry are passed over, and `offset 0` keeps the planner from joining the whole ledger. */
+/** Accounts without a new entry are skipped, and `offset 0` keeps the planner from joining the whole ledger. */
 const newEntries = `materialized (
       select entry.* from base cross join lateral (
         select * from ledger_entries
@@ -54,7 +54,7 @@ const maybeArchived = (id: string, { archivedBeforeId }: AuditScope) => `${id} <
 
 export const invariants: readonly Invariant[] = [
   {
-    says: 'the entries of each account sum to its balance',
+    invariant: 'the entries of each account sum to its balance',
     query: (scope) => `${withBase(scope)}
       select count(*) as checked,
              count(*) filter (where accounts.balance <> base.balance + coalesce(total, 0)) as violations
@@ -63,7 +63,7 @@ export const invariants: readonly Invariant[] = [
         on sums.account_id = accounts.id`,
   },
   {
-    says: 'entries are numbered without gaps, and each balance follows from the one before',
+    invariant: 'entries are numbered without gaps, and each balance follows from the one before',
     query: (scope) => `${withBase(scope)}
       select count(*) as checked, count(*) filter (where number <> place or balance_after <> running) as violations
       from (select entries.number, balance_after, coalesce(base.number, 0) + row_number() over one as place,
@@ -72,7 +72,7 @@ export const invariants: readonly Invariant[] = [
             window one as (partition by entries.account_id order by entries.number)) as walk`,
   },
   {
-    says: 'the last entry of each account carries its balance and its number of entries',
+    invariant: 'the last entry of each account carries its balance and its number of entries',
     query: (scope) => `${withBase(scope)}
       select count(*) as checked,
              count(*) filter (where accounts.balance <> coalesce(balance_after, base.balance)
@@ -82,7 +82,7 @@ export const invariants: readonly Invariant[] = [
       ) as last on true`,
   },
   {
-    says: 'the archives of each account follow each other without gaps',
+    invariant: 'the archives of each account follow each other without gaps',
     query: () => `
       select count(*) as checked, count(*) filter (where first_number <> coalesce(number_before, 0) + 1
                or balance_before <> coalesce(balance_then, 0)) as violations
@@ -91,25 +91,25 @@ export const invariants: readonly Invariant[] = [
             from ledger_archive_accounts window one as (partition by account_id order by last_number)) as walk`,
   },
   {
-    says: 'the held amount of each account equals its open holds',
+    invariant: 'the held amount of each account equals its open holds',
     query: () => `
       select count(*) as checked, count(*) filter (where held <> total) as violations
       from (select held, coalesce((select sum(hold) from open_generations where account_id = accounts.id), 0) as total from accounts) as sums`,
   },
   {
-    says: 'the held amount of each key equals its open holds',
+    invariant: 'the held amount of each key equals its open holds',
     query: () => `
       select count(*) as checked, count(*) filter (where held <> total) as violations
       from (select held, coalesce((select sum(hold) from open_generations where open_generations.key_id = api_key_meters.key_id), 0) as total
             from api_key_meters) as sums`,
   },
   {
-    says: 'no account holds less than nothing or more than its balance',
+    invariant: 'no account holds less than nothing or more than its balance',
     query: () =>
       'select count(*) as checked, count(*) filter (where held < 0 or held > balance) as violations from accounts',
   },
   {
-    says: 'no Generation is charged twice',
+    invariant: 'no Generation is charged twice',
     query: (scope) =>
       scope.isFull
         ? `select count(*) as checked, count(*) filter (where charges > 1) as violations
@@ -122,7 +122,7 @@ export const invariants: readonly Invariant[] = [
            from entries where kind = 'charge'`,
   },
   {
-    says: 'no charge exceeds its hold by more than what is tolerated: 1 %, and a few tokens',
+    invariant: 'no charge exceeds its hold by more than what is tolerated: 1 %, and a few tokens',
     query: (scope) => `${scope.isFull ? '' : withBase(scope)}
       select count(*) as checked, count(*) filter (where cost_total > hold * 1.01 + 17 * (
                coalesce(cost_input / nullif(input_tokens, 0), 0) + coalesce(cost_output / nullif(output_tokens, 0), 0))) as violations
@@ -130,7 +130,7 @@ export const invariants: readonly Invariant[] = [
       where cost_total is not null and hold is not null`,
   },
   {
-    says: 'each refund gives back the whole of a charge, once',
+    invariant: 'each refund gives back the whole of a charge, once',
     query: (scope) => `${withBase(scope)}
       select count(*) as checked,
              count(*) filter (where charge.amount is distinct from -refund.amount
@@ -140,14 +140,14 @@ export const invariants: readonly Invariant[] = [
         and charge.account_id = refund.account_id and charge.number < refund.number`,
   },
   {
-    says: 'the open Generations of each key are as many as its limit counts',
+    invariant: 'the open Generations of each key are as many as its limit counts',
     query: () => `
       select count(*) as checked, count(*) filter (where open_count <> counted) as violations
       from (select open_count, (select count(*) from open_generations where open_generations.key_id = api_key_meters.key_id) as counted
             from api_key_meters) as counts`,
   },
   {
-    says: 'each charge has a usage record of the same amount, and each usage record a charge',
+    invariant: 'each charge has a usage record of the same amount, and each usage record a charge',
     query: (scope) =>
       scope.isFull
         ? `select count(*) as checked, count(*) filter (where amount is distinct from -cost
@@ -166,7 +166,7 @@ export const invariants: readonly Invariant[] = [
            ) as charges`,
   },
   {
-    says: 'each Generation with a cost has a charge of that amount',
+    invariant: 'each Generation with a cost has a charge of that amount',
     query: (scope) => `
       select count(*) as checked,
              count(*) filter (where ledger_entries.amount is distinct from -cost_total
@@ -175,7 +175,8 @@ export const invariants: readonly Invariant[] = [
       where cost_total is not null and generations.id >= '${scope.sinceId}'`,
   },
   {
-    says: 'no charge that stands exists without a finished Generation that has a cost, as long as that is retained',
+    invariant:
+      'no charge that stands exists without a finished Generation that has a cost, as long as that is retained',
     query: (scope) => `${withBase(scope)}
       select count(*) as checked,
              count(*) filter (where generations.id is not null and (cost_total is null) = (refund.generation_id is null)) as violations
@@ -184,13 +185,13 @@ export const invariants: readonly Invariant[] = [
       left join ledger_entries as refund on refund.generation_id = charge.generation_id and refund.kind = 'refund'`,
   },
   {
-    says: 'no Generation is both open and finished',
+    invariant: 'no Generation is both open and finished',
     query: () => `
       select (select count(*) from open_generations) as checked, count(*) as violations
       from open_generations join generations on generations.id = open_generations.id`,
   },
   {
-    says: 'what each key spent in its month equals its usage records of that month',
+    invariant: 'what each key spent in its month equals its usage records of that month',
     query: ({ isFull, sinceId, archivedBefore }) => {
       // A record that was stored more than a month late is not among those of a new audit, so a sum that differs is made again.
       const sinceMonth = `date_trunc('month', to_timestamp(('x' || left(replace('${sinceId}', '-', ''), 12))::bit(48)::bigint / 1000.0), 'UTC')`;
@@ -209,11 +210,11 @@ export const invariants: readonly Invariant[] = [
     },
   },
   {
-    says: 'usage that was added up by day, model and key equals its usage records',
+    invariant: 'usage that was added up by day, model and key equals its usage records',
     query: ({ isFull }) => (isFull ? everyUsageDay : usageDaysSinceCheckpoint),
   },
   {
-    says: 'every entry, hold, usage record and write-off belongs to an account that exists',
+    invariant: 'every entry, hold, usage record and write-off belongs to an account that exists',
     query: (scope) => `${withBase(scope)}
       select count(*) as checked, count(*) filter (where accounts.id is null) as violations
       from (select account_id from entries union all select account_id from open_generations
@@ -222,7 +223,7 @@ export const invariants: readonly Invariant[] = [
       left join accounts on accounts.id = account_id`,
   },
   {
-    says: 'every hold and usage record belongs to a key of its account and to a price list that exist',
+    invariant: 'every hold and usage record belongs to a key of its account and to a price list that exist',
     query: ({ sinceId }) => `
       select count(*) as checked, count(*) filter (where api_keys.id is null or price_lists.id is null) as violations
       from (select key_id, account_id, price_list_id from open_generations

@@ -37,6 +37,8 @@ type LeaseOptions = Readonly<{
   log: Log;
   /** What other nodes may know about this one. */
   report?: () => unknown;
+  /** Gets what all live nodes reported as their `calls`, and the place of this one among them. */
+  onCalls?: (calls: readonly unknown[], place: number) => void;
   timings?: LeaseTimings;
 }>;
 
@@ -47,6 +49,7 @@ export async function takeLease({
   node,
   log,
   report = () => null,
+  onCalls = () => undefined,
   timings = defaultTimings,
 }: LeaseOptions): Promise<NodeLease> {
   const { leaseMs, beatMs, patienceMs } = timings;
@@ -60,10 +63,11 @@ export async function takeLease({
     { hosts: hosts.all, node, timings },
     {
       signOfLife: () => ({ nowMs: Date.now(), report: describe() }),
-      onBeat: ({ askedAtMs, databaseMs, gapMs }) => {
+      onBeat: ({ askedAtMs, databaseMs, gapMs, calls, place }) => {
         renewedAtMs = performance.now();
         steadiness.beat(renewedAtMs, gapMs);
         clock.read({ askedAtMs, databaseMs, answeredAtMs: Date.now() });
+        if (place >= 0) onCalls(calls, place);
       },
       onTrouble: () => steadiness.disturb(performance.now()),
     },

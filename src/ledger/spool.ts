@@ -9,10 +9,13 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { newId } from '../lib/ids.ts';
+import { isProcessRunning, nameProcess } from '../lib/process-name.ts';
 import type { Settlement } from './operations.ts';
 import { parseSettlement, serializeSettlement } from './settlement.ts';
 
@@ -22,20 +25,25 @@ export type Spool = Readonly<{
   /** How many settlements of this process are only there. */
   count: () => number;
   /** Settlements of processes that have ended. Malformed lines do not keep a gateway from starting. */
-  leftBehind: () => Readonly<{ settlements: readonly Settlement[]; malformedCount: number }>;
-  /** Once all of them have been settled. Malformed lines go to a file of their own for inspection. */
-  clearLeftBehind: () => void;
+  leftBehind: () => LeftBehind;
+  /** The same, for this process alone: of several that start at the same time, each gets other files. */
+  takeLeftBehind: () => LeftBehind;
+  /** Once all that were taken have been settled. Malformed lines go to a file of their own for inspection. */
+  clearTaken: () => void;
 }>;
+
+type LeftBehind = Readonly<{ settlements: readonly Settlement[]; malformedCount: number }>;
 
 /** Named differently from the others, so it is not read at the next start. */
 const malformedFile = 'malformed.txt';
 
 export function openSpool(dataFolder: string, processId: number, nodeId: string): Spool {
   const folder = join(dataFolder, 'spool');
-  const ownFile = join(folder, `${processId}.${nodeId}.jsonl`);
+  const owner = nameProcess(processId);
+  const ownFile = join(folder, `${owner}.${nodeId}.jsonl`);
   /** The last settlement written for each Generation. */
   const written = new Map<string, Settlement>();
-  let foreignFiles: string[] = [];
+  let takenFiles: string[] = [];
   let malformed: string[] = [];
 
   function keep(settlement: Settlement): void {
@@ -53,11 +61,14 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     if (written.delete(settlement.generation.id) && written.size === 0) rmSync(ownFile, { force: true });
   }
 
-  function leftBehind() {
-    foreignFiles = filesIn(folder)
-      .filter((name) => !isRunning(Number.parseInt(name, 10), processId))
+  function findLeftBehind(): string[] {
+    return filesIn(folder)
+      .filter((name) => !isProcessRunning(name.split('.', 1)[0] ?? '', processId))
       .map((name) => join(folder, name));
-    const lines = foreignFiles.flatMap((file) => readFileSync(file, 'utf8').split('\n'));
+  }
+
+  function readFiles(files: readonly string[]): LeftBehind {
+    const lines = files.flatMap((file) => readFileSync(file, 'utf8').split('\n'));
     // The last line of a Generation is what its client was told.
     const settlements = new Map<string, Settlement>();
     malformed = [];
@@ -73,12 +84,30 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     keep,
     forget,
     count: () => written.size,
-    leftBehind,
-    clearLeftBehind: () => {
+    leftBehind: () => readFiles(findLeftBehind()),
+    takeLeftBehind: () => {
+      takenFiles = findLeftBehind().flatMap((file) => {
+        const taken = join(folder, `${owner}.${newId()}.jsonl`);
+        return wasRenamed(file, taken) ? [taken] : [];
+      });
+      return readFiles(takenFiles);
+    },
+    clearTaken: () => {
       if (malformed.length > 0) appendDurably(join(folder, malformedFile), `${malformed.join('\n')}\n`);
-      for (const file of foreignFiles) rmSync(file, { force: true });
+      for (const file of takenFiles) rmSync(file, { force: true });
     },
   };
+}
+
+/** False when another process has done it before. */
+function wasRenamed(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
 }
 
 function appendDurably(path: string, text: string): void {
@@ -96,16 +125,5 @@ function filesIn(folder: string): string[] {
     return readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
   } catch {
     return [];
-  }
-}
-
-/** A file with our own process ID is from an earlier process, as in a restarted container. */
-function isRunning(processId: number, ownProcessId: number): boolean {
-  if (processId === ownProcessId) return false;
-  try {
-    process.kill(processId, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

@@ -37,6 +37,8 @@ const numberFields = [
   // How far a clock is ahead.
   'offsetMs',
   'count',
+  // Which of the processes of a gateway, from 1.
+  'worker',
 ] as const;
 
 export type LogFields = Readonly<{ [Name in (typeof textFields)[number]]?: string }> &

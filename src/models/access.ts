@@ -16,12 +16,22 @@ export type CallableModel = Model & Readonly<{ price: Price }>;
 
 /** Enabled, allowed, priced and served by at least one configured provider; in the catalogue's order. */
 export function callableModels(catalog: Catalog, access: ModelAccess): CallableModel[] {
-  return [...catalog.models.values()]
-    .filter(isPriced)
-    .filter(
-      (model) =>
-        model.enabled && isAllowed(model.id, access) && configuredRoutes(catalog, model, access).length > 0,
-    );
+  return [...catalog.models.values()].filter((model) => isCallable(catalog, model, access));
+}
+
+/** The model with this ID if it is one of those, else null. */
+export function callableModel(catalog: Catalog, id: string, access: ModelAccess): CallableModel | null {
+  const model = catalog.models.get(id);
+  return model !== undefined && isCallable(catalog, model, access) ? model : null;
+}
+
+function isCallable(catalog: Catalog, model: Model, access: ModelAccess): model is CallableModel {
+  return (
+    isPriced(model) &&
+    model.enabled &&
+    isAllowed(model.id, access) &&
+    configuredRoutes(catalog, model, access).length > 0
+  );
 }
 
 /**
@@ -38,11 +48,22 @@ export function resolveModel(
   const model = catalog.models.get(id);
   if (model === undefined) throw new ApiError('model_not_found', { param: 'model' });
   if (!isAllowed(id, access)) throw new ApiError('model_not_allowed', { param: 'model' });
-  if (!model.enabled || model.workload !== workload) throw new ApiError('invalid_model', { param: 'model' });
+  if (!model.enabled) throw invalidModel(`The model ${id} is disabled.`);
+  if (model.workload !== workload) throw invalidModel(otherWorkload[model.workload](id));
   if (!isPriced(model)) throw new ApiError('model_pricing_not_configured', { param: 'model' });
   if (model.routes.length === 0) throw new ApiError('configuration_error', { param: 'model' });
   if (configuredRoutes(catalog, model, access).length === 0) throw new ApiError('provider_not_configured');
   return model;
+}
+
+const otherWorkload: Readonly<Record<Workload, (id: string) => string>> = {
+  chat: (id) => `The model ${id} is for chat: use POST /v1/chat/completions.`,
+  image: (id) => `The model ${id} makes images: use POST /v1/images/generations.`,
+  video: (id) => `The model ${id} makes videos, for which there is no endpoint.`,
+};
+
+function invalidModel(message: string): ApiError {
+  return new ApiError('invalid_model', { param: 'model', message });
 }
 
 /** The routes of a model whose provider is configured, in order of preference. */

@@ -68,7 +68,8 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   }
 
   function read<Value>(schema: z.ZodType<Value>, raw: unknown, path: Path): Value | undefined {
-    const result = schema.safeParse(raw);
+    // Each schema is used once or twice, so generating code for it would take longer than the check.
+    const result = schema.safeParse(raw, { jitless: true });
     if (result.success) return result.data;
     for (const fault of faultsOf(result.error)) add([...path, ...fault.path], fault.message);
     return undefined;

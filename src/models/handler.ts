@@ -1,28 +1,58 @@
+/** GET /v1/models and GET /v1/models/{model} */
+import { ApiError } from '../errors.ts';
 import type { Handler } from '../http/context.ts';
+import { pathOf } from '../http/path.ts';
 import { readQuery } from '../http/query.ts';
 import type { Authenticate } from '../keys/authenticate.ts';
-import { callableModels } from './access.ts';
+import type { ApiKey } from '../keys/key-store.ts';
+import { callableModel, callableModels, type ModelAccess } from './access.ts';
 import type { Catalog } from './model.ts';
 import { presentModel } from './present.ts';
 
 type CatalogInForce = Readonly<{ catalog: Catalog; connections: ReadonlyMap<string, unknown> }>;
+type ModelServices = Readonly<{ authenticate: Authenticate; catalog: () => CatalogInForce }>;
 
-/** GET /v1/models */
-export function listModels({
-  authenticate,
-  catalog: active,
-}: Readonly<{ authenticate: Authenticate; catalog: () => CatalogInForce }>): Handler {
+const failure = 'model_list_failed';
+
+export function listModels({ authenticate, catalog: active }: ModelServices): Handler {
   return async (request, context) => {
-    const key = await authenticate(request, context, 'model_list_failed');
+    const key = await authenticate(request, context, failure);
     readQuery(request.url, []);
     const { catalog, connections } = active();
-    const models = callableModels(catalog, {
-      allowedModels: key.allowedModels,
-      isProviderConfigured: (provider) => connections.has(provider.id),
-    });
+    const models = callableModels(catalog, accessOf(key, connections));
     return Response.json({
       object: 'list',
       data: models.map((model) => presentModel(model, catalog.priceVersion)),
     });
   };
+}
+
+/** A model that is not on the key's list does not exist for it, whatever the reason. */
+export function getModel({ authenticate, catalog: active }: ModelServices): Handler {
+  return async (request, context) => {
+    const id = idIn(request.url);
+    if (id === '')
+      throw new ApiError('not_found', {
+        message: 'GET /v1/models/ does not exist: leave out the slash at the end.',
+      });
+    const key = await authenticate(request, context, failure);
+    readQuery(request.url, []);
+    const { catalog, connections } = active();
+    const model = id === null ? null : callableModel(catalog, id, accessOf(key, connections));
+    if (model === null) throw new ApiError('model_not_found', { param: 'model' });
+    return Response.json(presentModel(model, catalog.priceVersion));
+  };
+}
+
+function accessOf({ allowedModels }: ApiKey, connections: CatalogInForce['connections']): ModelAccess {
+  return { allowedModels, isProviderConfigured: (provider) => connections.has(provider.id) };
+}
+
+/** An ID may contain slashes, and clients send them encoded or plain. Null when it is not encoded properly. */
+function idIn(url: string): string | null {
+  try {
+    return decodeURIComponent(pathOf(url).slice('/v1/models/'.length));
+  } catch {
+    return null;
+  }
 }

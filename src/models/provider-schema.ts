@@ -45,14 +45,19 @@ const dialect = fields({
   seed: oneOf('seed', 'random_seed').optional(),
   stream_usage: oneOf('asked', 'always').optional(),
   images: oneOf('any', 'data').optional(),
+  strict_tools: oneOf('unsupported', 'supported').optional(),
 }).transform(
   (wire): Dialect => ({
     maxTokens: wire.max_tokens ?? defaultDialect.maxTokens,
     seed: wire.seed ?? defaultDialect.seed,
     streamUsage: wire.stream_usage ?? defaultDialect.streamUsage,
     images: wire.images ?? defaultDialect.images,
+    strictTools: wire.strict_tools ?? defaultDialect.strictTools,
   }),
 );
+
+/** The sandbox makes up arguments from the schema, so its calls always match it. */
+const sandboxDialect: Dialect = { ...defaultDialect, strictTools: 'supported' };
 
 const providerFields = fields({
   name: plainText(100).optional(),
@@ -100,7 +105,7 @@ export function providerSchema(id: string) {
         totalMs: wire.timeouts?.total_ms ?? 3_600_000,
       },
       circuit: { failures: wire.circuit?.failures ?? 5, openMs: wire.circuit?.open_ms ?? 30_000 },
-      dialect: wire.dialect ?? defaultDialect,
+      dialect: wire.dialect ?? (wire.adapter === 'sandbox' ? sandboxDialect : defaultDialect),
       unsupportedParameters: wire.unsupported_parameters ?? new Set(),
       maxConcurrency: wire.max_concurrency ?? 10_000,
     };

@@ -7,7 +7,8 @@ import { createChatCompletion } from './endpoints/chat.ts';
 import type { Endpoint } from './endpoints/endpoint.ts';
 import { getGeneration, listGenerations } from './endpoints/generations.ts';
 import { createImages } from './endpoints/images.ts';
-import { listModels } from './endpoints/models.ts';
+import { getKey } from './endpoints/key.ts';
+import { getModel, listModels } from './endpoints/models.ts';
 import { listUsage } from './endpoints/usage.ts';
 import { introduction } from './introduction.ts';
 import { componentsOf, referenceTo } from './json-schema.ts';
@@ -27,6 +28,7 @@ const tags = [
   { name: 'Images', description: 'Images from a prompt.' },
   { name: 'Generations', description: 'What became of each request, without its content.' },
   { name: 'Usage', description: 'What was billed to the account.' },
+  { name: 'Keys', description: 'What a key may do and has left.' },
 ];
 
 export type OpenApiDocument = ReturnType<typeof createDocument>;
@@ -101,9 +103,11 @@ function operationOf(endpoint: Endpoint) {
 
 export const endpoints: readonly Endpoint[] = [
   listModels,
+  getModel,
   createChatCompletion,
   createImages,
   listGenerations,
   getGeneration,
   listUsage,
+  getKey,
 ];

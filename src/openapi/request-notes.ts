@@ -4,6 +4,16 @@
  */
 const functionTypeNote = 'Always `function`.';
 
+/** What SDKs add to the messages that they return. */
+const nullNote = 'Null, which means absent: anything else is rejected.';
+const sdkNotes = {
+  refusal: nullNote,
+  annotations: nullNote,
+  audio: nullNote,
+  function_call: nullNote,
+  parsed: nullNote,
+};
+
 /** For each named part of a body: the sentence about it, and one for each of its fields. */
 export const requestNotes: Readonly<
   Record<string, Readonly<{ about: string; fields: Readonly<Record<string, string>> }>>
@@ -19,9 +29,8 @@ export const requestNotes: Readonly<
       top_p: 'The share of the likeliest tokens to choose from.',
       stop: 'One string or up to 4, any of which ends the answer.',
       presence_penalty: 'Higher makes new topics likelier.',
-      tools: 'Functions that the model may ask the client to run.',
-      tool_choice:
-        '`auto`, `none`, or one of the declared functions. Needs `tools`; `required` is not supported.',
+      tools: 'Functions that the model may ask the client to run. An empty list is the same as none.',
+      tool_choice: '`auto`, `none`, or one of the declared functions; `required` is not supported.',
       parallel_tool_calls: '`false` asks for one call at a time. `true` needs `tools`.',
       response_format: 'Free text, any JSON, or JSON of a given shape.',
       seed: 'The same seed asks for the same answer, as far as the provider can.',
@@ -30,18 +39,32 @@ export const requestNotes: Readonly<
   },
   SystemMessage: {
     about: 'Instructions to the model.',
-    fields: { role: 'Always `system`.', content: 'The instructions.' },
+    fields: {
+      role: 'Always `system`.',
+      content: 'The instructions.',
+      name: nullNote,
+      tool_calls: nullNote,
+      ...sdkNotes,
+    },
   },
   UserMessage: {
     about: 'What the user says or shows.',
-    fields: { role: 'Always `user`.', content: 'Text, or a list of texts and images.' },
+    fields: {
+      role: 'Always `user`.',
+      content: 'Text, or a list of texts and images.',
+      name: nullNote,
+      tool_calls: nullNote,
+      ...sdkNotes,
+    },
   },
   AssistantMessage: {
     about: 'An earlier answer from the model.',
     fields: {
       role: 'Always `assistant`.',
       content: 'Its text. May be null or missing only when there are `tool_calls`.',
-      tool_calls: 'The calls it asked for, each with an ID of its own.',
+      tool_calls: 'The calls it asked for, each with an ID of its own. Null means none.',
+      name: nullNote,
+      ...sdkNotes,
     },
   },
   ToolMessage: {
@@ -51,6 +74,8 @@ export const requestNotes: Readonly<
       tool_call_id: 'The ID of a call in an earlier assistant message.',
       content: 'The result as text.',
       name: 'The name of the function.',
+      tool_calls: nullNote,
+      ...sdkNotes,
     },
   },
   TextPart: { about: 'A piece of text.', fields: { type: 'Always `text`.', text: 'The text.' } },
@@ -67,14 +92,16 @@ export const requestNotes: Readonly<
     fields: {
       id: 'The ID as it came.',
       type: functionTypeNote,
-      function: 'Its name and arguments as they came.',
+      function: 'Its name and arguments as they came. `parsed_arguments`, which SDKs add, must be null.',
     },
   },
   Tool: {
     about: 'A function that the model may ask for.',
     fields: {
       type: functionTypeNote,
-      function: 'Its name, what it does, and a JSON Schema of its `parameters`.',
+      function:
+        'Its name, what it does, a JSON Schema of its `parameters`, and `strict`: whether calls must match that schema. ' +
+        'Where no provider of the model can promise that, `true` is rejected.',
     },
   },
   NamedToolChoice: {

@@ -24,7 +24,7 @@ const named: readonly (readonly [string, z.core.$ZodType])[] = [
   ['ToolMessage', tool],
   ['TextPart', textPart],
   ['ImagePart', imagePart],
-  ['ToolCallMade', assistant.shape.tool_calls.unwrap()._zod.def.element],
+  ['ToolCallMade', assistant.shape.tool_calls.unwrap().unwrap()._zod.def.element],
   ['Tool', tools.unwrap()._zod.def.element],
   ['NamedToolChoice', namedToolChoice],
   ['TextFormat', textFormat],

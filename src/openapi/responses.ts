@@ -11,6 +11,8 @@ export type OpenApiResponse = Readonly<{
   headers: Readonly<Record<string, Readonly<{ $ref: string }>>>;
   content: Readonly<Record<string, MediaType>>;
   'x-errors'?: readonly ErrorRow[];
+  /** The data of the events, where the response can be a stream. */
+  'x-event-stream'?: MediaType;
 }>;
 
 const header = (description: string, schema: JsonSchema, example: unknown) => ({
@@ -85,6 +87,10 @@ export function responsesOf(endpoint: Endpoint): Readonly<Record<string, OpenApi
   return Object.fromEntries([['200', success(endpoint)], ...failures]);
 }
 
+/**
+ * One content type, so that generated clients have one type for the body: two would make it a union that says nothing of
+ * `stream`. The events of a stream are described in an extension.
+ */
 function success(endpoint: Endpoint): OpenApiResponse {
   const { response, events } = endpoint;
   return {
@@ -92,15 +98,15 @@ function success(endpoint: Endpoint): OpenApiResponse {
     headers: headersOf(endpoint, 200),
     content: {
       'application/json': { schema: referenceTo(response.schema), examples: response.examples },
-      ...(events === null
-        ? {}
-        : {
-            'text/event-stream': {
-              schema: { description: 'The data of one event.', ...referenceTo(events.schema) },
-              examples: events.examples,
-            },
-          }),
     },
+    ...(events === null
+      ? {}
+      : {
+          'x-event-stream': {
+            schema: { description: 'The data of one event.', ...referenceTo(events.schema) },
+            examples: events.examples,
+          },
+        }),
   };
 }
 

@@ -1,6 +1,7 @@
-/** The document and its page, as the gateway serves them. */
+/** The document, its page and the guides, as the gateway serves them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathOf } from '../http/path.ts';
 import { pageHeaders, readingPolicy } from '../http/security-headers.ts';
 import { rootFolder } from '../lib/root-folder.ts';
 
@@ -9,11 +10,13 @@ const style = readFileSync(join(rootFolder, 'dashboard/docs.css'), 'utf8');
 type ReferencePages = Readonly<{
   showDocument: () => Promise<Response>;
   showPage: () => Promise<Response>;
+  /** Null when there is no such page. */
+  showGuide: (request: Request) => Promise<Response | null>;
   showStyle: () => Response;
 }>;
 
 /**
- * Both are made once, while the gateway starts. They are imported dynamically, because the command line loads the routes
+ * They are made once, while the gateway starts. They are imported dynamically, because the command line loads the routes
  * too and has no use for them.
  */
 export function referencePages(origin: () => string): ReferencePages {
@@ -30,15 +33,21 @@ export function referencePages(origin: () => string): ReferencePages {
       page ??= (await made).render(origin());
       return sent(page, 'text/html');
     },
+    showGuide: async (request) => {
+      const guide = (await made).guide(pathOf(request.url).slice('/docs/'.length));
+      return guide === null ? null : sent(guide, 'text/html');
+    },
     showStyle: () => sent(style, 'text/css'),
   };
 }
 
 async function make() {
-  const [{ createDocument }, { renderPage }] = await Promise.all([
+  const [{ createDocument }, { renderPage }, { readGuides }] = await Promise.all([
     import('./document.ts'),
     import('./page/page.ts'),
+    import('./guides.ts'),
   ]);
   const document = createDocument();
-  return { text: JSON.stringify(document), render: (at: string) => renderPage(document, at) };
+  const render = (at: string) => renderPage(document, at);
+  return { text: JSON.stringify(document), render, guide: readGuides() };
 }

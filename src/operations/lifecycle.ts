@@ -11,11 +11,18 @@ export type Signals = Readonly<{
   onReload: (reload: () => void) => void;
 }>;
 
+/** The same can be asked for without a signal. */
+export type SignalControl = Readonly<{
+  stop: (signal: string) => void;
+  hurry: () => void;
+  reload: () => void;
+}>;
+
 /** How long the process may take to end after a second signal. */
 const hurryMs = 5_000;
 
 /** Must be called before anything slow: without a handler, a signal kills the process. */
-export function listenForSignals(): Signals {
+export function listenForSignals(): Signals & SignalControl {
   const stop = Promise.withResolvers<string>();
   const hurry = Promise.withResolvers<void>();
   const countOf = signalCounter();
@@ -23,12 +30,13 @@ export function listenForSignals(): Signals {
     process.on(signal, () => {
       const count = countOf(performance.now());
       if (count === 1) stop.resolve(signal);
-      if (count === 2) {
-        hurry.resolve();
-        setTimeout(() => process.exit(1), hurryMs).unref();
-      }
+      if (count === 2) beginHurry();
       if (count === 3) process.exit(1);
     });
+  const beginHurry = () => {
+    hurry.resolve();
+    setTimeout(() => process.exit(1), hurryMs).unref();
+  };
   let reload = () => {};
   process.on('SIGHUP', () => reload());
   return {
@@ -37,6 +45,9 @@ export function listenForSignals(): Signals {
     onReload: (handler) => {
       reload = handler;
     },
+    stop: stop.resolve,
+    hurry: beginHurry,
+    reload: () => reload(),
   };
 }
 

@@ -28,8 +28,21 @@ const maxRequestBodySize = 1024 ** 3;
 /** Long enough for clients that reuse a connection for their next request. */
 export const defaultIdleSeconds = 120;
 
+type Place = Pick<Config, 'host' | 'port'> & Readonly<{ isShared?: boolean }>;
+
+/** Where processes that will share a port can listen: on the configured one, if it is free, or on any that is. */
+export async function findSharedPlace(
+  place: Place,
+): Promise<Pick<Listening, 'address' | 'localOrigin'> & { port: number }> {
+  const { address, localOrigin, closeAll } = listen(place, { routes: {}, fetch: async () => new Response() });
+  await closeAll();
+  // The default port of the scheme is not part of an origin.
+  return { address, localOrigin, port: Number(new URL(address).port) || place.port };
+}
+
+/** `isShared` lets other processes of this gateway listen on the same port; the system divides the connections. */
 export function listen(
-  { host, port }: Pick<Config, 'host' | 'port'>,
+  { host, port, isShared = false }: Place,
   { routes, fetch }: Routes,
   idleSeconds = defaultIdleSeconds,
 ): Listening {
@@ -51,11 +64,11 @@ export function listen(
 
   function bind() {
     try {
-      // With development: false, Bun would otherwise let a second process share the port unnoticed.
+      // With development: false, Bun would otherwise let a second gateway share the port unnoticed.
       return Bun.serve({
         port,
         hostname: host,
-        reusePort: false,
+        reusePort: isShared,
         routes,
         fetch,
         idleTimeout: idleSeconds,

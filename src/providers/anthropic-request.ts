@@ -2,7 +2,16 @@
  * A chat call as a request of Anthropic's Messages API, documented at platform.claude.com/docs/en/api/messages.
  * What the format does not support has been rejected before, in anthropic-unsupported.ts.
  */
-import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
+import type {
+  ChatCall,
+  ChatMessage,
+  ImagePart,
+  JsonObject,
+  ResponseFormat,
+  TextPart,
+  Tool,
+  ToolCall,
+} from './chat.ts';
 import { readArguments } from './tool-arguments.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 
@@ -129,13 +138,20 @@ export function sentMediaType(url: string): string | null {
   return /^data:([^;,]*)/i.exec(url.slice(0, 100))?.[1]?.toLowerCase() ?? null;
 }
 
-/** A schema without a type means an object, because arguments always are one. */
-function wireTool({ name, description, parameters }: Tool): object {
+function wireTool(tool: Tool): object {
+  const { name, description, strict } = tool;
   return {
     name,
     description: description ?? undefined,
-    input_schema: { type: 'object', ...(parameters ?? { properties: {} }) },
+    strict: strict === true || undefined,
+    input_schema: inputSchema(tool),
   };
+}
+
+/** A schema without a type means an object, because arguments always are one. With `strict` every object is closed. */
+export function inputSchema({ parameters, strict }: Tool): JsonObject {
+  if (parameters !== null) return { type: 'object', ...parameters };
+  return { type: 'object', properties: {}, ...(strict === true && { additionalProperties: false }) };
 }
 
 function wireToolChoice({ tools, toolChoice, parallelToolCalls }: ChatCall): object | undefined {

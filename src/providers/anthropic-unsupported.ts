@@ -2,7 +2,7 @@
  * What Anthropic's Messages API does not support, or rejects with an error that would not help the client. Checked in
  * the order of the contract's parameters. What only some of its models reject belongs in the catalogue.
  */
-import { isBlank, sentMediaType } from './anthropic-request.ts';
+import { inputSchema, isBlank, sentMediaType } from './anthropic-request.ts';
 import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
 import { areReadable, deepestArguments, readArguments, tooMuchToRead } from './tool-arguments.ts';
 import type { Unsupported } from './upstream.ts';
@@ -128,13 +128,15 @@ function toolsProblem({ tools, messages }: ChatCall): string | null {
     : null;
 }
 
-function toolProblem({ parameters }: Tool): string | null {
+function toolProblem(tool: Tool): string | null {
+  const { parameters, strict } = tool;
   if (parameters === null) return null;
   if (parameters.type !== undefined && parameters.type !== 'object')
     return 'The parameters of a tool must be a JSON Schema of the type "object".';
-  return ['oneOf', 'anyOf', 'allOf'].some((keyword) => Object.hasOwn(parameters, keyword))
-    ? 'This model takes no oneOf, anyOf or allOf at the top of the parameters of a tool: use them inside properties.'
-    : null;
+  if (['oneOf', 'anyOf', 'allOf'].some((keyword) => Object.hasOwn(parameters, keyword)))
+    return 'This model takes no oneOf, anyOf or allOf at the top of the parameters of a tool: use them inside properties.';
+  // A strict tool is held to the same subset as a response format: platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
+  return strict === true ? schemaProblem(inputSchema(tool)) : null;
 }
 
 function formatProblem(format: ResponseFormat | null): string | null {

@@ -14,8 +14,13 @@ export type ChatMessage =
   | Readonly<{ role: 'assistant'; content: string | null; toolCalls: readonly ToolCall[] }>
   | Readonly<{ role: 'tool'; toolCallId: string; content: string; name: string | null }>;
 
-/** `parameters` is a JSON Schema from the client, passed on as data. */
-export type Tool = Readonly<{ name: string; description: string | null; parameters: JsonObject | null }>;
+/** `parameters` is a JSON Schema from the client, passed on as data. With `strict`, calls must match it. */
+export type Tool = Readonly<{
+  name: string;
+  description: string | null;
+  parameters: JsonObject | null;
+  strict: boolean | null;
+}>;
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 export type ToolChoice = 'auto' | 'none' | Readonly<{ functionName: string }>;
@@ -79,6 +84,10 @@ export type ChatAdapter = Readonly<{
   /** Makes a reader for one stream: it gets the data of each event in turn and returns what it means. */
   openReader: (upstream: Upstream) => (data: string) => readonly ChatEvent[];
 }>;
+
+export function hasStrictTool({ tools }: ChatCall): boolean {
+  return tools?.some(({ strict }) => strict === true) === true;
+}
 
 export const maxToolCalls = 1_000;
 

@@ -2,15 +2,15 @@
  * What is sent to Google's Gemini API: a call becomes the body of `generateContent`.
  * Documented at ai.google.dev/api/generate-content and ai.google.dev/gemini-api/docs/generate-content.
  */
-import type {
-  ChatCall,
-  ChatMessage,
-  ImagePart,
-  ResponseFormat,
-  TextPart,
-  Tool,
-  ToolCall,
-  ToolChoice,
+import {
+  type ChatCall,
+  type ChatMessage,
+  hasStrictTool,
+  type ImagePart,
+  type ResponseFormat,
+  type TextPart,
+  type Tool,
+  type ToolCall,
 } from './chat.ts';
 import { ResultReader, readArguments } from './tool-arguments.ts';
 import { type ErrorDetails, requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
@@ -53,8 +53,7 @@ function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): obje
     systemInstruction: system.length === 0 ? undefined : { parts: system },
     contents: turnsOf(call.messages).map((turn) => wireTurn(turn, model, reader)),
     tools: call.tools === null ? undefined : [{ functionDeclarations: call.tools.map(wireTool) }],
-    toolConfig:
-      call.toolChoice === null ? undefined : { functionCallingConfig: wireToolChoice(call.toolChoice) },
+    toolConfig: wireToolConfig(call),
     generationConfig: {
       temperature: call.temperature ?? undefined,
       topP: call.topP ?? undefined,
@@ -172,9 +171,18 @@ function wireTool({ name, description, parameters }: Tool): object {
   return { name, description: description ?? undefined, parametersJsonSchema: parameters ?? undefined };
 }
 
-function wireToolChoice(choice: ToolChoice): object {
-  if (typeof choice === 'string') return { mode: choice === 'auto' ? 'AUTO' : 'NONE' };
-  return { mode: 'ANY', allowedFunctionNames: [choice.functionName] };
+/**
+ * No single tool can be strict, but the mode VALIDATED holds every call to its schema, and so does ANY: see
+ * ai.google.dev/gemini-api/docs/function-calling.
+ */
+function wireToolConfig(call: ChatCall): object | undefined {
+  const { toolChoice } = call;
+  const isStrict = hasStrictTool(call);
+  if (toolChoice === null && !isStrict) return undefined;
+  if (toolChoice === 'none') return { functionCallingConfig: { mode: 'NONE' } };
+  if (toolChoice === 'auto' || toolChoice === null)
+    return { functionCallingConfig: { mode: isStrict ? 'VALIDATED' : 'AUTO' } };
+  return { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: [toolChoice.functionName] } };
 }
 
 function wireResponseFormat(format: ResponseFormat | null): object {

@@ -2,14 +2,16 @@
  * Requests in OpenAI's format. Documented at platform.openai.com/docs/api-reference/chat; what differs between vendors
  * is in the provider's dialect.
  */
-import type {
-  ChatCall,
-  ChatMessage,
-  ImagePart,
-  ResponseFormat,
-  TextPart,
-  ToolCall,
-  ToolChoice,
+import {
+  type ChatCall,
+  type ChatMessage,
+  hasStrictTool,
+  type ImagePart,
+  type ResponseFormat,
+  type TextPart,
+  type Tool,
+  type ToolCall,
+  type ToolChoice,
 } from './chat.ts';
 import {
   type Dialect,
@@ -19,9 +21,15 @@ import {
   type UpstreamRequest,
 } from './upstream.ts';
 
-export function unsupported(call: ChatCall, { images }: Dialect): Unsupported | null {
-  if (images === 'any' || !call.messages.some(namesImage)) return null;
-  return { param: 'messages', message: 'This model takes images as data: URLs only.' };
+export function unsupported(call: ChatCall, { images, strictTools }: Dialect): Unsupported | null {
+  if (images === 'data' && call.messages.some(namesImage))
+    return { param: 'messages', message: 'This model takes images as data: URLs only.' };
+  if (strictTools === 'unsupported' && hasStrictTool(call))
+    return {
+      param: 'tools',
+      message: 'This model has no strict tools: leave strict out, or set it to false.',
+    };
+  return null;
 }
 
 /** Whether an image is given by URL instead of inline. */
@@ -54,10 +62,7 @@ function requestBody(call: ChatCall, { model, dialect, maxOutputTokens }: Upstre
     top_p: call.topP ?? undefined,
     stop: call.stop ?? undefined,
     presence_penalty: call.presencePenalty ?? undefined,
-    tools: call.tools?.map(({ name, description, parameters }) => ({
-      type: 'function',
-      function: { name, description: description ?? undefined, parameters: parameters ?? undefined },
-    })),
+    tools: call.tools?.map((tool) => wireTool(tool, dialect)),
     tool_choice: call.toolChoice === null ? undefined : wireToolChoice(call.toolChoice),
     parallel_tool_calls: call.parallelToolCalls ?? undefined,
     response_format: call.responseFormat === null ? undefined : wireResponseFormat(call.responseFormat),
@@ -65,6 +70,18 @@ function requestBody(call: ChatCall, { model, dialect, maxOutputTokens }: Upstre
     stream: stream || undefined,
     // Without usage nothing could be charged. Vendors that always send it may reject the option, as Mistral does.
     stream_options: stream && dialect.streamUsage === 'asked' ? { include_usage: true } : undefined,
+  };
+}
+
+function wireTool({ name, description, parameters, strict }: Tool, { strictTools }: Dialect): object {
+  return {
+    type: 'function',
+    function: {
+      name,
+      description: description ?? undefined,
+      parameters: parameters ?? undefined,
+      strict: strictTools === 'supported' ? (strict ?? undefined) : undefined,
+    },
   };
 }
 

@@ -114,6 +114,8 @@ export type Dialect = Readonly<{
   streamUsage: 'asked' | 'always';
   /** Whether images may be https URLs or must be sent inline. */
   images: 'any' | 'data';
+  /** Whether `strict` in a tool makes calls match its schema. Servers that do not know it may ignore it silently. */
+  strictTools: 'unsupported' | 'supported';
 }>;
 
 export const defaultDialect: Dialect = {
@@ -121,4 +123,5 @@ export const defaultDialect: Dialect = {
   seed: 'seed',
   streamUsage: 'asked',
   images: 'any',
+  strictTools: 'unsupported',
 };

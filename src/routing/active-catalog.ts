@@ -8,7 +8,8 @@ import { priceListOf } from '../models/catalog.ts';
 import { type CatalogStatus, CatalogStore } from '../models/catalog-store.ts';
 import type { Catalog } from '../models/model.ts';
 import { StoredPriceList } from '../pricing/price-list-store.ts';
-import { type SandboxProcess, startSandbox } from '../providers/sandbox-process.ts';
+import { type Sandbox, SharedSandbox } from '../providers/shared-sandbox.ts';
+import { type Demand, type ReportedCalls, readCalls } from './allowance.ts';
 import { type Candidate, candidatesByModel } from './candidates.ts';
 import { connectProviders, type ProviderConnection, type Surroundings } from './connections.ts';
 import type { GateEvent } from './gate.ts';
@@ -27,6 +28,10 @@ export type FollowedCatalog = Readonly<{
   current: () => ActiveCatalog;
   /** Since when the catalogue is in use, and why the file as it is now is not. */
   status: () => CatalogStatus;
+  /** What this node asked of its providers since the last time, for the other nodes. */
+  takeCalls: () => ReportedCalls;
+  /** Takes its part of every provider's slots, now that it knows what all live nodes reported. `place` is its own. */
+  shareSlots: (calls: readonly unknown[], place: number) => void;
   /** Reads the file and the secrets again, whether they look changed or not. */
   reload: () => void;
   close: () => Promise<void>;
@@ -39,9 +44,9 @@ export async function followCatalog(
   sql: SQL,
   log: Log,
   onReload: (outcome: 'loaded' | 'rejected') => void = () => undefined,
+  sandbox: Sandbox = new SharedSandbox(() => log.warn('sandbox ended, starting it again')),
 ): Promise<FollowedCatalog> {
   const gates = new Gates((event) => logGateEvent(log, event));
-  const sandbox = new SharedSandbox(() => log.warn('sandbox ended, starting it again'));
 
   async function activate(catalog: Catalog): Promise<ActiveCatalog> {
     const usesSandbox = [...catalog.providers.values()].some((provider) => provider.adapter === 'sandbox');
@@ -70,10 +75,23 @@ export async function followCatalog(
     throw error;
   });
 
+  /** What this node last reported, which is newer than what the others have seen of it. */
+  let ownDemands: ReadonlyMap<string, Demand> = new Map();
+
   return {
     file,
     current: () => store.current,
     status: () => store.status,
+    takeCalls: () => {
+      ownDemands = gates.takeDemands();
+      return Object.fromEntries(
+        [...ownDemands].map(([provider, { inFlight, turnedAway }]) => [provider, [inFlight, turnedAway]]),
+      );
+    },
+    shareSlots: (calls, place) => {
+      const nodes = calls.map((stored, index) => (index === place ? ownDemands : readCalls(stored)));
+      gates.share(store.current.catalog.providers, nodes, place);
+    },
     reload: () => {
       store
         .reload({ evenIfUnchanged: true })
@@ -98,27 +116,4 @@ function logGateEvent(log: Log, event: GateEvent): void {
   if (kind === 'closed') log.info('provider is back', fields);
   else if (kind === 'paused') log.warn('provider asks for a pause', { ...fields, pauseMs });
   else log.warn('provider keeps failing, circuit open', { ...fields, pauseMs });
-}
-
-/** One sandbox, started when a catalogue first needs it, even when two do at once. */
-class SharedSandbox {
-  readonly #onEnded: () => void;
-  #process: Promise<SandboxProcess> | null = null;
-
-  constructor(onEnded: () => void) {
-    this.#onEnded = onEnded;
-  }
-
-  async url(): Promise<string> {
-    this.#process ??= startSandbox(this.#onEnded).catch((error: unknown) => {
-      this.#process = null;
-      throw error;
-    });
-    return (await this.#process).baseUrl();
-  }
-
-  async stop(): Promise<void> {
-    const started = await this.#process?.catch(() => null);
-    await started?.stop();
-  }
 }

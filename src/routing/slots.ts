@@ -2,6 +2,7 @@
  * How many calls a provider has in flight, and whose. One account alone may use every slot. While others ask, an account
  * with its fair share or more gets none of the slots owed to those turned away a moment ago. No call is ended for this.
  */
+import type { Demand } from './allowance.ts';
 
 /** The slots of one account. */
 export type Share = {
@@ -19,6 +20,11 @@ const fewShares = 1_000;
 
 export class Slots {
   #taken = 0;
+  /** This node's part of the provider's slots, while there are other nodes. */
+  #allowance = Number.POSITIVE_INFINITY;
+  /** Since the last report to the other nodes. */
+  #maxTaken = 0;
+  #turnedAwayCount = 0;
   /** How many accounts have calls in flight. */
   #busy = 0;
   readonly #shares = new Map<string, Share>();
@@ -35,6 +41,7 @@ export class Slots {
     const share = this.#shares.get(account) ?? this.#addShare(account);
     if (!this.#hasSlot(share, max, nowMs)) return null;
     this.#taken += 1;
+    if (this.#taken > this.#maxTaken) this.#maxTaken = this.#taken;
     share.calls += 1;
     if (share.calls === 1) this.#busy += 1;
     if (share.turnedAway > 0) this.#serve(share);
@@ -52,10 +59,24 @@ export class Slots {
     const share = this.#shares.get(account) ?? this.#addShare(account);
     // Moved to the end, so that the first is always the one that was turned away longest ago.
     this.#waiting.delete(share);
+    this.#turnedAwayCount += 1;
     if (this.#waiting.size >= maxWaiting) return;
     this.#waiting.add(share);
     share.turnedAway += 1;
     share.turnedAwayAtMs = nowMs;
+  }
+
+  /** How many calls this node may have in flight, whatever the provider as a whole takes. */
+  allow(allowance: number): void {
+    this.#allowance = allowance;
+  }
+
+  /** What other nodes should know of this one; counts start over. */
+  takeDemand(): Demand {
+    const demand = { inFlight: this.#maxTaken, turnedAway: this.#turnedAwayCount };
+    this.#maxTaken = this.#taken;
+    this.#turnedAwayCount = 0;
+    return demand;
   }
 
   hasSlotFor(account: string, max: number, nowMs: number): boolean {
@@ -63,8 +84,9 @@ export class Slots {
   }
 
   #hasSlot(share: Share, max: number, nowMs: number): boolean {
-    if (this.#taken >= max) return false;
-    return this.#waiting.size === 0 || this.#isFair(share, max, nowMs);
+    const limit = Math.min(max, this.#allowance);
+    if (this.#taken >= limit) return false;
+    return this.#waiting.size === 0 || this.#isFair(share, limit, nowMs);
   }
 
   #isFair(share: Share, max: number, nowMs: number): boolean {

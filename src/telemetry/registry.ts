@@ -4,7 +4,7 @@
  */
 
 /** A metric whose labels take more combinations than this has a bug; the rest is counted together. */
-const maxSeries = 10_000;
+export const maxSeries = 10_000;
 const overflowLabel = '(other)';
 
 abstract class Family<Series> {
@@ -46,7 +46,7 @@ abstract class Family<Series> {
   protected abstract print(series: Series): string;
 }
 
-type CounterSeries = { readonly labels: string; value: number };
+export type CounterSeries = { readonly labels: string; value: number };
 
 export class Counter extends Family<CounterSeries> {
   constructor(name: string, help: string, labels: readonly string[] = []) {
@@ -67,7 +67,7 @@ export class Counter extends Family<CounterSeries> {
   }
 }
 
-class HistogramSeries {
+export class HistogramSeries {
   readonly labels: string;
   readonly bounds: readonly number[];
   /** One for each bound, and one for what is above the last. */

@@ -313,7 +313,7 @@ describe('404', () => {
     ['PUT', '/v1/models'],
     ['OPTIONS', '/v1/models'],
     ['GET', '/v1/models/'],
-    ['GET', '/v1/models/chat-one'],
+    ['DELETE', '/v1/models/chat-one'],
     ['GET', '/v1'],
     ['GET', '/v1/decisions'],
     ['POST', '/v1/decisions'],

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { NewKey } from '../../src/console/contract.ts';
 import type { ResetLink } from '../../src/console/operator-contract.ts';
-import { expectNoComplaints, openPage, overflowOf, phone, takePicture } from '../support/browser.ts';
+import { expectNoComplaints, openPage, overflowOf, phone, takePicture, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
@@ -220,7 +220,7 @@ test('names of any length stay within the window, and a phone says which account
     ['/keys', 'Keys'],
     ['/team', 'Team'],
   ] as const) {
-    await page.goto(path);
+    if (path !== '/') await visit(page, path);
     await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
     for (const width of [390, 640, 1280]) {
       await page.setViewportSize({ width, height: 844 });

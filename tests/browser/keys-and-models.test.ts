@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { Key, NewKey } from '../../src/console/contract.ts';
-import { checkLooks, expectNoComplaints, phone } from '../support/browser.ts';
+import { checkLooks, expectNoComplaints, phone, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -193,7 +193,7 @@ test('models are found, calculated and tried', async () => {
   await page.getByRole('heading', { name: 'Playground', level: 1 }).waitFor();
   expect(await page.getByLabel('Model').inputValue()).toBe('tiered');
 
-  await page.goto('/models?q=picture');
+  await visit(page, '/models?q=picture');
   await page.getByRole('button', { name: 'Calculate the cost of picture' }).click();
   await page.getByLabel('Images').fill('3');
   expect(await total.textContent()).toBe('$0.12');
@@ -272,7 +272,7 @@ test('the dialogs can be used by everyone', async () => {
   await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByText('Enter a name.').waitFor();
   await checkLooks(page, 'keys-create');
-  await page.goto('/models');
+  await visit(page, '/models');
   await page.getByRole('button', { name: 'Calculate the cost of full' }).click();
   await checkLooks(page, 'models-calculate');
   expectNoComplaints(watched);

@@ -32,6 +32,14 @@ async function chat(model: string, content: string): Promise<string> {
 
 const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
 
+/** Searches as a person does, without loading the app again. */
+async function find(page: Page, what: 'accounts' | 'users', words: string): Promise<void> {
+  const path = `/operator/${what}`;
+  if (new URL(page.url()).pathname !== path) await visit(page, path);
+  await page.getByLabel(`Search ${what}`, { exact: true }).fill(words);
+  await page.waitForURL((url) => (url.searchParams.get('search') ?? '') === words);
+}
+
 async function choose(page: Page, subject: string, item: string): Promise<void> {
   await page.getByRole('button', { name: `Actions for ${subject}` }).click();
   await page.getByRole('menuitem', { name: item }).click();
@@ -70,7 +78,8 @@ describe('accounts', () => {
 
   test('are made with a first credit', async () => {
     const { page } = operator;
-    await page.goto('/operator/accounts');
+    await find(page, 'accounts', '');
+    await rowOf(page, 'Northwind').waitFor();
     await page.getByRole('button', { name: 'New account' }).click();
     await page.getByRole('button', { name: 'Create account' }).click();
     await page.getByText('Enter a name.').waitFor();
@@ -84,7 +93,7 @@ describe('accounts', () => {
 
   test('are credited once, even when the answer is lost and the button is pressed again', async () => {
     const { page } = operator;
-    await page.goto('/operator/accounts?search=Blue');
+    await find(page, 'accounts', 'Blue');
     let isLost = false;
     await page.route('**/credit', async (route) => {
       if (isLost) return await route.continue();
@@ -112,7 +121,7 @@ describe('accounts', () => {
 
   test('are suspended and resumed', async () => {
     const { page } = operator;
-    await page.goto('/operator/accounts?search=Blue');
+    await find(page, 'accounts', 'Blue');
     await choose(page, 'Blue Harbour', 'Suspend');
     await page.getByText('new requests with its keys are rejected').waitFor();
     await takePicture(page, 'operator-suspend');
@@ -127,7 +136,7 @@ describe('accounts', () => {
 describe('users', () => {
   test('are created with a link that is shown once and lets them choose a password', async () => {
     const { page } = operator;
-    await page.goto('/operator/users');
+    await visit(page, '/operator/users');
     await page.getByRole('button', { name: 'New user' }).click();
     await page.getByRole('button', { name: 'Create user' }).click();
     await page.getByText('Choose an account, or make the user an operator.').waitFor();
@@ -158,7 +167,7 @@ describe('users', () => {
 
   test('whose address is taken are refused at the field', async () => {
     const { page } = operator;
-    await page.goto('/operator/accounts?search=Blue');
+    await find(page, 'accounts', 'Blue');
     await choose(page, 'Blue Harbour', 'Add user');
     await page.getByLabel('E-mail').fill('member@example.com');
     await page.getByRole('button', { name: 'Create user' }).click();
@@ -169,7 +178,7 @@ describe('users', () => {
 
   test('get another link, another account, and other rights', async () => {
     const { page } = operator;
-    await page.goto('/operator/users?search=grace');
+    await find(page, 'users', 'grace');
     await choose(page, 'grace@example.com', 'Create password link');
     await page.getByRole('button', { name: 'Create link' }).click();
     await page.getByTestId('password-link').waitFor();
@@ -217,7 +226,7 @@ describe('users', () => {
     const { origin } = fixture.gateway;
     const elsewhere = visitor(origin, await signIn(origin, 'grace', 'a password of her own'));
     expect((await elsewhere.send('GET', '/api/console/me')).status).toBe(200);
-    await page.goto('/operator/users?search=grace');
+    await find(page, 'users', 'grace');
     await choose(page, 'grace@example.com', 'Sign out everywhere');
     await page.getByRole('button', { name: 'Sign out everywhere' }).click();
     await page.getByText('2 sessions of grace@example.com ended.').waitFor();
@@ -286,7 +295,7 @@ describe('the catalogue', () => {
 
 test('nodes show the one that answers, alive', async () => {
   const { page } = operator;
-  await page.goto('/operator/nodes');
+  await visit(page, '/operator/nodes');
   await rowOf(page, 'This node').getByText('Alive').waitFor();
   await rowOf(page, 'This node')
     .getByText(/^\d+ s ago$/)
@@ -344,7 +353,9 @@ test('the ledger is audited on demand, and says what operators did', async () =>
   await page.reload();
   await page.getByText('The ledger is inconsistent').waitFor();
   await page.getByText('A full audit is running: 7 of 19 rules were checked.').waitFor();
-  expect(await page.getByRole('progressbar').getAttribute('value')).toBe('7');
+  const progress = page.getByRole('meter', { name: 'Progress of the audit' });
+  expect(await progress.getAttribute('aria-valuenow')).toBe('36.8');
+  expect(await page.getByRole('button', { name: 'Run audit' }).isDisabled()).toBe(true);
   await rowOf(page, 'No Generation is charged twice.').getByText('Violated', { exact: true }).waitFor();
   await checkLooks(page, 'operator-audit');
   await page.unroute('**/ledger-audit');
@@ -468,7 +479,7 @@ test('nobody else has these pages', async () => {
 
 test('an operator who signs out everywhere is out here too, and no page complained on the way', async () => {
   const { page } = operator;
-  await page.goto('/operator/users?search=operator');
+  await find(page, 'users', 'operator');
   await choose(page, 'operator@example.com', 'Sign out everywhere');
   await page.getByText('including this one').waitFor();
   await page.getByRole('button', { name: 'Sign out everywhere' }).click();

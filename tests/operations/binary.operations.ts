@@ -143,7 +143,8 @@ test('serves the dashboard, the reference and a paid call, keeps its lease, and 
   const assets = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
   expect(assets.length).toBeGreaterThan(3);
   for (const path of assets) expect((await get(path)).status).toBe(200);
-  for (const path of ['/docs', '/docs.css', '/openapi.json']) expect((await get(path)).status).toBe(200);
+  for (const path of ['/docs', '/docs/clients', '/docs.css', '/openapi.json'])
+    expect((await get(path)).status).toBe(200);
 
   // Bun reads this when a process starts, so the executable started itself again with it, under the same process ID.
   const settings = readFileSync(`/proc/${gateway.process.pid}/environ`, 'utf8').split('\0');
@@ -158,7 +159,7 @@ test('serves the dashboard, the reference and a paid call, keeps its lease, and 
   });
   expect(chat.status).toBe(200);
   expect(((await chat.json()) as { choices: unknown[] }).choices).toHaveLength(1);
-  expect((await run(['ledger', 'audit'])).exitCode).toBe(0);
+  expect((await run(['ledger', 'audit', '--full'])).exitCode).toBe(0);
 
   const words = ['user', 'create', '--email', 'ann@example.com', '--admin', '--password-file', '-'];
   expect((await run(words, environment, 'correct horse\n')).exitCode).toBe(0);

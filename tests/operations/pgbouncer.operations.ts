@@ -83,7 +83,7 @@ test('serves with DATABASE_DIRECT_URL, and a revoked key is rejected at once', a
   const page = await get<{ data: unknown[] }>('/v1/generations?limit=50');
   expect(page.data).toHaveLength(50);
   expect((await get<{ data: unknown[] }>('/v1/usage')).data.length).toBeGreaterThan(0);
-  const audit = await tollgate(['ledger', 'audit'], environment);
+  const audit = await tollgate(['ledger', 'audit', '--full'], environment);
   expect(audit.exitCode).toBe(0);
   const [found] = JSON.parse(
     (await tollgate(['key', 'list', '--account', account, '--json'], environment)).stdout,

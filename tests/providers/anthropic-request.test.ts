@@ -49,7 +49,7 @@ const image = (url: string, detail: ImagePart['detail'] = null): ChatMessage => 
   role: 'user',
   content: [{ type: 'image', url, detail }],
 });
-const look = { name: 'look', description: null, parameters: null };
+const look = { name: 'look', description: null, parameters: null, strict: null };
 const schemaFormat = (schema: JsonObject | null, description: string | null = null): ResponseFormat => ({
   type: 'json_schema',
   name: 'answer',
@@ -112,8 +112,13 @@ describe('the request', () => {
       stop: ['END', 'STOP'],
       tools: [
         look,
-        { name: 'find', description: 'Finds.', parameters: { type: 'object', properties: { a: {} } } },
-        { name: 'open', description: null, parameters: { properties: {} } },
+        {
+          ...look,
+          name: 'find',
+          description: 'Finds.',
+          parameters: { type: 'object', properties: { a: {} } },
+        },
+        { ...look, name: 'open', parameters: { properties: {} }, strict: false },
       ],
       toolChoice: { functionName: 'look' },
       parallelToolCalls: false,
@@ -189,6 +194,20 @@ describe('the request', () => {
   ] as const)('the choice of tools: %s', (_name, toolChoice, parallelToolCalls, expected) => {
     expect(bodyOf({ tools: [look], toolChoice, parallelToolCalls }).tool_choice).toEqual(expected as object);
     expect(bodyOf({ parallelToolCalls })).not.toHaveProperty('tool_choice');
+  });
+
+  test('a strict tool is one there too, and its schema is closed', () => {
+    const closed = { type: 'object', properties: {}, additionalProperties: false };
+    const tools = [
+      { ...look, strict: true },
+      { ...look, name: 'find', strict: true, parameters: closed },
+      { ...look, name: 'open', strict: false },
+    ];
+    expect(bodyOf({ tools }).tools).toEqual([
+      { name: 'look', strict: true, input_schema: closed },
+      { name: 'find', strict: true, input_schema: closed },
+      { name: 'open', input_schema: { type: 'object', properties: {} } },
+    ]);
   });
 
   test('a schema keeps its own description; text is no format', () => {
@@ -303,6 +322,21 @@ describe('what cannot be carried is refused', () => {
       'tools',
       { tools: [look, { ...look, parameters: { type: 'object', [keyword]: [{}] } }] },
     ]),
+    ['an open object in a strict tool', 'tools', { tools: [{ ...look, strict: true, parameters: {} }] }],
+    [
+      'a range in a strict tool',
+      'tools',
+      {
+        tools: [
+          look,
+          {
+            ...look,
+            strict: true,
+            parameters: { additionalProperties: false, properties: { a: { type: 'integer', minimum: 1 } } },
+          },
+        ],
+      },
+    ],
     ['JSON of any shape', 'response_format', { responseFormat: { type: 'json_object' } }],
     ['a format without a schema', 'response_format', { responseFormat: schemaFormat(null) }],
     ['an open object', 'response_format', { responseFormat: schemaFormat({ type: 'object' }) }],

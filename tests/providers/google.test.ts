@@ -74,7 +74,7 @@ const image = (url: string, detail: 'auto' | 'low' | 'high' | null = null): Chat
   role: 'user',
   content: [{ type: 'image', url, detail }],
 });
-const tool = { name: 'tide_table', description: null, parameters: null };
+const tool = { name: 'tide_table', description: null, parameters: null, strict: null };
 const jsonSchema = (schema: Record<string, unknown> | null, description: string | null = null) =>
   ({ type: 'json_schema', name: 'tides', description, schema, strict: true }) as const;
 
@@ -106,7 +106,7 @@ describe('request', () => {
       topP: 0.5,
       stop: ['END', '\n\n'],
       presencePenalty: 0,
-      tools: [{ name: 'tide_table', description: 'Tides of a harbour.', parameters: schema }, tool],
+      tools: [{ ...tool, description: 'Tides of a harbour.', parameters: schema, strict: false }, tool],
       toolChoice: { functionName: 'tide_table' },
       parallelToolCalls: true,
       seed: 7,

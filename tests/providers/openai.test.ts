@@ -98,7 +98,7 @@ describe('the request', () => {
         topP: 0.5,
         stop: ['.'],
         presencePenalty: -1,
-        tools: [{ name: 'wind', description: null, parameters: { type: 'object' } }],
+        tools: [{ name: 'wind', description: null, parameters: { type: 'object' }, strict: null }],
         toolChoice: { functionName: 'wind' },
         parallelToolCalls: false,
         responseFormat: { type: 'json_schema', name: 's', description: null, schema: {}, strict: true },
@@ -126,6 +126,28 @@ describe('the request', () => {
     expect(other).toMatchObject({ max_completion_tokens: 9, random_seed: 3 });
     expect(other).not.toHaveProperty('max_tokens');
     expect(other).not.toHaveProperty('seed');
+  });
+
+  test('passes strict on to a server that honours it, and to no other', () => {
+    const tools = [true, false, null].map((strict, index) => ({
+      name: `wind_${index}`,
+      description: null,
+      parameters: null,
+      strict,
+    }));
+    const sent = (dialect: Partial<Dialect>) =>
+      (bodyOf({ tools }, dialect).tools as { function: object }[]).map(({ function: declared }) => declared);
+    expect(sent({ strictTools: 'supported' })).toEqual([
+      { name: 'wind_0', strict: true },
+      { name: 'wind_1', strict: false },
+      { name: 'wind_2' },
+    ]);
+    expect(sent({})).toEqual(tools.map(({ name }) => ({ name })));
+    const refused = { param: 'tools', message: expect.stringContaining('strict') };
+    expect(openai.unsupported({ ...plainCall, tools }, defaultDialect)).toEqual(refused);
+    expect(openai.unsupported({ ...plainCall, tools: tools.slice(1) }, defaultDialect)).toBeNull();
+    const strict = { ...defaultDialect, strictTools: 'supported' } as const;
+    expect(openai.unsupported({ ...plainCall, tools }, strict)).toBeNull();
   });
 
   test('asks for usage in a stream, unless it comes unasked', () => {

@@ -94,7 +94,7 @@ export async function openChatFixture(
       return { account: account.id, key: key.key, keyId: key.id };
     },
     close: async () => {
-      const audit = await runCommand<{ holds: boolean }>(['ledger', 'audit'], environment);
+      const audit = await runCommand<{ holds: boolean }>(['ledger', 'audit', '--full'], environment);
       await gateway.stop();
       const kept = { 'the log': gateway.output(), 'the database': await dumpOf(database) };
       await database.close();
@@ -143,11 +143,11 @@ export type ToolDelta = {
   function: { name?: string; arguments: string };
 };
 
-/** The data of each event of a finished stream. */
+/** The data of each event of a finished stream, without comments. */
 export function eventsOf(text: string): string[] {
   return text
     .split('\n\n')
-    .filter((event) => event !== '')
+    .filter((event) => event !== '' && !event.startsWith(':'))
     .map((event) => event.replace(/^data: /, ''));
 }
 

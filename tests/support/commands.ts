@@ -2,29 +2,47 @@
 import { SQL } from 'bun';
 import { accountCommands } from '../../src/cli/account-commands.ts';
 import { readArguments } from '../../src/cli/arguments.ts';
+import { backupCommands } from '../../src/cli/backup-commands.ts';
+import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
 import { userCommands } from '../../src/cli/user-commands.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Environment } from './gateway.ts';
 
-const commands = [...accountCommands, ...keyCommands, ...ledgerCommands, ...userCommands];
+const commands = [...accountCommands, ...keyCommands, ...ledgerCommands, ...userCommands, ...backupCommands];
 
 /** What the command prints with --json. Throws what the program would report. */
 export async function runCommand<Output>(
   words: readonly string[],
   environment: Environment,
 ): Promise<Output> {
-  const command = commands.find(({ name }) => name === words.slice(0, 2).join(' '));
-  const url = environment.DATABASE_URL;
-  if (command === undefined || url === undefined)
-    throw new Error(`tollgate ${words.join(' ')} cannot be run in this process.`);
-  const given = readArguments(words.slice(2), command.options ?? [], command.positionals ?? []);
-  const open = () => new SQL(url, { max: 1, bigint: true });
+  const { json } = await outcomeOf(words, environment);
+  return JSON.parse(JSON.stringify(json)) as Output;
+}
+
+/** With the text and the exit code, too. */
+export async function outcomeOf(words: readonly string[], environment: Environment): Promise<Outcome> {
+  const command = commands.find(({ name }) => `${words.join(' ')} `.startsWith(`${name} `));
+  if (command === undefined) throw new Error(`tollgate ${words.join(' ')} cannot be run in this process.`);
+  const rest = words.slice(command.name.split(' ').length);
+  const given = readArguments(rest, command.options ?? [], command.positionals ?? []);
+  const config = readConfig({ ...environment });
+  if ('run' in command) return await runOnDatabase(command, given, config);
+  return (await command.runLocally(config, given)) ?? { json: null, text: '' };
+}
+
+async function runOnDatabase(
+  command: DatabaseCommand,
+  given: Parameters<DatabaseCommand['run']>[1],
+  config: Parameters<DatabaseCommand['run']>[2],
+): Promise<Outcome> {
+  const { databaseUrl } = config;
+  if (databaseUrl === null) throw new Error(`tollgate ${command.name} needs a DATABASE_URL in a test.`);
+  const open = () => new SQL(databaseUrl, { max: 1, bigint: true });
   const sql = open();
   try {
-    const { json } = await command.run(sql, given, readConfig({ ...environment }), open);
-    return JSON.parse(JSON.stringify(json)) as Output;
+    return await command.run(sql, given, config, open);
   } finally {
     await sql.close();
   }

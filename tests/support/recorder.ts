@@ -30,7 +30,8 @@ const rowName = ({ status, type, code }: ErrorSeen) => `${status ?? 'SSE'} ${typ
 
 const routes = endpoints.map((endpoint) => ({
   endpoint,
-  pattern: new RegExp(`^${endpoint.path.replace(/\{\w+\}/g, '[^/]+')}$`),
+  // The ID of a model may contain slashes.
+  pattern: new RegExp(`^${endpoint.path.replace('{model}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`),
   refusals: new Map([...statusesOf(endpoint)].map(([status, codes]) => [status, errorBodySchema(codes)])),
 }));
 
@@ -83,10 +84,14 @@ function streamFault(answer: Answer): string | null {
 
 /** Of a stream that was cut only what arrived whole counts. */
 function eventsIn(text: string): string[] {
-  return text
-    .split('\n\n')
-    .slice(0, -1)
-    .map((event) => event.replace(/^data: /, ''));
+  return (
+    text
+      .split('\n\n')
+      .slice(0, -1)
+      // A comment is no event.
+      .filter((event) => !event.startsWith(':'))
+      .map((event) => event.replace(/^data: /, ''))
+  );
 }
 
 function parse(text: string): unknown {

@@ -170,7 +170,9 @@ export const createChatCompletion: Endpoint = {
     description:
       'With `"stream": true`. Each event is a line `data: ` and JSON, then an empty line. The stream ends with ' +
       '`data: [DONE]`; if no error event came before it, the charge is committed. A failure after the headers is an event ' +
-      'with an `error`.',
+      'with an `error`. While the model is silent, comments (`: keep-alive`) come before the first event; SSE parsers skip ' +
+      'them. This document describes the data of the events as `x-event-stream` of the response, so that generated ' +
+      'clients have one type for its body.',
     schema: z.union([chatChunkSchema, errorEventSchema]),
     examples: events,
   },

@@ -1,4 +1,4 @@
-import { modelListSchema } from '../schemas/models.ts';
+import { modelListSchema, modelSchema } from '../schemas/models.ts';
 import { commonErrors, type Endpoint } from './endpoint.ts';
 
 const chatModel = {
@@ -80,4 +80,33 @@ export const listModels: Endpoint = {
   events: null,
   isInference: false,
   errors: [...commonErrors, 'model_list_failed'],
+};
+
+export const getModel: Endpoint = {
+  method: 'get',
+  path: '/v1/models/{model}',
+  operationId: 'getModel',
+  tag: 'Models',
+  summary: 'Look up a model',
+  description:
+    'One of the models that this key may call, as in the list. Slashes in an ID may be sent encoded or as they are.',
+  parameters: [
+    {
+      name: 'model',
+      in: 'path',
+      required: true,
+      description: 'The ID of the model.',
+      schema: { type: 'string', minLength: 1 },
+      example: 'sandbox-chat',
+    },
+  ],
+  body: null,
+  response: {
+    description: 'The model.',
+    schema: modelSchema,
+    examples: { model: { summary: 'A model', value: chatModel } },
+  },
+  events: null,
+  isInference: false,
+  errors: [...commonErrors, 'model_not_found', 'model_list_failed'],
 };

@@ -69,9 +69,11 @@ function fieldsOf(schema: JsonSchema, view: View): string {
   return fieldList(resolve(schema, view.components), view);
 }
 
-function responseFields({ content, description }: OpenApiResponse, view: View): string {
+function responseFields(
+  { content, description, 'x-event-stream': events }: OpenApiResponse,
+  view: View,
+): string {
   const whole = content['application/json'];
-  const events = content['text/event-stream'];
   const [first = '', ...rest] = description.split('\n\n');
   const chunk = (events?.schema.anyOf as readonly JsonSchema[] | undefined)?.[0];
   return `<h3>Response</h3><p>${inline(first)}</p>
@@ -106,17 +108,17 @@ function requestExamples(
   return examples.join('\n');
 }
 
-function responseExamples({ content }: OpenApiResponse): string {
+function responseExamples({ content, 'x-event-stream': stream }: OpenApiResponse): string {
   const examples = Object.values(content['application/json']?.examples ?? {}).map(
     ({ summary, value }, index) => example(summary, code(json(value), '200 application/json'), index === 0),
   );
-  const events = Object.values(content['text/event-stream']?.examples ?? {});
-  const stream = events.map(({ summary, value }) => `# ${summary}\ndata: ${JSON.stringify(value)}`);
+  const events = Object.values(stream?.examples ?? {});
+  const shown = events.map(({ summary, value }) => `# ${summary}\ndata: ${JSON.stringify(value)}`);
   if (events.length > 0)
     examples.push(
       example(
         'Events of a stream',
-        code(plain([...stream, '# The end\ndata: [DONE]'].join('\n\n')), '200 text/event-stream'),
+        code(plain([...shown, '# The end\ndata: [DONE]'].join('\n\n')), '200 text/event-stream'),
         false,
       ),
     );

@@ -1,4 +1,4 @@
-/** The response of GET /v1/models. */
+/** The responses of GET /v1/models and GET /v1/models/{model}. */
 import { z } from 'zod';
 import { workloads } from '../../models/model.ts';
 import { count, usdNumber } from './fields.ts';
@@ -72,7 +72,7 @@ const capabilities = z
   })
   .meta({ id: 'Capabilities', description: 'What this gateway can do with the model.' });
 
-const model = z
+export const modelSchema = z
   .strictObject({
     id: z.string().min(1).describe('What requests name in `model`.'),
     object: z.literal('model'),
@@ -89,5 +89,5 @@ const model = z
   .meta({ id: 'Model', description: 'A model that this key may call.' });
 
 export const modelListSchema = z
-  .strictObject({ object: z.literal('list'), data: z.array(model) })
+  .strictObject({ object: z.literal('list'), data: z.array(modelSchema) })
   .meta({ id: 'ModelList', description: 'Every model that this key may call.' });

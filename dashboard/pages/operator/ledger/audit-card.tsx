@@ -1,4 +1,4 @@
-/** The newest audit, and how to start one. It runs in the background of the gateway, so the page can be left meanwhile. */
+/** The newest audit, and buttons to start one. It runs in the background, so the operator may leave the page. */
 import { Scale, ScanSearch } from 'lucide-react';
 import type { Audit, AuditOrder, Audits } from '../../../../src/console/operator-contract.ts';
 import { post } from '../../../api/client.ts';
@@ -6,7 +6,7 @@ import { Badge } from '../../../kit/badge.tsx';
 import { Button } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card, Fact, Facts } from '../../../kit/card.tsx';
-import { Money, Time } from '../../../kit/figures.tsx';
+import { Meter, Money, Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { EmptyState, ErrorState, FormProblem } from '../../../kit/states.tsx';
 import { type Column, Table } from '../../../kit/table.tsx';
@@ -37,13 +37,13 @@ export function AuditCard() {
     <>
       <Card
         title="Audit"
-        description="Checks entries, holds and charges against each other, in a single snapshot: what is new since the last audit that found nothing, or everything."
+        description="Checks what is new since the last audit, in a single snapshot. A full audit checks everything."
         actions={
           <>
-            <Button icon={ScanSearch} isBusy={isBusy} onClick={() => starting.mutate({ is_full: true })}>
+            <Button icon={ScanSearch} disabled={isBusy} onClick={() => starting.mutate({ is_full: true })}>
               Run full audit
             </Button>
-            <Button variant="primary" icon={Scale} isBusy={isBusy} onClick={() => starting.mutate({})}>
+            <Button variant="primary" icon={Scale} disabled={isBusy} onClick={() => starting.mutate({})}>
               Run audit
             </Button>
           </>
@@ -75,11 +75,11 @@ function Progress({ audit }: Readonly<{ audit: Audit }>) {
   const { steps_done: done, step_count: count, started_at: startedAt } = audit;
   return (
     <div className="space-y-2 border-b border-line p-4 sm:px-5">
-      <p id="audit-progress">
+      <p>
         {audit.is_full ? 'A full audit' : 'An audit'} is running: {done} of {count} rules were checked. It
         started <Time at={startedAt} style="distance" />.
       </p>
-      <progress className="w-full accent-accent" aria-labelledby="audit-progress" max={count} value={done} />
+      <Meter label="Progress of the audit" share={done / count} />
     </div>
   );
 }

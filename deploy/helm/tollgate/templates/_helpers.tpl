@@ -43,6 +43,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/* Of a worker, counted from 0. The first keeps the name that a pod with one worker has. */}}
+{{- define "tollgate.metricsPortName" -}}
+{{- if eq (int .) 0 }}metrics{{ else }}metrics-{{ add . 1 }}{{ end }}
+{{- end }}
+
 {{- define "tollgate.catalogConfigMap" -}}
 {{- if .Values.catalog.existingConfigMap }}
 {{- .Values.catalog.existingConfigMap }}

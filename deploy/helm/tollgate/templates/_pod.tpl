@@ -32,6 +32,8 @@ spec:
           value: {{ .Values.host | quote }}
         - name: PORT
           value: "8080"
+        - name: WORKERS
+          value: {{ .Values.workers | quote }}
         - name: METRICS_PORT
           value: {{ .Values.metrics.port | quote }}
         - name: TOLLGATE_DATA
@@ -51,8 +53,10 @@ spec:
       ports:
         - name: http
           containerPort: 8080
-        - name: metrics
-          containerPort: {{ .Values.metrics.port }}
+        {{- range $index := until (int .Values.workers) }}
+        - name: {{ include "tollgate.metricsPortName" $index }}
+          containerPort: {{ add $.Values.metrics.port $index }}
+        {{- end }}
       # Migrations and the first connection may take a while.
       startupProbe:
         httpGet: { path: /healthz, port: http }

@@ -1,0 +1,77 @@
+/** The pages of docs/ that are for customers, as HTML. Errors link to their sections. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { rootFolder } from '../lib/root-folder.ts';
+import { plain } from './page/markup.ts';
+
+/** In the order in which they are listed. */
+const names = [
+  'clients',
+  'chat',
+  'images',
+  'generations',
+  'usage',
+  'idempotency',
+  'errors',
+  'keys',
+  'token-bounds',
+  'sandbox',
+] as const;
+
+export const guideNames: readonly string[] = names;
+
+/** The files are read here, while the gateway starts, and rendered when they are first asked for. */
+export function readGuides(): (name: string) => string | null {
+  const shell = readFileSync(join(rootFolder, 'dashboard/guide.html'), 'utf8');
+  const texts = new Map<string, string>(
+    names.map((name) => [name, readFileSync(join(rootFolder, 'docs', `${name}.md`), 'utf8')]),
+  );
+  const rendered = new Map<string, string>();
+  return (name) => {
+    const text = texts.get(name);
+    if (text === undefined) return null;
+    const page = rendered.get(name) ?? renderGuide(shell, text, texts);
+    rendered.set(name, page);
+    return page;
+  };
+}
+
+function renderGuide(shell: string, text: string, texts: ReadonlyMap<string, string>): string {
+  const slots: Readonly<Record<string, string>> = {
+    title: plain(titleOf(text)),
+    navigation: navigation(texts),
+    content: renderMarkdown(text),
+  };
+  return shell.replace(/<!-- (\w+) -->/g, (_, name: string) => slots[name] ?? '');
+}
+
+function navigation(texts: ReadonlyMap<string, string>): string {
+  const items = [...texts].map(
+    ([name, text]) => `<li><a href="/docs/${name}">${plain(titleOf(text))}</a></li>`,
+  );
+  return `<p>Guides</p><ul>${items.join('')}</ul>
+<p>Reference</p><ul><li><a href="/docs">API reference</a></li></ul>`;
+}
+
+function titleOf(text: string): string {
+  return /^# (.+)$/m.exec(text)?.[1] ?? '';
+}
+
+/** HTML in the text is shown as text, and images are left out. */
+export function renderMarkdown(text: string): string {
+  const html = Bun.markdown.html(text, { noHtmlBlocks: true, noHtmlSpans: true, headings: { ids: true } });
+  return html
+    .replaceAll(/<img [^>]*>/g, '')
+    .replaceAll('<pre>', '<pre tabindex="0">')
+    .replaceAll(/<a href="([^"]*)"[^>]*>(.*?)<\/a>/gs, (_, target: string, label: string) => {
+      const address = addressOf(target);
+      return address === null ? label : `<a href="${address}">${label}</a>`;
+    });
+}
+
+/** Where a link leads on this gateway; null for what it does not serve, and for anything that is no page. */
+function addressOf(target: string): string | null {
+  if (/^(?:#|\/docs(?:[#/]|$)|https:\/\/)/.test(target)) return target;
+  const [, name = '', anchor = ''] = /^([\w-]+)\.md(#[\w-]+)?$/.exec(target) ?? [];
+  return guideNames.includes(name) ? `/docs/${name}${anchor}` : null;
+}

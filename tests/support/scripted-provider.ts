@@ -1,0 +1,81 @@
+/**
+ * A provider in OpenAI's format that sends what a test tells it to, when it tells it to. A script is chosen by a text in the
+ * request, so that tests do not meet each other's.
+ */
+import { eventually } from './eventually.ts';
+
+export type Exchange = Readonly<{
+  /** Opens the stream; without a status, 200. */
+  open: (status?: number) => void;
+  /** Sends an event, and opens the stream first if necessary. */
+  send: (event: object | '[DONE]') => void;
+  end: () => void;
+  /** Answers with one JSON body instead. */
+  reply: (body: object) => void;
+}>;
+
+export type ScriptedProvider = Readonly<{
+  url: string;
+  /** The next request with this text in it. Each is returned once. */
+  received: (text: string) => Promise<Exchange>;
+  stop: () => Promise<void>;
+}>;
+
+type Waiting = Readonly<{ body: string; exchange: Exchange }>;
+
+export function startScriptedProvider(): ScriptedProvider {
+  const waiting: Waiting[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    idleTimeout: 0,
+    async fetch(request) {
+      const body = await request.text();
+      const { promise, resolve } = Promise.withResolvers<Response>();
+      waiting.push({ body, exchange: exchangeOver(resolve) });
+      return await promise;
+    },
+  });
+  return {
+    url: server.url.origin,
+    received: async (text) =>
+      await eventually(`a request with ${text} in it`, () => {
+        const index = waiting.findIndex(({ body }) => body.includes(text));
+        return index < 0 ? null : waiting.splice(index, 1)[0]?.exchange;
+      }),
+    stop: () => server.stop(true),
+  };
+}
+
+function exchangeOver(respond: (response: Response) => void): Exchange {
+  let controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+  const open = (status = 200) => {
+    const body = new ReadableStream<Uint8Array>({
+      start: (opened) => {
+        controller = opened;
+      },
+    });
+    const headers = { 'content-type': status === 200 ? 'text/event-stream' : 'application/json' };
+    respond(new Response(status === 200 ? body : '{}', { status, headers }));
+  };
+  return {
+    open,
+    send: (event) => {
+      if (controller === null) open();
+      const data = typeof event === 'string' ? event : JSON.stringify(event);
+      controller?.enqueue(Buffer.from(`data: ${data}\n\n`));
+    },
+    end: () => controller?.close(),
+    reply: (body) => respond(Response.json(body)),
+  };
+}
+
+/** An event with this delta. */
+export const delta = (fields: object, finishReason: string | null = null) => ({
+  choices: [{ index: 0, delta: fields, finish_reason: finishReason }],
+});
+
+export const usageEvent = (input: number, output: number) => ({
+  choices: [],
+  usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+});
