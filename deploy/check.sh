@@ -85,6 +85,9 @@ compose_is_valid() {
   POSTGRES_PASSWORD=x AUTH_SECRET=x GRAFANA_PASSWORD=x docker compose --file compose.yaml config --quiet
 }
 
+# A default inside the expansion would end at the first brace of the template.
+custom_schemas='https://raw.githubusercontent.com/datreeio/CRDs-catalog/main/{{ .Group }}/{{ .ResourceKind }}_{{ .ResourceAPIVersion }}.json'
+
 check 'every alert has a runbook and a test' every_alert_has_a_runbook
 check 'every error code in the alerts exists' every_error_code_exists
 if has promtool; then
@@ -100,7 +103,7 @@ if has helm; then
     if has kubeconform; then
       check "schema, $(basename "$values")" kubeconform -strict \
         -schema-location "${KUBECONFORM_SCHEMAS:-default}" \
-        -schema-location "${KUBECONFORM_SCHEMAS:-https://raw.githubusercontent.com/datreeio/CRDs-catalog/main/{{ .Group }}/{{ .ResourceKind }}_{{ .ResourceAPIVersion }}.json}" \
+        -schema-location "${KUBECONFORM_SCHEMAS:-$custom_schemas}" \
         "$scratch/$(basename "$values")"
     fi
   done

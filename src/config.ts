@@ -136,7 +136,9 @@ function readDatabaseUrl(environment: Environment, name: string): string | null 
   if (text === null) return null;
   const urls = urlsOfHosts(text);
   if (urls === null)
-    throw new OperatorError(`${name} must have the form postgres://user:password@host:5432/database.`);
+    throw new OperatorError(
+      `${name} must have the form postgres://user:password@host:5432/database, with a slash in the password as %2F.`,
+    );
   const sslMode = URL.parse(urls[0] ?? '')?.searchParams.get('sslmode') ?? 'disable';
   if (!sslModes.includes(sslMode))
     throw new OperatorError(`sslmode in ${name} must be one of ${sslModes.join(', ')}.`);

@@ -197,27 +197,65 @@ describe('a signal', () => {
     const [first, second] = [held(), held()];
     const leaving = new AbortController();
     const run = queue.run({ origin: 'a' }, first.task);
-    let listeners = 0;
+    const listeners = new Set<string>();
     const { signal } = leaving;
     const { addEventListener, removeEventListener } = signal;
     Object.assign(signal, {
       addEventListener: (...given: Parameters<typeof addEventListener>) => {
-        listeners += 1;
+        listeners.add(given[0]);
         addEventListener.apply(signal, given);
       },
       removeEventListener: (...given: Parameters<typeof removeEventListener>) => {
-        listeners -= 1;
+        listeners.delete(given[0]);
         removeEventListener.apply(signal, given);
       },
     });
     const waited = queue.run({ origin: 'b', signal }, second.task);
-    expect(listeners).toBe(1);
+    expect([...listeners]).toEqual(['abort']);
     first.end();
     await run;
     leaving.abort();
     second.end();
     await waited;
-    expect(listeners).toBe(0);
+    expect([...listeners]).toEqual([]);
+  });
+
+  test('that is aborted at the moment its task is started takes nobody else out of the queue', async () => {
+    const queue = new BoundedQueue({ maxRunning: 1 });
+    const [first, second, third] = [held(), held(), held()];
+    const leaving = new AbortController();
+    const runs = [
+      queue.run({ origin: 'a' }, first.task),
+      queue.run({ origin: 'a', signal: leaving.signal }, second.task),
+      queue.run({ origin: 'a' }, third.task),
+    ];
+    // After the queue has chosen the second task, and before that task has noticed.
+    const aborted = first.task().then(() => leaving.abort());
+    first.end();
+    await aborted;
+    await turn();
+    expect([second.isRunning(), third.isRunning()]).toEqual([true, false]);
+    second.end();
+    await turn();
+    expect(third.isRunning()).toBe(true);
+    third.end();
+    await Promise.all(runs);
+  });
+
+  test('that is aborted gives back one place, not more', async () => {
+    const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 2 });
+    const running = held();
+    const leaving = new AbortController();
+    const runs = [queue.run({ origin: 'a' }, running.task)];
+    const left = queue.run({ origin: 'a', signal: leaving.signal }, async () => undefined);
+    runs.push(queue.run({ origin: 'a' }, async () => undefined));
+    leaving.abort();
+    await left.catch(() => undefined);
+    runs.push(queue.run({ origin: 'a' }, async () => undefined));
+    const refused = queue.run({ origin: 'a' }, async () => undefined);
+    running.end();
+    expect(await refused.catch((error: unknown) => error)).toBeInstanceOf(OverloadError);
+    await Promise.all(runs);
   });
 });
 
@@ -236,4 +274,45 @@ test('a place to wait in is free again once its task has been started', async ()
     const results = [1, 2].map((result) => queue.run({ origin: 'a' }, async () => result));
     expect(await Promise.all(results)).toEqual([1, 2]);
   }
+});
+
+test('a task that ends makes room for one more to run and one more to wait', async () => {
+  const queue = new BoundedQueue({ maxRunning: 2, maxWaiting: 2 });
+  const tasks = Array.from({ length: 5 }, held);
+  const take = ({ task }: ReturnType<typeof held>) => queue.run({ origin: 'a' }, task);
+  const runs = tasks.slice(0, 4).map(take);
+  tasks[0]?.end();
+  await runs[0];
+  runs.push(...tasks.slice(4).map(take));
+  const refused = take(held()).catch((error: unknown) => error);
+  await turn();
+  expect(tasks.map(({ isRunning }) => isRunning())).toEqual([true, true, true, false, false]);
+  for (const { end } of tasks) end();
+  expect(await refused).toMatchObject({ name: 'OverloadError' });
+  await Promise.all(runs);
+});
+
+test('with nothing waiting, a task that ends frees one place and not more', async () => {
+  const queue = new BoundedQueue({ maxRunning: 2 });
+  const tasks = Array.from({ length: 4 }, held);
+  const take = ({ task }: ReturnType<typeof held>) => queue.run({ origin: 'a' }, task);
+  const runs = tasks.slice(0, 2).map(take);
+  tasks[0]?.end();
+  await runs[0];
+  runs.push(...tasks.slice(2).map(take));
+  expect(tasks.map(({ isRunning }) => isRunning())).toEqual([true, true, true, false]);
+  for (const { end } of tasks) end();
+  await Promise.all(runs);
+});
+
+test('a ticket is not preferred unless it says so', async () => {
+  const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 1, reservedForPreferred: 1 });
+  const running = held();
+  const run = queue.run({ origin: 'a' }, running.task);
+  const refused = queue.run({ origin: 'a' }, async () => undefined);
+  const preferred = queue.run({ origin: 'a', isPreferred: true }, async () => 'done');
+  running.end();
+  expect(await refused.catch((error: unknown) => error)).toBeInstanceOf(OverloadError);
+  expect(await preferred).toBe('done');
+  await run;
 });

@@ -23,9 +23,11 @@ import {
   parts,
   plus,
   refusalOf,
+  talk,
   toolFunction,
   tools,
   url,
+  user,
 } from './support/chat-bodies.ts';
 import { capable, testModel as model, testProvider } from './support/provider.ts';
 
@@ -45,6 +47,20 @@ describe('checkCapabilities', () => {
       param,
     });
     expect(() => checkCapabilities(parseChat(basic), lacking)).not.toThrow();
+  });
+
+  test('a refusal names the section that explains it', () => {
+    const plain = model({ capabilities: { ...capable, functionCalling: false, streaming: false } });
+    const docsOf = (body: Fields) => refusalOf(() => checkCapabilities(parseChat(body), plain)).docs;
+    expect(docsOf(tools(look))).toBe('chat#tools');
+    expect(docsOf(plus({ stream: true }))).toBe('chat#what-a-model-cannot-do');
+  });
+
+  test('one image is enough, next to text and other messages', () => {
+    const blind = model({ capabilities: { ...capable, imageInput: false } });
+    const text = { type: 'text', text: 'What is this?' };
+    const mixed = talk(user, { role: 'user', content: [text, { type: 'image_url', image_url: { url } }] });
+    expect(refusalOf(() => checkCapabilities(parseChat(mixed), blind))).toMatchObject({ param: 'messages' });
   });
 
   test('json_object and text parts need nothing', () => {

@@ -56,6 +56,12 @@ describe('a message', () => {
     expect(tokensOf({ messages: [message] })).toBe(tokens);
     expect(tokensOf({ messages: [message, message] })).toBe(2 * tokens);
   });
+
+  test('that calls a tool: the arguments are text that is sent', () => {
+    const messages: ChatMessage[] = [{ role: 'assistant', content: null, toolCalls: [call] }];
+    const shorter = [{ role: 'assistant', content: null, toolCalls: [{ ...call, arguments: '' }] }] as const;
+    expect(boundOf({ messages }).textBytes - boundOf({ messages: shorter }).textBytes).toBe(7);
+  });
 });
 
 describe('tools and formats', () => {
@@ -120,6 +126,8 @@ describe('text', () => {
   test('beyond a million units is counted at its worst', () => {
     expect(textOf('é'.repeat(1_000_000)).tokens).toBe(1_040 + 3_000_000);
     expect(textOf('é'.repeat(1_000_002)).tokens).toBe(1_040 + 3_000_000 + 2 * 33);
+    // No ASCII character has a longer form, so there is nothing to weigh.
+    expect(textOf('x'.repeat(1_000_002)).tokens).toBe(1_040 + 1_000_002);
     const halves = 'é'.repeat(500_001);
     const messages: ChatMessage[] = [halves, halves].map((content) => ({ role: 'user', content }));
     expect(boundOf({ messages }).tokens).toBe(1_024 + 2 * 16 + 3_000_000 + 2 * 33);
@@ -175,6 +183,7 @@ describe('the weights', () => {
     ['\b', 1, 2, 2],
     ['\f', 1, 2, 2],
     ['\r', 1, 2, 2],
+    ['\u0000', 1, 6, 6],
     ['\u0001', 1, 6, 6],
     ['\u001f', 1, 6, 6],
     [' ', 1, 1, 1],
@@ -201,6 +210,8 @@ describe('the weights', () => {
     ['xe5', 3, 3, 3],
     ['/e5', 3, 3, 3],
     ['1e/', 3, 3, 3],
+    [':e5', 3, 6, 18],
+    ['1e:', 3, 6, 18],
     ['1f5', 3, 3, 3],
   ])('%j weighs %d, quoted %d, in arguments %d', (text, plain, quoted, argument) => {
     expect([weightOf('plain', text), weightOf('quoted', text), weightOf('argument', text)]).toEqual([

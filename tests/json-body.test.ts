@@ -57,6 +57,8 @@ describe('the content type', () => {
     'application/json; charset=latin1',
     'application/json; charset="utf-8',
     'application/json; charset=utf-8; charset=utf-16',
+    'application/json; charset=utf-8x',
+    'application/json; charset=x-charset=utf-8',
   ];
   test.each(refused)('%p is refused', async (contentType) => {
     expect(await codeOf(readJsonBody(post('{"a":1}', contentType)))).toBe('invalid_request');
@@ -106,6 +108,7 @@ describe('the bytes', () => {
   test('the words of a refusal do not quote the body', async () => {
     const { message } = await refusalOf(readJsonBody(post('{"secret-word"')));
     expect(message).toBe('The request body is not valid JSON.');
+    expect((await refusalOf(readJsonBody(post('')))).message).toBe('The request body is empty.');
   });
 
   test('any bytes give an object or a refusal of status 400', async () => {
@@ -134,6 +137,10 @@ describe('the bytes', () => {
 describe('the size', () => {
   /** A valid body of exactly this many bytes. */
   const sized = (size: number) => `{"a":"${'x'.repeat(size - 8)}"}`;
+
+  test('the largest body has 20 MB', () => {
+    expect(maxBodyBytes).toBe(20_971_520);
+  });
 
   test('the largest body is accepted, one byte more is refused, announced or not', async () => {
     for (const isAnnounced of [true, false]) {
@@ -302,6 +309,13 @@ describe('what JSON allows and no request needs', () => {
     expect(() => parseJsonBody(Buffer.from(nested(64).replace('[]', '[1,"a",null]')))).not.toThrow();
   });
 
+  test('a body of up to 64 KB is told where it is nested too deep', async () => {
+    const padded = (size: number) => nested(66).padEnd(size);
+    const path = `${'a[0].'.repeat(20)}…`;
+    expect(await codeOf(readJsonBody(post(padded(65_536))))).toBe(`invalid_parameter ${path}`);
+    expect(await codeOf(readJsonBody(post(padded(65_537))))).toBe('invalid_parameter');
+  });
+
   test('a million levels are refused, even where a duplicate hides them', async () => {
     const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
     const path = `a${'[0]'.repeat(33)}…`;
@@ -347,7 +361,15 @@ describe('what JSON allows and no request needs', () => {
       expect(await codeOf(readJsonBody(post(padding + body)))).toBe(`invalid_parameter ${param}`);
     expect(await codeOf(readJsonBody(post(`${padding}{"a":1`)))).toBe('invalid_json');
     expect(await codeOf(readJsonBody(post(`${padding}[]`)))).toBe('invalid_request');
-    expect(await codeOf(readJsonBody(post(bytes(padding, 0x80))))).toBe('invalid_json');
+    const badBytes = [
+      bytes(padding, 0x80),
+      bytes(padding, '{"a":"', 0x80, '"}'),
+      bytes(padding, '{}', 0xf0, 0x9f),
+    ];
+    for (const body of badBytes) {
+      const { code, message } = await refusalOf(readJsonBody(post(body)));
+      expect([code, message]).toEqual(['invalid_json', 'The request body is not valid UTF-8.']);
+    }
     expect(await codeOf(readJsonBody(post(`${padding}{"a":0.${'1'.repeat(2_000)}}`)))).toBe(
       'invalid_parameter a',
     );
@@ -375,4 +397,40 @@ describe('what JSON allows and no request needs', () => {
   test.each(harmless)('%s passes as JSON.parse reads it', async (text) => {
     expect(await readJsonBody(post(text))).toEqual(JSON.parse(text));
   });
+});
+
+test('a client that leaves while its large body waits to be parsed is told apart from other failures', async () => {
+  const body = `${' '.repeat(600_000)}{}`;
+  const leaving = new AbortController();
+  const request = new Request('http://gateway/', {
+    method: 'POST',
+    body,
+    headers: { 'content-type': json },
+    signal: leaving.signal,
+  });
+  const ahead = Array.from({ length: 20 }, () => readJsonBody(post(body)));
+  const reading = refusalOf(readJsonBody(request));
+  await ahead[0];
+  leaving.abort();
+  const { code, message } = await reading;
+  expect([code, message]).toEqual(['invalid_request', 'The client left.']);
+  expect(await Promise.all(ahead)).toHaveLength(20);
+});
+
+test('others get their turn while a large body is decoded', async () => {
+  let turns = 0;
+  let isDone = false;
+  const others = (async () => {
+    while (!isDone) {
+      await new Promise((resolve) => setImmediate(resolve));
+      turns += 1;
+    }
+  })();
+  // Nothing of it is parsed, because its last byte is no character.
+  const code = await codeOf(readJsonBody(post(bytes(' '.repeat(10_000_000), 0x80))));
+  const turnsMeanwhile = turns;
+  isDone = true;
+  await others;
+  expect(code).toBe('invalid_json');
+  expect(turnsMeanwhile).toBeGreaterThan(3);
 });

@@ -30,6 +30,8 @@ describe('formatPath', () => {
 test('a path of exactly 100 characters is shown in full', () => {
   expect(formatPath(['x'.repeat(100)])).toBe('x'.repeat(100));
   expect(formatPath(['x'.repeat(101)])).toBe(`${'x'.repeat(100)}…`);
+  // Only what is shown decides whether a name has to be quoted.
+  expect(formatPath([`${'x'.repeat(101)} `])).toBe(`${'x'.repeat(100)}…`);
   // The character that the cut goes through is not shown by half.
   expect(formatPath([`${'x'.repeat(97)}😀😀`])).toBe(`["${'x'.repeat(97)}\ufffd…`);
 });

@@ -163,17 +163,45 @@ test('a long text is read with pauses, also inside of one string and of white sp
 
 test.each([
   ['{"a":{"b":1,"c":2}}', { keys: 1 }, 'keys', ['a']],
+  ['{"a":{"b":{"c":1,"d":2}}}', { keys: 1 }, 'keys', ['a', 'b']],
   ['{"a":[0,[1]]}', { depth: 2 }, 'depth', ['a', 1]],
   ['[0,[1,2,3]]', { values: 3 }, 'values', []],
   [`{"a":[0,${'1'.repeat(1_025)}]}`, {}, 'digits', ['a', 1]],
 ] as const)('the limit that %s passes is named, with its place', async (text, lower, limit, path) => {
   const thrown = await parseInSteps(text, { ...limits, ...lower }, atOnce).catch((error: unknown) => error);
   expect(thrown).toBeInstanceOf(JsonLimitError);
-  expect(thrown).toMatchObject({ limit, path });
+  expect(thrown).toMatchObject({ name: 'JsonLimitError', limit, path });
 });
 
 test('what just reaches the limits is read', async () => {
   const text = `{"a":[0,${'1'.repeat(300)}],"b":{"c":0.${'1'.repeat(1_022)}}}`;
   const exact = { depth: 2, values: 8, keys: 2 };
   expect((await parseInSteps(text, exact, atOnce)).value).toEqual(JSON.parse(text));
+});
+
+test.each([' ', '\n', '\r', '\t'])(
+  'white space of any kind may be longer than a step: %j',
+  async (character) => {
+    const space = character.repeat(100);
+    const text = `${space}[${space}1${space},${space}2${space}]${space}`;
+    expect((await inSteps(text, 16)).value).toEqual([1, 2]);
+  },
+);
+
+test('white space inside a string is kept, wherever a step ends', async () => {
+  const value = `a${' '.repeat(100)}b${' '.repeat(100)}`;
+  expect((await inSteps(JSON.stringify(value), 16)).value).toBe(value);
+});
+
+test.each(['[x,1]', '[-,1]', '[+1]', '{"a":.5}'])(
+  'no number is looked for after its place: %s',
+  async (text) => {
+    expect(await outcomeOf(() => inSteps(text))).toBe('no JSON');
+  },
+);
+
+test('__proto__ is a property with the attributes of any other', async () => {
+  const text = '{"__proto__":1,"a":2}';
+  const { value } = await inSteps(text);
+  expect(Object.getOwnPropertyDescriptors(value)).toEqual(Object.getOwnPropertyDescriptors(JSON.parse(text)));
 });

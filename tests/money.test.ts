@@ -73,6 +73,8 @@ test('rounding is half up, and off by at most half a unit', () => {
 
 test('what the database prints is read to the unit, and nothing else is taken for money', () => {
   fc.assert(fc.property(amounts, (money) => expect(moneyFromDatabase(formatMoney(money))).toBe(money)));
+  // The column has room for 26 digits before the point, which is more than anyone may type.
+  expect(moneyFromDatabase(`-${'9'.repeat(26)}.${'9'.repeat(12)}`)).toBe(-(10n ** 38n) + 1n);
   expect(moneyFromDatabase('20')).toBe(20n * 10n ** 12n);
   expect(moneyFromDatabase('-0.5')).toBe(-5n * 10n ** 11n);
   expect(moneyFromDatabase('12345678901234')).toBe(12_345_678_901_234n * 10n ** 12n);

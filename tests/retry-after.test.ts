@@ -13,6 +13,8 @@ test.each<[string | null, number | null]>([
   ['172800', 172_800],
   ['999999999', 999_999_999],
   ['9999999999', null],
+  // More than nine digits are not read, even when most of them are zeros.
+  ['0000000007', null],
   ['-1', null],
   ['+7', null],
   ['1.5', null],
@@ -43,6 +45,8 @@ test.each<[string | null, number | null]>([
   // Years of two digits are of the century before when they would be more than fifty years ahead.
   ['Sunday, 01-Nov-76 12:00:00 GMT', null],
   ['Sunday, 01-Nov-77 12:00:00 GMT', 0],
+  // 1980 was a leap year, unlike the years next to it.
+  ['Friday, 29-Feb-80 12:00:00 GMT', 0],
   ['Sunday, 01-Nov-27 12:00:00 GMT', 31_536_000],
   // A year of four digits is never one of two.
   ['Sun, 06 Nov 0050 08:49:37 GMT', null],
@@ -62,6 +66,12 @@ test('what is longer than the caller allows is ignored', () => {
   expect(readRetryAfter('60', now, 60)).toBe(60);
   expect(readRetryAfter('61', now, 60)).toBeNull();
   expect(readRetryAfter('Sun, 01 Nov 2026 12:01:01 GMT', now, 60)).toBeNull();
+});
+
+test('without a limit of the caller, a date is ignored where nine digits end', () => {
+  const dateIn = (seconds: number) => new Date(now + seconds * 1000).toUTCString();
+  expect(readRetryAfter(dateIn(999_999_999), now)).toBe(999_999_999);
+  expect(readRetryAfter(dateIn(1_000_000_000), now)).toBeNull();
 });
 
 test('whole seconds come out as they went in, and a date within a second of its time', () => {

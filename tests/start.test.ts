@@ -124,11 +124,11 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     ],
     [
       { DATABASE_URL: 'mysql://u:hunter2@h/d' },
-      'DATABASE_URL must have the form postgres://user:password@host:5432/database.',
+      'DATABASE_URL must have the form postgres://user:password@host:5432/database, with a slash in the password as %2F.',
     ],
     [
       { DATABASE_URL: 'postgres://u:hunter2@h1:5432,/d' },
-      'DATABASE_URL must have the form postgres://user:password@host:5432/database.',
+      'DATABASE_URL must have the form postgres://user:password@host:5432/database, with a slash in the password as %2F.',
     ],
     [
       { DATABASE_URL: 'postgres://u:hunter2@h/d?sslmode=on' },

@@ -108,6 +108,10 @@ test('the largest counts are believed, each on its own', () => {
   );
 });
 
+test('counts of zero are believed too', () => {
+  expect(progressOf([usage(0, 0)]).progress.usage).toEqual({ inputTokens: 0, outputTokens: 0 });
+});
+
 describe('a failure', () => {
   test('ends what the client gets, and the usage is still read', () => {
     const { progress, written } = progressOf(
@@ -143,12 +147,13 @@ describe('a failure', () => {
 });
 
 describe('the same text again and again', () => {
-  const times = (count: number) => Array.from({ length: count }, () => text('x'));
+  const times = (count: number, piece = 'x') => Array.from({ length: count }, () => text(piece));
 
   test('is passed on a hundred times', () => {
     const { progress, written } = progressOf(times(100));
     expect(written).toEqual([chunks.text('x').repeat(100)]);
     expect(progress.failure).toBeNull();
+    expect(progressOf(times(100, '')).progress.failure).toBeNull();
   });
 
   test('fails the stream after that, by the fault of the request', () => {

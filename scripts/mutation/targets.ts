@@ -19,7 +19,7 @@ export const targets: Readonly<Record<string, TestFiles>> = {
   'src/generations/cursor.ts': ['tests/cursor.test.ts'],
   'src/http/json-body.ts': ['tests/json-body.test.ts'],
   'src/http/json-keys.ts': ['tests/json-keys.test.ts'],
-  'src/http/json-list.ts': chatParse,
+  'src/http/json-list.ts': ['tests/json-list.test.ts'],
   'src/http/json-path.ts': ['tests/json-path.test.ts'],
   'src/http/json-steps.ts': ['tests/json-steps.test.ts'],
   'src/http/json-tree.ts': ['tests/json-tree.test.ts'],

@@ -69,7 +69,9 @@ async function examineServer(sql: SQL, config: Config): Promise<Finding[]> {
     select split_part(current_setting('server_version'), ' ', 1) as version,
            current_user as user, pg_get_userbyid(datdba) as owner, pg_has_role(datdba, 'usage') as is_owner, datname as name,
            current_setting('transaction_read_only')::boolean as is_read_only,
-           (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
+           -- A user sees no more than the database of sessions that belong to others.
+           (select count(*)::int from pg_stat_activity
+            where coalesce(backend_type, 'client backend') = 'client backend' and datid is not null) as connections,
            current_setting('max_connections')::int as max_connections,
            array(select name from pg_settings where setting = 'off'
                  and name = any(${sql.array([...durabilitySettings], 'text')}::text[])) as off
@@ -117,7 +119,11 @@ async function examineSchema(sql: SQL): Promise<Finding> {
   const [{ is_there: isThere }] = await sql<[{ is_there: boolean }]>`
     select to_regclass('schema_migrations') is not null as is_there`;
   if (!isThere)
-    return warning('schema', 'The database is empty.', 'The first tollgate serve creates the schema.');
+    return warning(
+      'schema',
+      'The database is empty.',
+      'Run tollgate migrate. Without MIGRATE=off, tollgate serve does it, too.',
+    );
   await requireMigrated(sql);
   const [{ version }] = await sql<[{ version: number }]>`
     select max(version)::int as version from schema_migrations`;

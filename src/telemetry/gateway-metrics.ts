@@ -90,6 +90,11 @@ export class GatewayMetrics {
     this.#openStreams += 1;
   }
 
+  /** For a request that is in no statistics. */
+  requestUncounted(): void {
+    this.#openRequests -= 1;
+  }
+
   requestEnded(
     route: string,
     status: number,

@@ -6,7 +6,7 @@ import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { OtlpExporter } from './otlp-exporter.ts';
 import { spansOf } from './spans.ts';
 
-/** Asked for every few seconds, by machines. */
+/** Asked for every few seconds, by machines: they would drown out the requests of customers. */
 const unrecordedRoutes: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
 export class RequestRecorder {
@@ -47,11 +47,14 @@ export class RequestRecorder {
     isStream: boolean,
     context: RequestContext,
   ): void {
+    if (unrecordedRoutes.has(route)) {
+      this.#metrics?.requestUncounted();
+      return;
+    }
     const latencyMs = performance.now() - startedAt;
     const summary = context.generation?.summary() ?? null;
     const code = context.errorCode ?? summary?.code ?? null;
     this.#metrics?.requestEnded(route, status, code, latencyMs, isStream, summary);
-    if (unrecordedRoutes.has(route)) return;
     const { id, requestId, caller, trace } = context;
     this.#log.info('request', {
       requestId,

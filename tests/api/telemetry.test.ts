@@ -185,11 +185,14 @@ test('the log has one line for each request, once it has ended, with what it cos
   });
 });
 
-test('health checks are in neither', async () => {
+test('health checks are in neither, nor counted', async () => {
   const id = (await fetch(`${fixture.gateway.origin}/readyz`)).headers.get('x-request-id');
   const other = await chat({ model: 'full' });
   await lineOf(other.headers.get('x-request-id'));
   expect(requestLine(id)).toBeUndefined();
+  const counted = (await scrape()).filter(({ name }) => name === 'tollgate_requests_total');
+  expect(counted.length).toBeGreaterThan(0);
+  expect(counted.filter(({ labels }) => labels.route === '/readyz')).toEqual([]);
 });
 
 test("a request is part of its caller's trace, and its attempts are spans that the providers were told of", async () => {
