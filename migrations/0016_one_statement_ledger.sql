@@ -95,18 +95,24 @@ begin
 end $$;
 
 -- Writes what was decided at `at_ms`, and returns the time. An array without rows is null. `open_count` is how many of the
--- settled Generations are open. Anything that is not as the gateway believed is a serialization failure.
+-- settled Generations are open. Anything that is not as the gateway believed is a serialization failure. The sessions of the
+-- ledger do not wait for the disk; with `is_durable`, this commit waits as the server, the database or the role says.
 create function ledger_commit(
   at_ms float8, this_month date, account_rows ledger_account_change[], meter_rows ledger_meter_change[],
   relied_accounts ledger_version[], relied_meters ledger_version[], claim_rows ledger_claim_row[],
   opened_rows ledger_opened_row[], settled_rows ledger_settled_row[], open_count integer,
-  attempt_rows ledger_attempt_row[], write_off_rows ledger_write_off_row[], answer_rows ledger_answer_row[]
+  attempt_rows ledger_attempt_row[], write_off_rows ledger_write_off_row[], answer_rows ledger_answer_row[],
+  is_durable boolean
 ) returns float8 language plpgsql as $$
 declare
   affected integer;
   at timestamptz;
   changed uuid;
 begin
+  if is_durable then
+    set local synchronous_commit to default;
+  end if;
+
   -- The rows come in the order of their IDs, and are locked in it.
   update accounts set balance = row.balance, held = row.held, entry_count = row.entry_count, version = row.new_version
   from unnest(account_rows) as row where accounts.id = row.id and accounts.version = row.version;

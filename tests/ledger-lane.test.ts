@@ -6,9 +6,11 @@ import { createAccount } from '../src/accounts/account-store.ts';
 import { createKey } from '../src/keys/key-store.ts';
 import { auditLedger } from '../src/ledger/audit.ts';
 import { credit } from '../src/ledger/credit.ts';
+import { Durability } from '../src/ledger/durability.ts';
 import { type Ledger, openLedger } from '../src/ledger/ledger.ts';
 import type { Hold, Settlement } from '../src/ledger/operations.ts';
 import { openSpool } from '../src/ledger/spool.ts';
+import { Writer } from '../src/ledger/writer.ts';
 import { newId } from '../src/lib/ids.ts';
 import { createLog } from '../src/lib/log.ts';
 import { storePriceList } from '../src/pricing/price-list-store.ts';
@@ -272,8 +274,32 @@ test('a settlement is confirmed only when it is durable, and counts once when th
       await Bun.sleep(5);
     }
   })();
-  for (let pair = 0; pair < 20; pair += 1) await pay(ledger, owner, 10n);
+  const payAll = async () => {
+    for (let pair = 0; pair < 5; pair += 1) await pay(ledger, owner, 10n);
+  };
+  // Several at once: one alone would be durable by itself.
+  await Promise.all(Array.from({ length: 4 }, payAll));
   await cutting;
   expect(await money(owner)).toEqual({ balance: '800', held: '0' });
   await expectSound();
 }, 60_000);
+
+describe('a session', () => {
+  test('confirms what was committed since it began, and nothing that an earlier one was to confirm', async () => {
+    const openWriter = () =>
+      new SQL(database.url, { max: 1, connection: { application_name: 'confirming' } });
+    const writer = new Writer(openWriter, 'set lock_timeout = 0', 10_000, log);
+    const durability = new Durability(writer);
+    const session = await durability.session();
+    await durability.confirm(session);
+    await database.sql`
+      select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'confirming'`;
+    // Whoever comes first finds the connection broken, and the next one gets another.
+    expect(await durability.confirm(session).catch(() => 'unknown')).toBe('unknown');
+    expect(await durability.confirm(session).catch(() => 'unknown')).toBe('unknown');
+    const next = await durability.session();
+    expect(next).not.toBe(session);
+    await durability.confirm(next);
+    await writer.close();
+  });
+});

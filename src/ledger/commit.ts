@@ -85,6 +85,7 @@ export function decideBatch(batch: readonly Operation[], rows: BatchRows): Decid
 export async function commitLocked(
   connection: SQL,
   batch: readonly Operation[],
+  isDurable: boolean,
 ): Promise<Decided & { rows: BatchRows }> {
   try {
     // A query is sent when it is awaited, unless it is executed before.
@@ -93,7 +94,7 @@ export async function commitLocked(
     await findEnded(connection, batch, rows);
     const decided = decideBatch(batch, rows);
     await decided.effects.writeRare(connection);
-    await Promise.all([decided.effects.write(connection, rows), connection.unsafe('commit')]);
+    await Promise.all([decided.effects.write(connection, rows, isDurable), connection.unsafe('commit')]);
     return { ...decided, rows };
   } catch (error) {
     await connection.unsafe('rollback').catch(() => undefined);

@@ -154,8 +154,8 @@ export class Effects {
     for (const write of this.#rareWrites) await write(connection);
   }
 
-  /** One statement. Returns the database's time. */
-  async write(connection: SQL, rows: BatchRows): Promise<number> {
+  /** One statement, which waits for the disk if `isDurable`. Returns the database's time. */
+  async write(connection: SQL, rows: BatchRows, isDurable = false): Promise<number> {
     const newVersion = this.#version;
     const accounts = sorted(this.#accountIds).map((id) => {
       const { version, state } = found(rows.accounts, id);
@@ -179,7 +179,8 @@ export class Effects {
         ${this.#openCount}::integer,
         ${attemptRows.literal(this.#attempts)}::text::ledger_attempt_row[],
         ${writeOffRows.literal(this.#writeOffs)}::text::ledger_write_off_row[],
-        ${answerRows.literal(this.#answers)}::text::ledger_answer_row[]) as at`;
+        ${answerRows.literal(this.#answers)}::text::ledger_answer_row[],
+        ${isDurable}::boolean) as at`;
     // At once, because whatever is decided next is sent next.
     const [{ at }] = await query.execute();
     return at;

@@ -27,11 +27,14 @@ const batchesAtOnce = 2;
 const contendedMs = 1_000;
 const maxContended = 1_000;
 
+/** Unless `isDurable`, a crash of the database may still undo it. */
+type Committed<Result = OperationResult> = Readonly<{ result: Result; isDurable: boolean }>;
+
 export class Lane {
   readonly #writer: Writer;
   readonly #log: Log;
   readonly #onCommit: (batchSize: number) => void;
-  readonly #batches = new GroupCommit<Operation, OperationResult | Error>(
+  readonly #batches = new GroupCommit<Operation, Committed | Error>(
     (batch) => this.#commitOrIsolate(batch),
     batchesAtOnce,
   );
@@ -60,32 +63,38 @@ export class Lane {
   async submit<Result extends OperationResult>(
     operation: Operation,
     isWanted?: () => boolean,
-  ): Promise<Result> {
-    const result = await this.#batches.submit(operation, isWanted);
-    if (result instanceof Error) throw result;
-    return result as Result;
+  ): Promise<Committed<Result>> {
+    const committed = await this.#batches.submit(operation, isWanted);
+    if (committed instanceof Error) throw committed;
+    return committed as Committed<Result>;
   }
 
   /** One operation that the database rejects must not fail the rest of its batch. Its result is the error. */
-  async #commitOrIsolate(batch: readonly Operation[]): Promise<(OperationResult | Error)[]> {
+  async #commitOrIsolate(batch: readonly Operation[]): Promise<(Committed | Error)[]> {
+    const isDurable = this.#isAlone && batch.some(({ kind }) => kind !== 'hold');
     try {
-      const results = await this.#commit(batch);
+      const results = await this.#commit(batch, isDurable);
       this.#onCommit(batch.length);
-      return results;
+      return results.map((result) => ({ result, isDurable }));
     } catch (error) {
       if (!isIntegrityError(error)) throw error;
       this.#log.error('the database rejected a batch', { count: batch.length, error });
       if (batch.length === 1) return [error];
     }
-    const results: (OperationResult | Error)[] = [];
+    const results: (Committed | Error)[] = [];
     for (const operation of batch) results.push(...(await this.#commitOrIsolate([operation])));
     return results;
   }
 
-  async #commit(batch: readonly Operation[]): Promise<OperationResult[]> {
+  /** Nothing would wait behind a batch that waits for the disk. */
+  get #isAlone(): boolean {
+    return this.#sent.size === 0 && this.waitingCount === 0;
+  }
+
+  async #commit(batch: readonly Operation[], isDurable: boolean): Promise<OperationResult[]> {
     while (this.#alone !== null) await this.#alone.catch(() => undefined);
-    if (!this.#isOrdinary(batch)) return await this.#commitAlone(batch);
-    const committed = this.#writer.use((connection) => this.#commitKnown(connection, batch));
+    if (!this.#isOrdinary(batch)) return await this.#commitAlone(batch, isDurable);
+    const committed = this.#writer.use((connection) => this.#commitKnown(connection, batch, isDurable));
     this.#sent.add(committed);
     try {
       return await committed;
@@ -100,7 +109,7 @@ export class Lane {
     } finally {
       this.#sent.delete(committed);
     }
-    return await this.#commitAlone(batch);
+    return await this.#commitAlone(batch, isDurable);
   }
 
   /** Whether everything about the batch is known to this process, unless somebody else has changed it. */
@@ -125,12 +134,16 @@ export class Lane {
     return false;
   }
 
-  async #commitKnown(connection: SQL, batch: readonly Operation[]): Promise<OperationResult[]> {
+  async #commitKnown(
+    connection: SQL,
+    batch: readonly Operation[],
+    isDurable: boolean,
+  ): Promise<OperationResult[]> {
     await this.#readUnknown(connection, batch);
     // Nothing is awaited from here until the statement is sent, so batches are decided in the order in which they are sent.
     const rows = this.#knownRows(batch);
     const { results, effects } = decideBatch(batch, rows);
-    const written = effects.write(connection, rows);
+    const written = effects.write(connection, rows, isDurable);
     effects.remember(this.#known, rows);
     this.#time.note(await written);
     this.#note(batch, results);
@@ -172,9 +185,9 @@ export class Lane {
   }
 
   /** Waits until the connection is free, and keeps it. */
-  async #commitAlone(batch: readonly Operation[]): Promise<OperationResult[]> {
+  async #commitAlone(batch: readonly Operation[], isDurable: boolean): Promise<OperationResult[]> {
     while (this.#alone !== null) await this.#alone.catch(() => undefined);
-    const committed = this.#commitCarefully(batch);
+    const committed = this.#commitCarefully(batch, isDurable);
     this.#alone = committed;
     try {
       return await committed;
@@ -183,11 +196,11 @@ export class Lane {
     }
   }
 
-  async #commitCarefully(batch: readonly Operation[]): Promise<OperationResult[]> {
+  async #commitCarefully(batch: readonly Operation[], isDurable: boolean): Promise<OperationResult[]> {
     await Promise.allSettled(this.#sent);
     try {
       const { results, effects, rows } = await this.#writer.use((connection) =>
-        commitLocked(connection, batch),
+        commitLocked(connection, batch, isDurable),
       );
       this.#time.note(rows.nowMs);
       effects.remember(this.#known, rows);

@@ -50,7 +50,7 @@ const holdPatienceMs = 4_000;
 const minPauseMs = 20;
 const maxPauseMs = 1_000;
 const defaultSilenceMs = 10_000;
-const laneCount = Number(process.env.LANES ?? 1);
+const laneCount = 1;
 const deadlines = new Deadlines();
 
 /**
@@ -85,8 +85,10 @@ export function openLedger(
   }
 
   async function submitDurably<Result extends OperationResult>(operation: Operation): Promise<Result> {
-    const result = await laneOf(operation).submit<Result>(operation);
-    await durability.confirm();
+    const known = durability.session();
+    const session = known instanceof Promise ? await known : known;
+    const { result, isDurable } = await laneOf(operation).submit<Result>(operation);
+    if (!isDurable) await durability.confirm(session);
     return result;
   }
 
@@ -128,7 +130,8 @@ export function openLedger(
     };
     for (let attempt = 0; ; attempt++) {
       try {
-        return await laneOf(operation).submit<HoldResult>(operation, isWanted);
+        const { result } = await laneOf(operation).submit<HoldResult>(operation, isWanted);
+        return result;
       } catch (error) {
         if (effort.isOver || isIntegrityError(error)) throw error;
         effort.failure = error;

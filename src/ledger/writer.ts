@@ -13,6 +13,8 @@ export class Writer {
   readonly #log: Log;
   #client: SQL;
   #connection: Promise<ReservedSQL> | null = null;
+  /** The same, once it is there. */
+  #current: ReservedSQL | null = null;
   #isClosed = false;
 
   /** `settings` are those of the session. The database must not be silent for longer than `silenceMs`. */
@@ -22,6 +24,11 @@ export class Writer {
     this.#silenceMs = silenceMs;
     this.#log = log;
     this.#client = open();
+  }
+
+  /** The connection, unless there is none at the moment. */
+  get current(): SQL | null {
+    return this.#current;
   }
 
   /** One connection for all of `work`: when it is lost, the work must fail, not continue on another one. */
@@ -47,8 +54,10 @@ export class Writer {
   }
 
   async #reserve(): Promise<ReservedSQL> {
-    const connection = await this.#client.reserve();
+    const client = this.#client;
+    const connection = await client.reserve();
     await connection.unsafe(this.#settings);
+    if (client === this.#client) this.#current = connection;
     return connection;
   }
 
@@ -64,5 +73,6 @@ export class Writer {
     this.#client.close({ timeout: 0 }).catch(() => undefined);
     this.#client = this.#open();
     this.#connection = null;
+    this.#current = null;
   }
 }
