@@ -25,6 +25,8 @@ const providerMs = 3_000;
 const keptBackMs = 600_000;
 /** What the ledger says on each of its connections before anything else, and nobody else says. */
 const ledgerMark = 'idle_in_transaction_session_timeout';
+/** How the row of a Generation ended, in the one statement that settles it. */
+const settledMark = ',completed,';
 const pollMs = 20;
 const patienceMs = 60_000;
 
@@ -73,7 +75,7 @@ async function openLine(database: ChaosDatabase): Promise<Line> {
     {
       onRequest: (connection, bytes) => {
         if (bytes.includes(ledgerMark)) ledgers.add(connection);
-        if (commitsLeft === 0 || !ledgers.has(connection) || !bytes.includes('commit')) return;
+        if (commitsLeft === 0 || !ledgers.has(connection) || !bytes.includes(settledMark)) return;
         commitsLeft -= 1;
         if (commitsLeft > 0) return;
         proxy.fault = { kind: 'delay', delayMs: keptBackMs };

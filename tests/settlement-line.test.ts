@@ -137,7 +137,7 @@ test('amounts are exact, whatever their size, and nothing else passes for one', 
 
 test('a field that is missing or of another type makes it no settlement', () => {
   expect(parsed({})).not.toBeNull();
-  const optional = ['isEstimated', 'onAlreadyCharged', 'stored', 'idempotencyHash'];
+  const optional = ['isHeld', 'isEstimated', 'onAlreadyCharged', 'stored', 'idempotencyHash'];
   const check = (object: Readonly<Record<string, unknown>>, parse: (changed: object) => unknown) => {
     for (const [name, value] of Object.entries(object)) {
       expect(parse({ ...object, [name]: [[value]] })).toBeNull();

@@ -194,7 +194,8 @@ export class Effects {
   }
 }
 
-let lastVersion = BigInt(Math.floor(Math.random() * 2 ** 52)) << 10n;
+/** Starts anywhere in half of the positive numbers that the database can store. */
+let [lastVersion = 0n] = crypto.getRandomValues(new BigUint64Array(1)).map((bits) => bits >> 2n);
 
 function nextVersion(): bigint {
   lastVersion += 1n;

@@ -78,9 +78,7 @@ export function openLedger(
 
   /** All operations of an account go the same way. */
   function laneOf({ generation }: Operation): Lane {
-    const { lane } = lanes[
-      Number.parseInt(generation.accountId.slice(-4), 16) % lanes.length
-    ] as (typeof lanes)[0];
+    const { lane } = lanes[generation.accountId.charCodeAt(35) % lanes.length] as (typeof lanes)[0];
     return lane;
   }
 
