@@ -7,13 +7,11 @@ import { networkProviders, priceOf } from './catalog.ts';
 import { askedFor, type Evidence } from './evidence.ts';
 import type { FaultKind } from './fault.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
+import { wasKilled } from './lost-holds.ts';
 import type { ProviderCall, Usage } from './upstream.ts';
 
 /** Faults after which an answer is not whole. The others only make it late. */
 const breaking: readonly FaultKind[] = ['cut', 'reset', 'black-hole', 'refuse'];
-
-/** What a killed gateway had open is given up within this time, or something else is wrong. */
-const givenUpWithinMs = 120_000;
 
 export function reasonOf({ status, errorCode }: RecordedGeneration): string {
   return errorCode === null ? status : `${status} ${errorCode}`;
@@ -75,14 +73,16 @@ export function excuseOf(evidence: Evidence, used: UsedCall): string | null {
 
 /** Whether all usage that was reported for a Generation may remain without a charge. */
 function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean {
-  const kind = askedFor(evidence, generation.requestId)?.kind;
+  const asked = askedFor(evidence, generation.requestId);
+  const kind = asked?.kind;
   switch (reasonOf(generation)) {
     // A gateway that only stood still charges for what it had open as soon as it goes on.
     case 'failed gateway_interrupted':
-      return wasKilled(evidence, generation.requestId);
+      return asked !== null && wasKilled(evidence, asked);
     // Withheld: nobody got what was not paid for.
     case 'failed insufficient_balance':
-      return !generation.streaming && kind === 'overrun';
+      // A hold that was lost in a crash covers nothing.
+      return !generation.streaming && (kind === 'overrun' || generation.hold === null);
     case 'failed billing_consistency_error':
       return !generation.streaming;
     // A stream with a broken chunk is given up there; the provider may have reported usage behind it all the same.
@@ -92,16 +92,6 @@ function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean 
     default:
       return false;
   }
-}
-
-/** Whether the gateway that was asked was killed after it had been. */
-function wasKilled(evidence: Evidence, requestId: string): boolean {
-  const asked = askedFor(evidence, requestId);
-  if (asked === null) return false;
-  const { node, startedAtMs } = asked;
-  return evidence.kills.some(
-    (kill) => kill.node === node && kill.atMs >= startedAtMs && kill.atMs < startedAtMs + givenUpWithinMs,
-  );
 }
 
 /** The gateway must have noted the failure, and the network must have done something that explains it. */

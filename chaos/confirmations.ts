@@ -25,6 +25,8 @@ const providerMs = 3_000;
 const keptBackMs = 600_000;
 /** What the ledger says on each of its connections before anything else, and nobody else says. */
 const ledgerMark = 'idle_in_transaction_session_timeout';
+/** How the row of a Generation ended, in the one statement that settles it. */
+const settledMark = ',completed,';
 const pollMs = 20;
 const patienceMs = 60_000;
 
@@ -60,22 +62,21 @@ async function until(what: string, isSo: () => Promise<boolean>): Promise<void> 
 /** The network to the database, which loses the confirmation of a commit when it is told to. */
 type Line = Readonly<{
   proxy: FaultProxy;
-  /** Resolves when a commit has passed whose answer will never come. The first one from now on is spared. */
+  /** Resolves when a statement has passed that settles several requests, and whose answer will never come. */
   loseConfirmation: () => Promise<void>;
 }>;
 
 async function openLine(database: ChaosDatabase): Promise<Line> {
   const ledgers = new Set<number>();
-  let commitsLeft = 0;
+  let isArmed = false;
   let lost = Promise.withResolvers<void>();
   const proxy = await startFaultProxy(
     { path: database.socketFile },
     {
       onRequest: (connection, bytes) => {
         if (bytes.includes(ledgerMark)) ledgers.add(connection);
-        if (commitsLeft === 0 || !ledgers.has(connection) || !bytes.includes('commit')) return;
-        commitsLeft -= 1;
-        if (commitsLeft > 0) return;
+        if (!isArmed || !ledgers.has(connection) || settledIn(bytes) < 2) return;
+        isArmed = false;
         proxy.fault = { kind: 'delay', delayMs: keptBackMs };
         proxy.strike();
         lost.resolve();
@@ -87,11 +88,14 @@ async function openLine(database: ChaosDatabase): Promise<Line> {
     proxy,
     loseConfirmation: () => {
       lost = Promise.withResolvers();
-      // What is answered first is settled alone; whatever is answered meanwhile is settled together after it.
-      commitsLeft = 2;
+      isArmed = true;
       return lost.promise;
     },
   };
+}
+
+function settledIn(statement: Buffer): number {
+  return statement.toString('latin1').split(settledMark).length - 1;
 }
 
 async function runRound(round: number, node: GatewayNode, key: string, sql: SQL, line: Line) {

@@ -16,6 +16,8 @@ export type Evidence = Readonly<{
   network: NetworkLog;
   /** Which gateway was killed, and when. */
   kills: readonly GatewayKill[];
+  /** When the database was killed. */
+  databaseKills: readonly number[];
 }>;
 
 export type Asked = Pick<Seen, 'kind' | 'node' | 'startedAtMs' | 'bounds'>;

@@ -23,6 +23,7 @@ export type KillLog = Readonly<{
   databaseUpMs: readonly number[];
   databaseReadyMs: readonly number[];
   gateways: readonly GatewayKill[];
+  databases: readonly number[];
   freezes: readonly Freeze[];
   clockJumps: readonly ClockJump[];
   lastKillAtMs: number;
@@ -47,6 +48,7 @@ export async function killAgainAndAgain(
   key: string,
 ): Promise<KillLog> {
   const gateways: GatewayKill[] = [];
+  const databases: number[] = [];
   const freezes: Freeze[] = [];
   const clockJumps: ClockJump[] = [];
   const gatewayReadyMs: number[] = [];
@@ -91,6 +93,7 @@ export async function killAgainAndAgain(
     await databaseIsBack;
     const how = random.pick<DatabaseKill>(['postmaster', 'all']);
     world.database.kill(how);
+    databases.push(Date.now());
     note(`database ${how}`);
     // What is asked for as time away is not time that anything took.
     databaseKills += 1;
@@ -146,7 +149,16 @@ export async function killAgainAndAgain(
     await blows[target]();
   }
   await Promise.all(recoveries);
-  return { gatewayReadyMs, databaseUpMs, databaseReadyMs, gateways, freezes, clockJumps, lastKillAtMs };
+  return {
+    gatewayReadyMs,
+    databaseUpMs,
+    databaseReadyMs,
+    gateways,
+    databases,
+    freezes,
+    clockJumps,
+    lastKillAtMs,
+  };
 }
 
 function* targets(options: ChaosOptions, random: Random): Generator<Target> {

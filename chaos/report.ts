@@ -6,6 +6,7 @@ import { networkProviders } from './catalog.ts';
 import type { Evidence } from './evidence.ts';
 import type { Finding } from './finding.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
+import { lostRequests } from './lost-holds.ts';
 import type { ChaosResult } from './run.ts';
 
 const readyWithinMs = 5_000;
@@ -50,6 +51,9 @@ export function formatReport(result: ChaosResult): string {
     'Usage without a charge, and what it would have cost',
     ...formatUnbilled(evidence),
     '',
+    'Requests of which nothing is left: a crash of the database lost the hold, and the gateway was killed',
+    ...listed(lostRequests(evidence)),
+    '',
     ...formatFreezes(result),
     '',
     ...formatBystanders(result),
@@ -84,6 +88,10 @@ function formatTiming(timing: Timing): string {
   const seconds = (ms: number | undefined) => (ms === undefined ? '–' : `${(ms / 1000).toFixed(2)} s`);
   const median = sorted.length > 1 ? `, median ${seconds(sorted[Math.floor(sorted.length / 2)])}` : '';
   return `  ${isInTime(timing) ? 'in time' : 'LATE   '}  ${timing.says}: at most ${seconds(sorted.at(-1))}${median}`;
+}
+
+function listed(lines: readonly string[]): string[] {
+  return lines.length === 0 ? ['  none'] : lines.map((line) => `  ${line}`);
 }
 
 function formatUnbilled(evidence: Evidence): string[] {

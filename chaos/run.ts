@@ -71,6 +71,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       watched,
       network: world.network.log(),
       kills: kills.gateways,
+      databaseKills: kills.databases,
     };
     const [version] = await sql<{ version: string }[]>`select current_setting('server_version') as version`;
     await sql.close({ timeout: 1 });

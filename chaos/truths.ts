@@ -5,9 +5,10 @@
 import { dueFor, isPaid } from './billing.ts';
 import { judgeCharges } from './charge-truths.ts';
 import type { Seen } from './client-call.ts';
-import type { Evidence } from './evidence.ts';
+import { askedFor, type Evidence } from './evidence.ts';
 import { describe, type Finding, find, summary } from './finding.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
+import { mayBeLost } from './lost-holds.ts';
 import type { ProviderCall } from './upstream.ts';
 
 /** Refused before there was a Generation, or without anyone knowing whether there is one. */
@@ -114,7 +115,8 @@ function isChargedRightly(evidence: Evidence, line: Seen, generation: RecordedGe
   }
 }
 
-function judgeGenerations({ seen, calls, ledger }: Evidence): Finding[] {
+function judgeGenerations(evidence: Evidence): Finding[] {
+  const { seen, calls, ledger } = evidence;
   const admitted = seen.filter(
     ({ requestId, outcome, code }) =>
       requestId !== null && !(outcome === 'error' && notAdmitted.has(code ?? '')),
@@ -122,14 +124,22 @@ function judgeGenerations({ seen, calls, ledger }: Evidence): Finding[] {
   const called = [...calls.keys()];
   const made = [...calls.values()].flat();
   const generations = [...ledger.generations.values()];
+  const isLost = (requestId: string) => {
+    const asked = askedFor(evidence, requestId);
+    return !ledger.generations.has(requestId) && asked !== null && mayBeLost(evidence, asked);
+  };
   return [
-    find('every request that was admitted has a final Generation', admitted, (line) =>
-      ledger.generations.has(line.requestId ?? '') ? null : describeSeen(line, undefined),
-    ),
-    find('no provider was called without a Generation', called, (requestId) =>
-      ledger.generations.has(requestId) ? null : requestId,
+    find('every request that was admitted has a final Generation', admitted, (line) => {
+      const isRight =
+        ledger.generations.has(line.requestId ?? '') ||
+        (line.outcome !== 'success' && mayBeLost(evidence, line));
+      return isRight ? null : describeSeen(line, undefined);
+    }),
+    find('no provider was called without a Generation, unless a crash lost its hold', called, (requestId) =>
+      ledger.generations.has(requestId) || isLost(requestId) ? null : requestId,
     ),
     find('no provider was called without an attempt on record', made, ({ requestId, provider }) => {
+      if (isLost(requestId)) return null;
       const attempts = ledger.generations.get(requestId)?.attempts ?? [];
       return attempts.some((attempt) => attempt.provider === provider) ? null : `${requestId} ${provider}`;
     }),

@@ -73,6 +73,8 @@ describe('a request whose first answer was lost on the network, and whose second
     harm?: readonly FaultKind[];
     kind?: string;
     kills?: Evidence['kills'];
+    databaseKills?: Evidence['databaseKills'];
+    isLost?: boolean;
     seen?: Partial<Seen> | null;
     deadLetters?: number;
   }>;
@@ -84,6 +86,8 @@ describe('a request whose first answer was lost on the network, and whose second
     harm = ['reset'],
     kind = 'plain',
     kills = [],
+    databaseKills = [],
+    isLost = false,
     seen = null,
     deadLetters = 0,
   }: Story): string[] {
@@ -95,7 +99,7 @@ describe('a request whose first answer was lost on the network, and whose second
       calls: joinCalls(calls),
       ledger: {
         ...books,
-        generations: new Map([['req_1', { ...good, ...generation }]]),
+        generations: new Map(isLost ? [] : [['req_1', { ...good, ...generation }]]),
         limitedKeys: 0,
         exceededLimits: 0,
         deadLetters,
@@ -108,6 +112,7 @@ describe('a request whose first answer was lost on the network, and whose second
         counters: { connections: 1, requestBytes: 0, answerBytes: 0 },
       },
       kills,
+      databaseKills,
     });
   }
 
@@ -159,6 +164,22 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ generation, kills: [{ node: 0, atMs: 2_000 }] })).toEqual([]);
     expect(broken({ generation, kills: [{ node: 1, atMs: 2_000 }] })).toEqual([lostForNoReason]);
     expect(broken({ generation, kills: [{ node: 0, atMs: 500 }] })).toEqual([lostForNoReason]);
+  });
+
+  test('may leave nothing behind only if a crash lost its hold and its gateway was killed too', () => {
+    const gone = [
+      'every request that was admitted has a final Generation',
+      'no provider was called without a Generation, unless a crash lost its hold',
+      'no provider was called without an attempt on record',
+    ];
+    const lost = { isLost: true, seen: { outcome: 'cut' } } as const;
+    const kills = [{ node: 0, atMs: 3_000 }];
+    expect(broken({ ...lost, kills, databaseKills: [2_000] })).toEqual([]);
+    expect(broken({ ...lost, kills, databaseKills: [900] })).toEqual(gone);
+    expect(broken({ ...lost, kills, databaseKills: [60_000] })).toEqual(gone);
+    expect(broken({ ...lost, kills: [{ node: 1, atMs: 3_000 }], databaseKills: [2_000] })).toEqual(gone);
+    const success = { isLost: true, kills, databaseKills: [2_000], seen: { outcome: 'success' } } as const;
+    expect(broken(success)).toEqual(['no client saw success without a committed charge', gone[0] ?? '']);
   });
 
   test('is charged no more than was held for, and the rest is written off', () => {
@@ -251,7 +272,7 @@ describe('a request whose first answer was lost on the network, and whose second
       'no provider was called twice for one request',
     ]);
     expect(broken({ calls: [first, second, { ...second, requestId: 'req_2', usage: null }] })).toEqual([
-      'no provider was called without a Generation',
+      'no provider was called without a Generation, unless a crash lost its hold',
       'no provider was called without an attempt on record',
       'no request of a client was carried out twice',
     ]);

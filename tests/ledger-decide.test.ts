@@ -366,6 +366,7 @@ describe('a settlement', () => {
 
 describe('a settlement of what has ended already', () => {
   const ended: Ended = {
+    isLost: false,
     errorCode: null,
     isDeadLetter: false,
     isClaimed: true,
@@ -374,9 +375,10 @@ describe('a settlement of what has ended already', () => {
   };
   const charged = { ...ended, charged: 5n };
   const interrupted = { ...ended, errorCode: 'gateway_interrupted' };
-  const good = { onAlreadyCharged: 'stands', errorCode: null } as const;
-  const withheld = { onAlreadyCharged: 'refund', errorCode: 'billing_consistency_error' } as const;
-  const givenUp = { onAlreadyCharged: 'stands', errorCode: 'gateway_interrupted' } as const;
+  const lost = { ...ended, isLost: true };
+  const good = { onAlreadyCharged: 'stands', errorCode: null, isHeld: true } as const;
+  const withheld = { ...good, onAlreadyCharged: 'refund', errorCode: 'billing_consistency_error' } as const;
+  const givenUp = { ...good, errorCode: 'gateway_interrupted', isHeld: false } as const;
 
   test.each([
     ['gives back a charge that nobody got anything for', charged, withheld, 'refund'],
@@ -390,7 +392,11 @@ describe('a settlement of what has ended already', () => {
     ['of a set-aside one, too', { ...ended, isDeadLetter: true, isClaimed: false }, good, 'interrupted'],
     ['was short', { ...ended, errorCode: 'insufficient_balance' }, good, 'short'],
     ['failed otherwise', { ...ended, errorCode: 'provider_timeout' }, good, 'settled'],
-  ] as [string, Ended, Pick<Settlement, 'onAlreadyCharged' | 'errorCode'>, LateDecision][])(
+    ['is recorded although its hold was lost', lost, good, 'record'],
+    ['is recorded although its hold was lost and its response withheld', lost, withheld, 'record'],
+    ['says nothing about a hold that may never have been', lost, { ...good, isHeld: false }, 'interrupted'],
+    ['comes too late for a claim after a crash', { ...lost, isClaimed: false }, good, 'interrupted'],
+  ] as [string, Ended, Pick<Settlement, 'onAlreadyCharged' | 'errorCode' | 'isHeld'>, LateDecision][])(
     '%s',
     (_name, state, late, decision) => {
       expect(decideLate(state, late)).toBe(decision);

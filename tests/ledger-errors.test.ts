@@ -30,7 +30,6 @@ describe('a table that is gone', () => {
   test.each([
     ['accounts', false],
     ['api_key_meters', true],
-    ['open_generations', false],
   ])('%s is named by the error that the ledger throws', async (table, isSpend) => {
     const ledger = openLedger(
       () => new SQL(database.url, { max: 1, bigint: true }),

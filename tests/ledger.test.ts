@@ -8,7 +8,7 @@ import { createAccount } from '../src/accounts/account-store.ts';
 import { findGeneration, findPage, newestPosition } from '../src/generations/generation-store.ts';
 import { createKey } from '../src/keys/key-store.ts';
 import { auditLedger } from '../src/ledger/audit.ts';
-import { commitBatch } from '../src/ledger/commit.ts';
+import { commitLocked } from '../src/ledger/commit.ts';
 import { findDeadLetters, retryDeadLetters } from '../src/ledger/dead-letters.ts';
 import { type Ledger, openLedger } from '../src/ledger/ledger.ts';
 import { findOrphans, takeLease } from '../src/ledger/node-lease.ts';
@@ -617,7 +617,7 @@ async function commitThroughCut(batch: Operation[], cutAfterMs: number): Promise
   const connection = await writer.reserve();
   const [{ pid }] = await connection<[{ pid: number }]>`select pg_backend_pid() as pid`;
   const cut = Bun.sleep(cutAfterMs).then(() => database.sql`select pg_terminate_backend(${pid})`);
-  const outcome = await commitBatch(connection, batch).catch(() => 'unknown');
+  const outcome = await commitLocked(connection, batch, true).catch(() => 'unknown');
   await cut;
   await writer.close({ timeout: 0 });
   if (outcome === 'unknown') await commitThroughCut(batch, cutAfterMs + 5);
@@ -660,7 +660,7 @@ test('after any sequence of batches, sent once, twice or cut off at any moment, 
           );
           const crash = actions.find(({ kind }) => kind === 'crash');
           if (batch.length > 0 && crash) await commitThroughCut(batch, (crash.pick % 8) / 2);
-          else if (batch.length > 0) await commitBatch(connection, batch);
+          else if (batch.length > 0) await commitLocked(connection, batch, true);
           previous = batch;
         }
         await expectSound();

@@ -27,6 +27,7 @@ const settlement: Settlement = {
     idempotencyHash: 'ab',
     createdAtMs: 1,
   },
+  isHeld: true,
   provider: 'p',
   status: 'completed',
   errorCode: null,
@@ -136,7 +137,7 @@ test('amounts are exact, whatever their size, and nothing else passes for one', 
 
 test('a field that is missing or of another type makes it no settlement', () => {
   expect(parsed({})).not.toBeNull();
-  const optional = ['isEstimated', 'onAlreadyCharged', 'stored', 'idempotencyHash'];
+  const optional = ['isHeld', 'isEstimated', 'onAlreadyCharged', 'stored', 'idempotencyHash'];
   const check = (object: Readonly<Record<string, unknown>>, parse: (changed: object) => unknown) => {
     for (const [name, value] of Object.entries(object)) {
       expect(parse({ ...object, [name]: [[value]] })).toBeNull();
@@ -180,11 +181,12 @@ describe('a settlement that is made', () => {
 
   test('counts its times from the beginning of the Generation', () => {
     const began = { ...generation, createdAtMs: nowMs - 700 };
-    const facts = { generation: began, provider, attempts };
+    const facts = { generation: began, isHeld: false, provider, attempts };
     const made = {
       ...failed,
       kind: 'settle',
       generation: began,
+      isHeld: false,
       provider,
       attempts,
       completedAtMs: nowMs,
@@ -227,6 +229,7 @@ describe('a settlement that is made', () => {
       ...failed,
       kind: 'settle',
       generation,
+      isHeld: true,
       provider,
       attempts: [],
       errorCode: 'billing_consistency_error',

@@ -227,7 +227,7 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     );
     await database.sql`alter role guest connection limit 0`;
     expect(await refusal({ DATABASE_URL: database.url.replace('tollgate@', 'guest@') })).toBe(
-      'The database has no connection left (too many connections for role "guest"). A gateway uses up to DATABASE_POOL connections and five more: lower DATABASE_POOL, raise max_connections, or put pgbouncer in front and set DATABASE_DIRECT_URL.',
+      'The database has no connection left (too many connections for role "guest"). A gateway uses up to DATABASE_POOL connections and six more: lower DATABASE_POOL, raise max_connections, or put pgbouncer in front and set DATABASE_DIRECT_URL.',
     );
     await database.sql`drop role guest`;
     await database.close();

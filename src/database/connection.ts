@@ -164,7 +164,7 @@ function unreachable(error: unknown): OperatorError {
   if (error instanceof OperatorError) return error;
   if (error instanceof SQL.PostgresError && error.errno === tooManyConnections)
     return new OperatorError(
-      `The database has no connection left (${error.message}). A gateway uses up to DATABASE_POOL connections and five more: lower DATABASE_POOL, raise max_connections, or put pgbouncer in front and set DATABASE_DIRECT_URL.`,
+      `The database has no connection left (${error.message}). A gateway uses up to DATABASE_POOL connections and six more: lower DATABASE_POOL, raise max_connections, or put pgbouncer in front and set DATABASE_DIRECT_URL.`,
       { cause: error },
     );
   const reason = error instanceof Error ? error.message : String(error);

@@ -161,6 +161,7 @@ export class OpenGeneration {
     const { facts: generation, provider } = this;
     const known = {
       generation,
+      isHeld: true,
       provider,
       attempts: [...this.#attempts],
       firstTokenAtMs: this.#firstTokenAtMs,

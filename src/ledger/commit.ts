@@ -1,6 +1,6 @@
 /**
- * Executes a batch of operations in one transaction with two round trips: lock and read, decide, then write and commit. Each
- * operation is idempotent by its Generation's ID, so a batch whose outcome is unknown is simply sent again.
+ * Decides a batch of operations on the rows that it touches, and writes it in one statement. Each operation is idempotent by
+ * its Generation's ID, so a batch whose outcome is unknown is simply sent again.
  */
 import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
@@ -17,6 +17,14 @@ import {
   type MeterState,
 } from './decide.ts';
 import { Effects } from './effects.ts';
+import {
+  type KnownAccount,
+  type KnownMeter,
+  knownAccount,
+  knownMeter,
+  meterAt,
+  type ReadRows,
+} from './known-rows.ts';
 import type {
   Count,
   CountResult,
@@ -32,10 +40,11 @@ import { closedUnbilled } from './settlement.ts';
 
 export type OperationResult = HoldResult | CountResult | SettlementResult;
 
-type Rows = Readonly<{
-  accounts: Map<string, AccountState>;
-  meters: Map<string, MeterState>;
-  /** The holds of open Generations, updated as operations of the batch are applied. */
+/** What a batch is decided on, updated as its operations are applied. */
+export type BatchRows = Readonly<{
+  accounts: Map<string, KnownAccount>;
+  meters: Map<string, KnownMeter>;
+  /** The holds of open Generations. */
   openHolds: Map<string, Money>;
   /** How Generations ended that this batch settles, but that are no longer open. */
   ended: Map<string, Ended>;
@@ -45,26 +54,55 @@ type Rows = Readonly<{
   month: string;
 }>;
 
-/** `connection` is one connection, not a pool: its statements are sent together and run in order. */
-export async function commitBatch(connection: SQL, batch: readonly Operation[]): Promise<OperationResult[]> {
+export type Decided = Readonly<{ results: OperationResult[]; effects: Effects }>;
+
+export function rowsAt(nowMs: number): BatchRows {
+  return {
+    accounts: new Map(),
+    meters: new Map(),
+    openHolds: new Map(),
+    ended: new Map(),
+    settled: new Map(),
+    nowMs,
+    month: monthOf(nowMs),
+  };
+}
+
+/** Its first day, as the database writes it. */
+function monthOf(timeMs: number): string {
+  return `${new Date(timeMs).toISOString().slice(0, 7)}-01`;
+}
+
+export function decideBatch(batch: readonly Operation[], rows: BatchRows): Decided {
+  const effects = new Effects();
+  return { results: batch.map((operation) => apply(operation, rows, effects)), effects };
+}
+
+/**
+ * The careful way, for whatever cannot be decided on what is known: locks and reads everything that the batch touches first.
+ * `connection` is one connection, not a pool, and nothing else is sent on it meanwhile.
+ */
+export async function commitLocked(
+  connection: SQL,
+  batch: readonly Operation[],
+  isDurable: boolean,
+): Promise<Decided & { rows: BatchRows }> {
   try {
-    const rows = await lockRows(connection, batch);
+    // A query is sent when it is awaited, unless it is executed before.
+    const begun = connection.unsafe('begin').execute();
+    const [rows] = await Promise.all([lockRows(connection, batch), begun]);
     await findEnded(connection, batch, rows);
-    const effects = new Effects();
-    const results = batch.map((operation) => apply(operation, rows, effects));
-    await effects.writeRare(connection);
-    await Promise.all([
-      effects.write(connection, rows.accounts, rows.meters, rows.month),
-      connection.unsafe('commit'),
-    ]);
-    return results;
+    const decided = decideBatch(batch, rows);
+    await decided.effects.writeRare(connection);
+    await Promise.all([decided.effects.write(connection, rows, isDurable), connection.unsafe('commit')]);
+    return { ...decided, rows };
   } catch (error) {
     await connection.unsafe('rollback').catch(() => undefined);
     throw error;
   }
 }
 
-function apply(operation: Operation, rows: Rows, effects: Effects): OperationResult {
+function apply(operation: Operation, rows: BatchRows, effects: Effects): OperationResult {
   switch (operation.kind) {
     case 'hold':
       return applyHold(operation, rows, effects);
@@ -79,7 +117,7 @@ function apply(operation: Operation, rows: Rows, effects: Effects): OperationRes
 
 const unknownKey = deny('invalid_api_key', null);
 
-function applyHold(hold: Hold, rows: Rows, effects: Effects): HoldResult {
+function applyHold(hold: Hold, rows: BatchRows, effects: Effects): HoldResult {
   const { accountId, keyId, id } = hold.generation;
   const account = rows.accounts.get(accountId);
   const meter = rows.meters.get(keyId);
@@ -87,119 +125,117 @@ function applyHold(hold: Hold, rows: Rows, effects: Effects): HoldResult {
   const amount = rows.openHolds.get(id);
   // Already held: the batch is being sent again because its outcome was unknown.
   if (amount !== undefined) {
-    const rate = rateAt(meter.requestsPerMinute, meter.theoreticalArrivalMs, rows.nowMs);
+    const rate = rateAt(meter.state.requestsPerMinute, meter.state.theoreticalArrivalMs, rows.nowMs);
     return { outcome: 'held', amount, rate };
   }
-  const decision = decideHold(account, meter, hold, rows.nowMs);
+  const decision = decideHold(account.state, meter.state, hold, rows.nowMs);
   if (decision.result.outcome === 'held') {
-    rows.accounts.set(accountId, decision.account);
-    rows.meters.set(keyId, decision.meter);
+    update(rows, hold, decision);
     rows.openHolds.set(id, decision.result.amount);
     effects.hold(hold, decision.result.amount);
   }
   return decision.result;
 }
 
-function applyCount({ generation }: Count, rows: Rows, effects: Effects): CountResult {
+function applyCount({ generation }: Count, rows: BatchRows, effects: Effects): CountResult {
   const account = rows.accounts.get(generation.accountId);
   const meter = rows.meters.get(generation.keyId);
   if (!account || !meter) return unknownKey;
-  const decision = decideCount(account, meter, rows.nowMs);
+  const decision = decideCount(account.state, meter.state, rows.nowMs);
   if (decision.result.outcome === 'counted') {
-    rows.meters.set(generation.keyId, decision.meter);
+    rows.meters.set(generation.keyId, { ...meter, state: decision.meter });
     effects.touchKey(generation.keyId);
   }
   return decision.result;
 }
 
-function applySettlement(settlement: Settlement, rows: Rows, effects: Effects): SettlementResult {
+function applySettlement(settlement: Settlement, rows: BatchRows, effects: Effects): SettlementResult {
   const { accountId, keyId, id } = settlement.generation;
   const account = rows.accounts.get(accountId);
   const meter = rows.meters.get(keyId);
   if (!account || !meter) return 'interrupted';
   const hold = rows.openHolds.get(id);
-  if (hold !== undefined) return close(settlement, account, meter, hold, rows, effects);
+  if (hold !== undefined) {
+    rows.openHolds.delete(id);
+    return close(settlement, account.state, meter.state, hold, rows, effects);
+  }
   const ended = rows.ended.get(id);
   if (ended === undefined) return rows.settled.get(id) ?? 'interrupted';
   const decision = decideLate(ended, settlement);
-  if (decision === 'reopen') {
-    effects.reopen(id);
+  if (decision === 'reopen' || decision === 'record') {
+    if (decision === 'reopen') effects.reopen(id);
     rows.ended.delete(id);
-    return close(settlement, account, { ...meter, openCount: meter.openCount + 1 }, 0n, rows, effects);
+    const reopened = { ...meter.state, openCount: meter.state.openCount + 1 };
+    return close(settlement, account.state, reopened, null, rows, effects);
   }
   if (decision === 'refund') {
-    const refunded = decideRefund(account, meter, ended);
-    rows.accounts.set(accountId, refunded.account);
-    rows.meters.set(keyId, refunded.meter);
+    update(rows, settlement, decideRefund(account.state, meter.state, ended));
     rows.ended.set(id, { ...ended, charged: null });
-    effects.refund(settlement.generation, refunded.account);
+    effects.refund(settlement.generation, rows);
     return 'settled';
   }
   if (decision === 'interrupted') effects.noteLateLoss(settlement);
   return decision;
 }
 
+/** `hold` is null when nothing is held for it any more. */
 function close(
   settlement: Settlement,
   account: AccountState,
   meter: MeterState,
-  hold: Money,
-  rows: Rows,
+  hold: Money | null,
+  rows: BatchRows,
   effects: Effects,
 ): SettlementResult {
-  const { accountId, keyId, id } = settlement.generation;
-  const decision = decideSettlement(account, meter, hold, settlement);
-  rows.accounts.set(accountId, decision.account);
-  rows.meters.set(keyId, decision.meter);
-  effects.settle(settlement, decision);
+  const decision = decideSettlement(account, meter, hold ?? 0n, settlement);
+  update(rows, settlement, decision);
+  effects.settle(settlement, decision, hold);
   const result = decision.shortfall > 0n ? 'short' : 'settled';
-  rows.openHolds.delete(id);
-  rows.settled.set(id, result);
+  rows.settled.set(settlement.generation.id, result);
   return result;
 }
 
 /** An open Generation is closed. One that has ended, and was to be charged late or refunded, is left for the retry. */
-function applySetAside(operation: SetAside, rows: Rows, effects: Effects): SettlementResult {
+function applySetAside(operation: SetAside, rows: BatchRows, effects: Effects): SettlementResult {
   if (rows.openHolds.has(operation.generation.id))
     applySettlement(closedUnbilled(operation.settlement), rows, effects);
   effects.setAside(operation);
   return 'set_aside';
 }
 
-/** A row as JSON: big integers and amounts are strings. */
-type AsJson<Row> = {
-  [Name in keyof Row]: Row[Name] extends bigint
-    ? string
-    : bigint extends Row[Name]
-      ? string | null
-      : Row[Name];
-};
-type LockedRows = {
-  accounts: (AsJson<AccountState> & { id: string })[] | null;
-  meters: (AsJson<MeterState> & { keyId: string })[] | null;
-  open: { id: string; hold: string }[] | null;
-  nowMs: number;
-  month: string;
-};
+function update(
+  { accounts, meters }: BatchRows,
+  { generation: { accountId, keyId } }: Operation,
+  { account, meter }: Readonly<{ account: AccountState; meter: MeterState }>,
+): void {
+  accounts.set(accountId, { ...(accounts.get(accountId) as KnownAccount), state: account });
+  meters.set(keyId, { ...(meters.get(keyId) as KnownMeter), state: meter });
+}
 
-async function lockRows(connection: SQL, batch: readonly Operation[]): Promise<Rows> {
-  const accountIds = uuidArray(batch.map(({ generation }) => generation.accountId));
-  const keyIds = uuidArray(batch.map(({ generation }) => generation.keyId));
-  const generationIds = uuidArray(batch.map(({ generation }) => generation.id));
-  const [, [{ locked }]] = await Promise.all([
-    connection.unsafe('begin'),
-    connection<[{ locked: LockedRows }]>`
-      select ledger_lock(${accountIds}::text::uuid[], ${keyIds}::text::uuid[], ${generationIds}::text::uuid[]) as locked`,
-  ]);
-  return {
-    accounts: new Map(locked.accounts?.map(({ id, ...row }) => [id, accountState(row)])),
-    meters: new Map(locked.meters?.map(({ keyId, ...row }) => [keyId, meterState(row)])),
-    openHolds: new Map(locked.open?.map(({ id, hold }) => [id, moneyFromDatabase(hold)])),
-    ended: new Map(),
-    settled: new Map(),
-    nowMs: locked.nowMs,
-    month: locked.month,
-  };
+async function lockRows(connection: SQL, batch: readonly Operation[]): Promise<BatchRows> {
+  const accountIds = batch.map(({ generation }) => generation.accountId);
+  const keyIds = batch.map(({ generation }) => generation.keyId);
+  const generationIds = batch.map(({ generation }) => generation.id);
+  const read = await readRows(connection, accountIds, keyIds, generationIds);
+  const rows = rowsAt(read.nowMs);
+  for (const row of read.accounts ?? []) rows.accounts.set(row.id, knownAccount(row));
+  for (const row of read.meters ?? [])
+    rows.meters.set(row.keyId, meterAt(knownMeter(row), rows.nowMs, rows.month));
+  for (const { id, hold } of read.open ?? []) rows.openHolds.set(id, moneyFromDatabase(hold));
+  return rows;
+}
+
+/** With the IDs of Generations, all of the rows stay locked until the transaction ends. */
+export async function readRows(
+  connection: SQL,
+  accountIds: readonly string[],
+  keyIds: readonly string[],
+  generationIds: readonly string[] | null,
+): Promise<ReadRows> {
+  const [{ rows }] = await connection<[{ rows: ReadRows }]>`
+    select ledger_read(${uuidArray(accountIds)}::text::uuid[], ${uuidArray(keyIds)}::text::uuid[],
+      ${generationIds === null ? null : uuidArray(generationIds)}::text::uuid[], ${generationIds !== null}) as rows`;
+  return rows;
 }
 
 /** UUIDs need no quoting. */
@@ -207,32 +243,16 @@ function uuidArray(ids: readonly string[]): string {
   return `{${[...new Set(ids)].join(',')}}`;
 }
 
-function accountState(row: AsJson<AccountState>): AccountState {
-  return {
-    ...row,
-    balance: moneyFromDatabase(row.balance),
-    held: moneyFromDatabase(row.held),
-    entryCount: BigInt(row.entryCount),
-  };
-}
-
-function meterState(row: AsJson<MeterState>): MeterState {
-  return {
-    ...row,
-    held: moneyFromDatabase(row.held),
-    monthSpent: moneyFromDatabase(row.monthSpent),
-    monthlyLimit: row.monthlyLimit === null ? null : moneyFromDatabase(row.monthlyLimit),
-  };
-}
+type EndedRow = Omit<Ended, 'charged'> & { id: string; charged: string | null };
 
 /**
- * A Generation that is no longer open was settled when this batch was sent before, was closed by another node, or was set
- * aside.
+ * A Generation that is no longer open was settled when this batch was sent before, was closed by another node, was set
+ * aside, or was lost when the database crashed.
  */
 async function findEnded(
   connection: SQL,
   batch: readonly Operation[],
-  { openHolds, ended, month }: Rows,
+  { openHolds, ended, month }: BatchRows,
 ): Promise<void> {
   const missing = batch.flatMap((operation) => {
     if (operation.kind !== 'settle' || openHolds.has(operation.generation.id)) return [];
@@ -240,8 +260,8 @@ async function findEnded(
     return [{ keyId, name: idempotencyHash, requestId: id }];
   });
   if (missing.length === 0) return;
-  const rows = await connection<(AsJson<Ended> & { id: string })[]>`
-    select * from ledger_find_ended(${claimRows.literal(missing)}::text::ledger_claim_row[], ${month}::text::date)`;
+  const rows = await connection<EndedRow[]>`
+    select * from ledger_find_missing(${claimRows.literal(missing)}::text::ledger_claim_row[], ${month}::text::date)`;
   for (const { id, ...row } of rows)
     ended.set(id, { ...row, charged: row.charged === null ? null : moneyFromDatabase(row.charged) });
 }

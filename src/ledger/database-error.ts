@@ -10,6 +10,15 @@ export function isIntegrityError(error: unknown): error is SQL.PostgresError {
   return code.startsWith('22') || code.startsWith('23');
 }
 
+const serializationFailure = '40001';
+const deadlock = '40P01';
+
+/** The statement was rolled back because of what others did at the same time. `detail` may be the ID of a row that changed. */
+export function isConflict(error: unknown): error is SQL.PostgresError {
+  const { code } = summarizeError(error);
+  return code === serializationFailure || code === deadlock;
+}
+
 /** Names only: the values that PostgreSQL may quote are a customer's. */
 export function summarizeError(error: unknown): DatabaseErrorSummary {
   if (!(error instanceof SQL.PostgresError)) return { code: '', about: 'unknown' };

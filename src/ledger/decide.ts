@@ -179,6 +179,8 @@ function affordable(
 
 /** A Generation that is to be settled, but is no longer open. */
 export type Ended = Readonly<{
+  /** There is no trace of it: the database lost the hold when it crashed. */
+  isLost: boolean;
   errorCode: string | null;
   /** It was set aside because the database rejected its settlement. */
   isDeadLetter: boolean;
@@ -191,15 +193,17 @@ export type Ended = Readonly<{
 }>;
 
 /**
- * `reopen`: another node closed it too early, so it is settled after all. `refund`: its charge is refunded, because the
+ * `reopen`: another node closed it too early, so it is settled after all. `record`: its hold was lost in a crash of the
+ * database, which changes nothing about what it cost. `refund`: its charge is refunded, because the
  * response was never delivered. Otherwise it stays as it ended.
  */
-export type LateDecision = 'reopen' | 'refund' | 'settled' | 'short' | 'interrupted';
+export type LateDecision = 'reopen' | 'record' | 'refund' | 'settled' | 'short' | 'interrupted';
 
 export function decideLate(
   ended: Ended,
-  { onAlreadyCharged, errorCode }: Pick<Settlement, 'onAlreadyCharged' | 'errorCode'>,
+  { onAlreadyCharged, errorCode, isHeld }: Pick<Settlement, 'onAlreadyCharged' | 'errorCode' | 'isHeld'>,
 ): LateDecision {
+  if (ended.isLost) return isHeld && ended.isClaimed ? 'record' : 'interrupted';
   if (ended.charged !== null && onAlreadyCharged === 'refund') return 'refund';
   if (ended.errorCode === 'gateway_interrupted' || ended.isDeadLetter) {
     // Another node that closes it as an orphan knows no more than the first one did.

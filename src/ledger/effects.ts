@@ -1,17 +1,20 @@
-/** Collects the rows that a batch changes, and writes them in one statement. */
+/** Collects what a batch changes, and writes it in one statement. */
 import type { SQL } from 'bun';
 import { formatMoney, type Money } from '../lib/money.ts';
-import type { AccountState, MeterState, SettlementDecision } from './decide.ts';
+import type { BatchRows } from './commit.ts';
+import type { SettlementDecision } from './decide.ts';
+import type { KnownRows } from './known-rows.ts';
 import type { Attempt, GenerationFacts, Hold, SetAside, Settlement } from './operations.ts';
 import {
-  accountRows,
+  accountChanges,
   answerRows,
   attemptRows,
   claimRows,
-  closedRows,
-  meterRows,
+  meterChanges,
   openedRows,
   type RowOf,
+  settledRows,
+  versions,
   writeOffRows,
 } from './rows.ts';
 import { serializeSettlement } from './settlement.ts';
@@ -20,7 +23,11 @@ export class Effects {
   readonly #accountIds = new Set<string>();
   readonly #keyIds = new Set<string>();
   readonly #opened: RowOf<typeof openedRows>[] = [];
-  readonly #closed: RowOf<typeof closedRows>[] = [];
+  readonly #settled: RowOf<typeof settledRows>[] = [];
+  /** How many of them are open. */
+  #openCount = 0;
+  /** The version of every row that is written: one that no row ever had. */
+  readonly #version = nextVersion();
   readonly #attempts: RowOf<typeof attemptRows>[] = [];
   readonly #writeOffs: RowOf<typeof writeOffRows>[] = [];
   readonly #claims: RowOf<typeof claimRows>[] = [];
@@ -35,13 +42,20 @@ export class Effects {
     this.#opened.push({ ...generation, nodeId, provider, hold: amount, attempts });
   }
 
-  settle(settlement: Settlement, { account, charge, shortfall }: SettlementDecision): void {
+  /** `hold` is null for a Generation that is not open. */
+  settle(
+    settlement: Settlement,
+    { account, charge, shortfall }: SettlementDecision,
+    hold: Money | null,
+  ): void {
     const { generation, usage, attempts, loss, stored } = settlement;
     const { id, accountId } = generation;
     const isShort = shortfall > 0n;
     this.#touch(generation);
-    this.#closed.push({
-      id,
+    if (hold !== null) this.#openCount += 1;
+    this.#settled.push({
+      ...generation,
+      hold: hold ?? 0n,
       provider: settlement.provider,
       status: isShort ? 'failed' : settlement.status,
       attemptCount: attempts.length,
@@ -90,13 +104,14 @@ export class Effects {
     );
   }
 
-  /** Opens a Generation again that another node had closed, with nothing held. It is settled next. */
+  /** Removes the record of a Generation that another node had closed. It is settled next. */
   reopen(id: string): void {
-    this.#rareWrites.push((connection) => connection`select reopen_generations(array[${id}::uuid])`);
+    this.#rareWrites.push((connection) => connection`select ledger_discard_ended(${id}::uuid)`);
   }
 
-  refund(generation: GenerationFacts, { entryCount, balance }: AccountState): void {
+  refund(generation: GenerationFacts, { accounts }: BatchRows): void {
     this.#touch(generation);
+    const { entryCount, balance } = found(accounts, generation.accountId).state;
     this.#rareWrites.push(
       (connection) =>
         connection`select ledger_refund(${generation.id}::uuid, ${entryCount}, ${formatMoney(balance)}::text::numeric)`,
@@ -134,41 +149,77 @@ export class Effects {
     this.#keyIds.add(keyId);
   }
 
+  /** Nothing may be sent on the connection between these and the statement of `write`. */
   async writeRare(connection: SQL): Promise<void> {
     for (const write of this.#rareWrites) await write(connection);
-    // A request that lost its claim is not admitted, and responses are stored together with their charge.
-    if (this.#claims.length > 0)
-      await connection`select ledger_require_claims(${claimRows.literal(this.#claims)}::text::ledger_claim_row[])`;
-    if (this.#answers.length > 0)
-      await connection`select ledger_store_answers(${answerRows.literal(this.#answers)}::text::ledger_answer_row[])`;
   }
 
-  /** One statement. The commit is sent right behind it on the same connection. */
-  async write(
-    connection: SQL,
-    accounts: ReadonlyMap<string, AccountState>,
-    meters: ReadonlyMap<string, MeterState>,
-    month: string,
-  ): Promise<void> {
-    if (this.#keyIds.size === 0) return;
-    const changedAccounts = Array.from(this.#accountIds, (id) => ({ id, ...locked(accounts, id) }));
-    const changedMeters = Array.from(this.#keyIds, (keyId) => ({ keyId, ...locked(meters, keyId) }));
-    await connection`
-      select ledger_write(
-        ${month}::text::date,
-        ${accountRows.literal(changedAccounts)}::text::ledger_account_row[],
-        ${meterRows.literal(changedMeters)}::text::ledger_meter_row[],
+  /** One statement, which waits for the disk if `isDurable`. Returns the database's time. */
+  async write(connection: SQL, rows: BatchRows, isDurable = false): Promise<number> {
+    const newVersion = this.#version;
+    const accounts = sorted(this.#accountIds).map((id) => {
+      const { version, state } = found(rows.accounts, id);
+      return { id, version, newVersion, ...state };
+    });
+    const meters = sorted(this.#keyIds).map((keyId) => {
+      const { version, state } = found(rows.meters, keyId);
+      return { keyId, version, newVersion, ...state };
+    });
+    const query = connection<[{ at: number }]>`
+      select ledger_commit(
+        ${rows.nowMs}::float8,
+        ${rows.month}::text::date,
+        ${accountChanges.literal(accounts)}::text::ledger_account_change[],
+        ${meterChanges.literal(meters)}::text::ledger_meter_change[],
+        ${versions.literal(unchanged(rows.accounts, this.#accountIds))}::text::ledger_version[],
+        ${versions.literal(unchanged(rows.meters, this.#keyIds))}::text::ledger_version[],
+        ${claimRows.literal(this.#claims)}::text::ledger_claim_row[],
         ${openedRows.literal(this.#opened)}::text::ledger_opened_row[],
-        ${closedRows.literal(this.#closed)}::text::ledger_closed_row[],
+        ${settledRows.literal(this.#settled)}::text::ledger_settled_row[],
+        ${this.#openCount}::integer,
         ${attemptRows.literal(this.#attempts)}::text::ledger_attempt_row[],
-        ${writeOffRows.literal(this.#writeOffs)}::text::ledger_write_off_row[])`;
+        ${writeOffRows.literal(this.#writeOffs)}::text::ledger_write_off_row[],
+        ${answerRows.literal(this.#answers)}::text::ledger_answer_row[],
+        ${isDurable}::boolean) as at`;
+    // At once, because whatever is decided next is sent next.
+    const [{ at }] = await query.execute();
+    return at;
+  }
+
+  /** What the rows are once they are written. */
+  remember(known: KnownRows, { accounts, meters }: BatchRows): void {
+    const version = this.#version;
+    for (const id of this.#accountIds) known.accounts.set(id, { ...found(accounts, id), version });
+    for (const id of this.#keyIds) known.meters.set(id, { ...found(meters, id), version });
   }
 }
 
-function locked<State>(states: ReadonlyMap<string, State>, id: string): State {
-  const state = states.get(id);
-  if (state === undefined) throw new Error('A row changed without being locked.');
-  return state;
+/** Starts anywhere in half of the positive numbers that the database can store. */
+let [lastVersion = 0n] = crypto.getRandomValues(new BigUint64Array(1)).map((bits) => bits >> 2n);
+
+function nextVersion(): bigint {
+  lastVersion += 1n;
+  return lastVersion;
+}
+
+/** Rows are locked in the order of their IDs, so that two nodes never wait for each other. */
+function sorted(ids: ReadonlySet<string>): string[] {
+  return ids.size === 1 ? [...ids] : [...ids].sort();
+}
+
+/** What the decisions relied on without changing it. */
+function unchanged(
+  rows: ReadonlyMap<string, { version: bigint }>,
+  changedIds: ReadonlySet<string>,
+): RowOf<typeof versions>[] {
+  if (rows.size === changedIds.size) return [];
+  return [...rows].flatMap(([id, { version }]) => (changedIds.has(id) ? [] : [{ id, version }]));
+}
+
+function found<Row>(rows: ReadonlyMap<string, Row>, id: string): Row {
+  const row = rows.get(id);
+  if (row === undefined) throw new Error('A row changed that was not read.');
+  return row;
 }
 
 const maxInteger = 2_147_483_647;

@@ -2,16 +2,16 @@
  * The interface of the ledger: hold before a call, settle after it. Both are gathered into batches that one connection
  * commits. A hold soon gives up when the database is unavailable; a settlement never does while the process lives.
  */
-import type { ReservedSQL, SQL } from 'bun';
+import type { SQL } from 'bun';
 import { backOffMs } from '../lib/back-off.ts';
-import { isDatabaseUnavailable } from '../lib/database-unavailable.ts';
 import { Deadlines } from '../lib/deadlines.ts';
-import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { logSparingly } from '../lib/log-sparingly.ts';
 import { LateError, within } from '../lib/within.ts';
-import { commitBatch, type OperationResult } from './commit.ts';
+import type { OperationResult } from './commit.ts';
 import { isIntegrityError, summarizeError } from './database-error.ts';
+import { Durability } from './durability.ts';
+import { Lane } from './lane.ts';
 import type {
   Count,
   CountResult,
@@ -23,6 +23,7 @@ import type {
 } from './operations.ts';
 import { failure, settlementOf } from './settlement.ts';
 import type { Spool } from './spool.ts';
+import { Writer } from './writer.ts';
 
 export type Ledger = Readonly<{
   hold: (hold: Hold) => Promise<HoldResult>;
@@ -49,6 +50,7 @@ const holdPatienceMs = 4_000;
 const minPauseMs = 20;
 const maxPauseMs = 1_000;
 const defaultSilenceMs = 10_000;
+const laneCount = 1;
 const deadlines = new Deadlines();
 
 /**
@@ -61,70 +63,31 @@ export function openLedger(
   silenceMs: number = defaultSilenceMs,
   onCommit: (batchSize: number) => void = () => undefined,
 ): Ledger {
-  const batches = new GroupCommit<Operation, OperationResult | Error>(commitOrIsolate);
+  const lanes = Array.from({ length: laneCount }, () => {
+    const writer = new Writer(openWriter, laneSettings, silenceMs, log);
+    return { writer, lane: new Lane(writer, log, onCommit) };
+  });
+  const flusher = new Writer(openWriter, flushSettings, silenceMs, log);
+  const durability = new Durability(flusher);
   /** What this process has held and not started to settle, and what it is settling. */
   const held = new Set<string>();
   const unsettled = new Set<Promise<unknown>>();
-  let writer = openWriter();
-  let connection: ReservedSQL | null = null;
   let isClosed = false;
   const logUnsettled = logSparingly((fields) => log.error('not settled yet, trying again', fields));
   const logNotSpooled = logSparingly((fields) => log.error('not written to the spool', fields));
 
-  /** One connection for the whole transaction: when it is lost, the batch must fail, not continue on another one. */
-  async function commit(batch: readonly Operation[]): Promise<OperationResult[]> {
-    const silence = deadlines.start(silenceMs, hangUp);
-    try {
-      connection ??= await reserveForLedger(writer);
-      const results = await commitBatch(connection, batch);
-      onCommit(batch.length);
-      return results;
-    } catch (error) {
-      const broken = connection;
-      connection = null;
-      await broken?.release();
-      // The database may be on another host by now.
-      if (isDatabaseUnavailable(error)) reopen();
-      throw error;
-    } finally {
-      silence.clear();
-    }
+  /** All operations of an account go the same way. */
+  function laneOf({ generation }: Operation): Lane {
+    const { lane } = lanes[generation.accountId.charCodeAt(35) % lanes.length] as (typeof lanes)[0];
+    return lane;
   }
 
-  /** A connection that does not respond may never do so. The next attempt finds out what was committed. */
-  function hangUp(): void {
-    log.error('the database does not respond, reconnecting');
-    reopen();
-  }
-
-  function reopen(): void {
-    if (isClosed) return;
-    writer.close({ timeout: 0 }).catch(() => undefined);
-    writer = openWriter();
-    connection = null;
-  }
-
-  /** One operation that the database rejects must not fail the rest of its batch. Its result is the error. */
-  async function commitOrIsolate(batch: readonly Operation[]): Promise<(OperationResult | Error)[]> {
-    try {
-      return await commit(batch);
-    } catch (error) {
-      if (!isIntegrityError(error)) throw error;
-      log.error('the database rejected a batch', { count: batch.length, error });
-      if (batch.length === 1) return [error];
-    }
-    const results: (OperationResult | Error)[] = [];
-    for (const operation of batch) results.push(...(await commitOrIsolate([operation])));
-    return results;
-  }
-
-  async function submit<Result extends OperationResult>(
-    operation: Operation,
-    isWanted?: () => boolean,
-  ): Promise<Result> {
-    const result = await batches.submit(operation, isWanted);
-    if (result instanceof Error) throw result;
-    return result as Result;
+  async function submitDurably<Result extends OperationResult>(operation: Operation): Promise<Result> {
+    const known = durability.session();
+    const session = known instanceof Promise ? await known : known;
+    const { result, isDurable } = await laneOf(operation).submit<Result>(operation);
+    if (!isDurable) await durability.confirm(session);
+    return result;
   }
 
   /**
@@ -165,7 +128,8 @@ export function openLedger(
     };
     for (let attempt = 0; ; attempt++) {
       try {
-        return await submit<HoldResult>(operation, isWanted);
+        const { result } = await laneOf(operation).submit<HoldResult>(operation, isWanted);
+        return result;
       } catch (error) {
         if (effort.isOver || isIntegrityError(error)) throw error;
         effort.failure = error;
@@ -178,7 +142,7 @@ export function openLedger(
 
   /** For a hold whose outcome is unknown: what it may have held is released as soon as the database is back. */
   function release(operation: Hold): void {
-    const settlement = settlementOf(operation, failure('balance_lookup_failed'));
+    const settlement = settlementOf({ ...operation, isHeld: false }, failure('balance_lookup_failed'));
     track(settleUntilDone(settlement, () => settlement)).catch(() => undefined);
   }
 
@@ -207,7 +171,7 @@ export function openLedger(
     let settlement = first;
     for (let attempt = 0; ; attempt++) {
       try {
-        const result = await submit<SettlementResult>(settlement);
+        const result = await submitDurably<SettlementResult>(settlement);
         spool.forget(settlement);
         return result;
       } catch (error) {
@@ -226,7 +190,7 @@ export function openLedger(
 
   async function settleOnce(settlement: Settlement): Promise<SettlementResult> {
     try {
-      return await submit<SettlementResult>(settlement);
+      return await submitDurably<SettlementResult>(settlement);
     } catch (error) {
       if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
       throw error;
@@ -240,7 +204,7 @@ export function openLedger(
   async function setAside(settlement: Settlement, error: unknown): Promise<boolean> {
     const { generation } = settlement;
     try {
-      await submit({ kind: 'set_aside', generation, settlement, error: summarizeError(error) });
+      await submitDurably({ kind: 'set_aside', generation, settlement, error: summarizeError(error) });
     } catch {
       return false;
     }
@@ -265,15 +229,17 @@ export function openLedger(
 
   return {
     hold,
-    count: (count) => within(holdPatienceMs, submit<CountResult>(count)),
+    count: (count) => within(holdPatienceMs, submitDurably<CountResult>(count)),
     settle,
     settleOnce,
     isBusy: () => held.size + unsettled.size > 0,
-    counts: () => ({ waiting: batches.waitingCount, unsettled: unsettled.size }),
+    counts: () => ({
+      waiting: lanes.reduce((sum, { lane }) => sum + lane.waitingCount, 0),
+      unsettled: unsettled.size,
+    }),
     close: async () => {
       isClosed = true;
-      await connection?.release();
-      await writer.close({ timeout: 5 });
+      await Promise.all([flusher, ...lanes.map(({ writer }) => writer)].map((writer) => writer.close()));
     },
   };
 }
@@ -281,19 +247,17 @@ export function openLedger(
 /** Whether a hold has been answered, whether it was ever sent to the database, and why the last attempt failed. */
 type Effort = { isOver: boolean; isSent: boolean; failure: unknown };
 
-/** A node that freezes in the middle of a transaction must not block accounts for the others. */
-const sessionSettings = `
+/**
+ * The ledger's functions look up single rows by ID, so their plans are made once and always use the indexes, in the order of
+ * the rows that they are given. Statistics do not help with tables whose rows come and go within seconds. A node that freezes
+ * in the middle of a transaction must not block accounts for the others.
+ */
+const laneSettings = `
+  set synchronous_commit = off;
   set plan_cache_mode = force_generic_plan;
   set enable_seqscan = off;
+  set enable_hashjoin = off;
+  set enable_mergejoin = off;
   set idle_in_transaction_session_timeout = '5s';
   set lock_timeout = '5s'`;
-
-/**
- * The ledger's functions look up single rows by ID, so their plans are made once and always use the indexes. Statistics do
- * not help with tables whose rows come and go within seconds.
- */
-async function reserveForLedger(writer: SQL): Promise<ReservedSQL> {
-  const connection = await writer.reserve();
-  await connection.unsafe(sessionSettings);
-  return connection;
-}
+const flushSettings = `set lock_timeout = '5s'`;

@@ -140,6 +140,7 @@ export async function findOrphans(sql: SQL, silenceSeconds: number): Promise<Set
     settlementOf(
       {
         generation: { ...generation, idempotencyHash: null },
+        isHeld: false,
         provider,
         attempts: attempts.map((attempt) => interrupted(attempt, nowMs)),
       },

@@ -76,6 +76,8 @@ export type BilledCost = Readonly<{ input: Money; output: Money; total: Money }>
 export type Settlement = Readonly<{
   kind: 'settle';
   generation: GenerationFacts;
+  /** The hold was confirmed. Should the database lose it in a crash, the Generation is recorded and charged all the same. */
+  isHeld: boolean;
   provider: string;
   status: 'completed' | 'failed' | 'cancelled';
   errorCode: ErrorCode | null;

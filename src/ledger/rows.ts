@@ -1,7 +1,7 @@
 /**
  * The rows that the ledger passes to its functions in PostgreSQL, as literals of the composite types that
- * `migrations/0010_typed_ledger.sql` declares. A column is named once here and once there, in the same order, and a test
- * compares the two. Arrays of composites cost PostgreSQL half as much as JSON.
+ * `migrations/0010_typed_ledger.sql` and `0016_one_statement_ledger.sql` declare. A column is named once here and once there,
+ * in the same order, and a test compares the two. Arrays of composites cost PostgreSQL half as much as JSON.
  */
 import { type Money, moneyScaleDigits } from '../lib/money.ts';
 
@@ -19,12 +19,16 @@ const json: Column<unknown> = (value) => quote(JSON.stringify(value));
 const money: Column<Money> = (value) => value + amountExponent;
 const amountExponent = `e-${moneyScaleDigits}`;
 
+/** A column that may be null. */
 function optional<Value>(write: Column<Value>): Column<Value | null | undefined> {
-  return (value) => (value === null || value === undefined ? '' : write(value));
+  return write as Column<Value | null | undefined>;
 }
+
+const needsNoQuotes = /^[\w.:/@-]+$/;
 
 /** Quotes are doubled inside a composite, and everything is escaped once more because it is inside an array. */
 function quote(value: string): string {
+  if (needsNoQuotes.test(value)) return value;
   return `\\"${value.replaceAll('\\', '\\\\\\\\').replaceAll('"', '\\"\\"')}\\"`;
 }
 
@@ -33,43 +37,60 @@ type Columns = Readonly<Record<string, Column<never>>>;
 export class RowType<Named extends Columns> {
   readonly name: string;
   readonly columnNames: readonly string[];
-  readonly #columns: readonly (readonly [name: string, write: Column<unknown>])[];
+  readonly #columns: readonly Column<unknown>[];
 
   constructor(name: string, columns: Named) {
     this.name = name;
     this.columnNames = Object.keys(columns);
-    this.#columns = Object.entries(columns) as [string, Column<unknown>][];
+    this.#columns = Object.values(columns) as Column<unknown>[];
   }
 
   /** An array literal for PostgreSQL; null without rows. */
   literal(rows: readonly RowOf<RowType<Named>>[]): string | null {
-    return rows.length === 0 ? null : `{${rows.map((row) => this.#element(row)).join(',')}}`;
+    const [first, ...others] = rows;
+    if (first === undefined) return null;
+    let elements = this.#element(first);
+    for (const row of others) elements += `,${this.#element(row)}`;
+    return `{${elements}}`;
   }
 
+  /** One of the longest loops of a request, so it is a plain one. */
   #element(row: Readonly<Record<string, unknown>>): string {
+    const { columnNames } = this;
+    const columns = this.#columns;
     let fields = '';
-    for (const [name, write] of this.#columns) fields += `,${write(row[name])}`;
-    return `"(${fields.slice(1)})"`;
+    for (let index = 0; index < columns.length; index += 1) {
+      if (index > 0) fields += ',';
+      const value = row[columnNames[index] as string];
+      if (value !== null && value !== undefined) fields += (columns[index] as Column<unknown>)(value);
+    }
+    return `"(${fields})"`;
   }
 }
 
 export type RowOf<Type> =
   Type extends RowType<infer Named> ? { readonly [Name in keyof Named]: Parameters<Named[Name]>[0] } : never;
 
-export const accountRows = new RowType('ledger_account_row', {
+export const accountChanges = new RowType('ledger_account_change', {
   id: word,
+  version: bigint,
+  newVersion: bigint,
   balance: money,
   held: money,
   entryCount: bigint,
 });
 
-export const meterRows = new RowType('ledger_meter_row', {
+export const meterChanges = new RowType('ledger_meter_change', {
   keyId: word,
+  version: bigint,
+  newVersion: bigint,
   held: money,
   monthSpent: money,
   theoreticalArrivalMs: number,
   openCount: number,
 });
+
+export const versions = new RowType('ledger_version', { id: word, version: bigint });
 
 export const openedRows = new RowType('ledger_opened_row', {
   id: word,
@@ -86,11 +107,18 @@ export const openedRows = new RowType('ledger_opened_row', {
   createdAtMs: number,
 });
 
-export const closedRows = new RowType('ledger_closed_row', {
+export const settledRows = new RowType('ledger_settled_row', {
   id: word,
+  accountId: word,
+  keyId: word,
+  workload: text,
+  model: text,
   provider: text,
   status: word,
+  streaming: boolean,
   attemptCount: number,
+  hold: money,
+  priceListId: number,
   inputTokens: optional(number),
   outputTokens: optional(number),
   units: optional(number),
@@ -102,6 +130,7 @@ export const closedRows = new RowType('ledger_closed_row', {
   latencyMs: number,
   timeToFirstTokenMs: optional(number),
   errorCode: optional(text),
+  createdAtMs: number,
   completedAtMs: number,
   entryNumber: optional(bigint),
   balanceAfter: optional(money),

@@ -22,17 +22,19 @@ export type Ending = Pick<
 /** What is known about a Generation however it ends. */
 export type EndedGeneration = Readonly<{
   generation: GenerationFacts;
+  isHeld: boolean;
   provider: string;
   attempts: readonly Attempt[];
   firstTokenAtMs?: number | null;
 }>;
 
 export function settlementOf(facts: EndedGeneration, ending: Ending): Settlement {
-  const { generation, provider, attempts, firstTokenAtMs = null } = facts;
+  const { generation, isHeld, provider, attempts, firstTokenAtMs = null } = facts;
   const completedAtMs = Date.now();
   return {
     kind: 'settle',
     generation,
+    isHeld,
     provider,
     attempts,
     ...ending,
@@ -90,9 +92,9 @@ export function withheld(settlement: Settlement): Settlement {
 }
 
 /** Replaces a settlement that the database rejects, without anything that could be the cause. */
-export function closedUnbilled({ generation, provider }: Settlement): Settlement {
+export function closedUnbilled({ generation, isHeld, provider }: Settlement): Settlement {
   return settlementOf(
-    { generation, provider, attempts: [] },
+    { generation, isHeld, provider, attempts: [] },
     failure('billing_consistency_error', 'interrupted'),
   );
 }
@@ -165,6 +167,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
     idempotencyHash: z.string().nullable().default(null),
     createdAtMs: z.number(),
   }),
+  isHeld: z.boolean().default(false),
   provider: z.string(),
   status: z.enum(['completed', 'failed', 'cancelled']),
   errorCode,

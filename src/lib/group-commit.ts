@@ -1,15 +1,21 @@
 /**
- * Gathers what arrives while a commit is in progress and commits it together. There is no timer: one operation alone is
+ * Gathers what arrives while commits are in progress and commits it together. There is no timer: one operation alone is
  * committed at once, and under load the batches grow by themselves.
  */
 export class GroupCommit<Operation, Result> {
   readonly #commit: (batch: readonly Operation[]) => Promise<readonly Result[]>;
   readonly #maxPerBatch: number;
   #waiting: Waiting<Operation, Result>[] = [];
-  #isCommitting = false;
+  readonly #maxAtOnce: number;
+  #committing = 0;
 
-  constructor(commit: (batch: readonly Operation[]) => Promise<readonly Result[]>, maxPerBatch = 256) {
+  constructor(
+    commit: (batch: readonly Operation[]) => Promise<readonly Result[]>,
+    maxAtOnce = 1,
+    maxPerBatch = 256,
+  ) {
     this.#commit = commit;
+    this.#maxAtOnce = maxAtOnce;
     this.#maxPerBatch = maxPerBatch;
   }
 
@@ -21,8 +27,8 @@ export class GroupCommit<Operation, Result> {
   submit(operation: Operation, isWanted: () => boolean = always): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ operation, isWanted, resolve, reject });
-      if (this.#isCommitting) return;
-      this.#isCommitting = true;
+      if (this.#committing >= this.#maxAtOnce) return;
+      this.#committing += 1;
       // Whatever else is submitted in this turn of the event loop joins the same batch.
       queueMicrotask(() => this.#run());
     });
@@ -31,7 +37,7 @@ export class GroupCommit<Operation, Result> {
   #run(): void {
     const batch = this.#next();
     if (batch.length === 0) {
-      this.#isCommitting = false;
+      this.#committing -= 1;
       return;
     }
     this.#commit(batch.map(({ operation }) => operation)).then(

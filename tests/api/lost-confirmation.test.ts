@@ -82,9 +82,14 @@ async function relayTo(target: URL): Promise<Relay> {
         upstream.destroy();
       });
     }
-    client.on('data', (bytes) => upstream.write(bytes));
+    let isSettling = false;
+    client.on('data', (bytes) => {
+      // The row of a Generation that has ended says how, in the one statement that commits it.
+      isSettling ||= onLost !== null && bytes.includes(',completed,');
+      upstream.write(bytes);
+    });
     upstream.on('data', (bytes) => {
-      if (onLost === null || !bytes.includes('COMMIT\0')) {
+      if (onLost === null || !isSettling) {
         client.write(bytes);
         return;
       }

@@ -67,6 +67,7 @@ export function newSettlement(
   return {
     kind: 'settle',
     generation,
+    isHeld: true,
     provider: 'P',
     status: isCompleted ? 'completed' : 'failed',
     errorCode: isCompleted ? null : 'provider_unavailable',

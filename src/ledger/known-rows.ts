@@ -1,0 +1,130 @@
+/**
+ * The accounts and meters as this process last read or wrote them, so that a batch can be decided without asking for them
+ * first. Others may have changed them since: what relies on them names their versions, and the database checks those.
+ */
+import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import type { AccountState, MeterState } from './decide.ts';
+
+export type KnownAccount = Readonly<{ version: bigint; state: AccountState }>;
+
+export type KnownMeter = Readonly<{
+  version: bigint;
+  state: MeterState;
+  /** The month that `state.monthSpent` was spent in. */
+  month: string;
+  revokedAtMs: number | null;
+  expiresAtMs: number | null;
+}>;
+
+/** About 20 MB. */
+const maxRows = 20_000;
+
+export class KnownRows {
+  readonly accounts = new RecentMap<KnownAccount>(maxRows);
+  readonly meters = new RecentMap<KnownMeter>(maxRows);
+}
+
+/** Forgets what was not set for the longest time. */
+export class RecentMap<Value> {
+  readonly #values = new Map<string, Value>();
+  readonly #maxSize: number;
+
+  constructor(maxSize: number) {
+    this.#maxSize = maxSize;
+  }
+
+  get(id: string): Value | undefined {
+    return this.#values.get(id);
+  }
+
+  set(id: string, value: Value): void {
+    const isNew = !this.#values.delete(id);
+    if (isNew && this.#values.size >= this.#maxSize) this.#dropOldest();
+    this.#values.set(id, value);
+  }
+
+  delete(id: string): void {
+    this.#values.delete(id);
+  }
+
+  #dropOldest(): void {
+    const [oldest] = this.#values.keys();
+    if (oldest !== undefined) this.#values.delete(oldest);
+  }
+}
+
+/** What `ledger_read` returns. Big integers and amounts are strings. */
+export type ReadRows = Readonly<{
+  accounts: readonly AccountRow[] | null;
+  meters: readonly MeterRow[] | null;
+  open: readonly Readonly<{ id: string; hold: string }>[] | null;
+  nowMs: number;
+}>;
+
+type AsJson<State> = {
+  [Name in keyof State]: State[Name] extends bigint
+    ? string
+    : bigint extends State[Name]
+      ? string | null
+      : State[Name];
+};
+type AccountRow = AsJson<AccountState> & Readonly<{ id: string; version: string }>;
+type MeterRow = AsJson<Omit<MeterState, 'isRevoked' | 'isExpired'>> &
+  Readonly<{
+    keyId: string;
+    version: string;
+    month: string;
+    revokedAtMs: number | null;
+    expiresAtMs: number | null;
+  }>;
+
+export function knownAccount({ version, balance, held, entryCount, isSuspended }: AccountRow): KnownAccount {
+  return {
+    version: BigInt(version),
+    state: {
+      balance: moneyFromDatabase(balance),
+      held: moneyFromDatabase(held),
+      entryCount: BigInt(entryCount),
+      isSuspended,
+    },
+  };
+}
+
+export function knownMeter(row: MeterRow): KnownMeter {
+  const { version, month, revokedAtMs, expiresAtMs } = row;
+  return {
+    version: BigInt(version),
+    month,
+    revokedAtMs,
+    expiresAtMs,
+    state: {
+      held: moneyFromDatabase(row.held),
+      monthSpent: moneyFromDatabase(row.monthSpent),
+      monthlyLimit: optionalMoney(row.monthlyLimit),
+      requestsPerMinute: row.requestsPerMinute,
+      maxConcurrent: row.maxConcurrent,
+      openCount: row.openCount,
+      theoreticalArrivalMs: row.theoreticalArrivalMs,
+      isRevoked: false,
+      isExpired: false,
+    },
+  };
+}
+
+function optionalMoney(text: string | null): Money | null {
+  return text === null ? null : moneyFromDatabase(text);
+}
+
+/** The meter at a time: a new month starts with nothing spent, and a key may have expired. */
+export function meterAt(meter: KnownMeter, nowMs: number, month: string): KnownMeter {
+  const isRevoked = isPast(meter.revokedAtMs, nowMs);
+  const isExpired = isPast(meter.expiresAtMs, nowMs);
+  const { state } = meter;
+  if (meter.month === month && state.isRevoked === isRevoked && state.isExpired === isExpired) return meter;
+  const monthSpent = meter.month === month ? state.monthSpent : 0n;
+  return { ...meter, month, state: { ...state, monthSpent, isRevoked, isExpired } };
+}
+
+function isPast(timeMs: number | null, nowMs: number): boolean {
+  return timeMs !== null && timeMs <= nowMs;
+}
