@@ -13,8 +13,8 @@ export type LoadQuestion =
   | Readonly<{ type: 'run'; durationMs: number }>
   /** Requests arrive at this rate, on whichever connection is free. */
   | Readonly<{ type: 'pace'; perSecond: number; durationMs: number }>
-  /** Starts one answer on each connection and returns when all have begun. */
-  | Readonly<{ type: 'begin' }>
+  /** Connects, starts one answer on each connection as soon as it is there, and returns when all have begun. */
+  | Readonly<{ type: 'begin'; target: Target; model: Model; connections: number }>
   /** Waits for the answers that were begun. */
   | Readonly<{ type: 'finish' }>;
 
@@ -53,27 +53,31 @@ async function answer(question: LoadQuestion): Promise<LoadResult> {
         pace(connections, tally, question.perSecond, question.durationMs),
       );
     case 'begin':
-      await begin();
+      await begin(question);
       return summary(newTally(), 0);
     case 'finish':
       return await (begun ?? runAll(0)).finally(() => clearTimeout(beginTimer));
   }
 }
 
-async function prepare({
+async function prepare(question: Extract<LoadQuestion, { type: 'prepare' }>): Promise<LoadResult> {
+  replaceConnections(question);
+  const { target, warmUpMs } = question;
+  await inGroups((connection) => connection.connect(target.hostname, target.port));
+  return warmUpMs > 0 ? await runAll(warmUpMs) : summary(newTally(), 0);
+}
+
+function replaceConnections({
   target,
   model,
   connections: count,
-  warmUpMs,
-}: Extract<LoadQuestion, { type: 'prepare' }>): Promise<LoadResult> {
+}: Readonly<{ target: Target; model: Model; connections: number }>): void {
   for (const connection of connections) connection.abandon();
   const nextRequest = inTurn(requestBytes(target, model));
   // How much a held stream says before it is let go depends on when that is.
   const hasFixedEvents = target.passesEventsSingly && (model === models.fast || model === models.paced);
   const expected = { isStream: model !== models.json, events: hasFixedEvents ? eventsPerStream : null };
   connections = Array.from({ length: count }, () => new LoadConnection(nextRequest, expected));
-  await inGroups((connection) => connection.connect(target.hostname, target.port));
-  return warmUpMs > 0 ? await runAll(warmUpMs) : summary(newTally(), 0);
 }
 
 function inTurn(requests: readonly Buffer[]): () => Buffer {
@@ -86,16 +90,20 @@ function inTurn(requests: readonly Buffer[]): () => Buffer {
   };
 }
 
-async function begin(): Promise<void> {
+async function begin(question: Extract<LoadQuestion, { type: 'begin' }>): Promise<void> {
+  replaceConnections(question);
+  const { hostname, port } = question.target;
   const tally = newTally();
   const startedAtMs = performance.now();
   beginTimer = setTimeout(() => {
     for (const connection of connections) connection.abandon();
   }, heldPatienceMs);
   const answers: Promise<void>[] = [];
-  await inGroups((connection) => {
+  // A server closes connections on which no request comes, so they must not wait until all of them are there.
+  await inGroups(async (connection) => {
+    await connection.connect(hostname, port);
     answers.push(connection.run(tally, 0));
-    return connection.whenBegun();
+    await connection.whenBegun();
   });
   begun = Promise.all(answers).then(() => summary(tally, performance.now() - startedAtMs));
 }

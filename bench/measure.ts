@@ -30,10 +30,16 @@ export class Counts {
 
   add({ name }: Subject, result: LoadResult): void {
     this.completed.set(name, (this.completed.get(name) ?? 0) + result.completed);
-    for (const [reason, count] of Object.entries(result.errors)) {
-      const key = `${name}: ${reason}`;
-      this.errors.set(key, (this.errors.get(key) ?? 0) + count);
-    }
+    for (const [reason, count] of Object.entries(result.errors)) this.#addErrors(`${name}: ${reason}`, count);
+  }
+
+  /** Streams that were to be open while memory was measured, and were not. */
+  addMissingStreams({ name }: Subject, count: number): void {
+    if (count > 0) this.#addErrors(`${name}: stream not open`, count);
+  }
+
+  #addErrors(key: string, count: number): void {
+    this.errors.set(key, (this.errors.get(key) ?? 0) + count);
   }
 
   errorCount(): number {
@@ -123,20 +129,19 @@ export async function measureMemory(
   counts: Counts,
 ): Promise<MemorySample> {
   const { target } = subject;
-  const prepare = async (count: number, warmUpMs: number, model: Model) =>
-    counts.add(subject, await load.ask({ type: 'prepare', target, model, connections: count, warmUpMs }));
   // The program itself is loaded and compiled before the first reading.
-  await prepare(4, timing.warmUpMs, models.fast);
+  const { warmUpMs } = timing;
+  const warmed = await load.ask({ type: 'prepare', target, model: models.fast, connections: 4, warmUpMs });
+  counts.add(subject, warmed);
   const idleBytes = subject.residentBytes();
-  await prepare(connections, 0, models.held);
-  counts.add(subject, await load.ask({ type: 'begin' }));
+  await load.ask({ type: 'begin', target, model: models.held, connections });
   const readings: number[] = [];
   const endsAtMs = Date.now() + timing.heldMs;
   while (Date.now() < endsAtMs) {
     await Bun.sleep(100);
     readings.push(subject.residentBytes());
   }
-  await upstream.ask('release');
+  counts.addMissingStreams(subject, connections - (await upstream.ask('release')));
   counts.add(subject, await load.ask({ type: 'finish' }));
   return { connections, idleBytes, openBytes: median(readings) };
 }

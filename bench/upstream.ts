@@ -1,6 +1,6 @@
 /**
  * The provider that the subjects talk to: raw sockets and bytes made beforehand, so that it is not what is measured.
- * Asked by the bench, it lets held streams end, and says how many connections it has accepted.
+ * Asked by the bench, it returns how many connections it has accepted, or lets held streams end and returns how many.
  */
 import type { Socket } from 'bun';
 import { answerParent } from './child.ts';
@@ -107,7 +107,8 @@ function forget(socket: Socket<Connection>): void {
 }
 
 /** What is left of their content is skipped: a thousand streams that end at once are not what is measured. */
-function release(): void {
+function release(): number {
+  const count = heldStreams.size;
   for (const stream of heldStreams) {
     timedStreams.add(stream);
     stream.next = streamWrites.length - writesOfEnding;
@@ -115,6 +116,7 @@ function release(): void {
     stream.dueAtMs = performance.now();
   }
   heldStreams.clear();
+  return count;
 }
 
 const data: Connection = { scanner: null, unsent: null, stream: null };
@@ -131,7 +133,6 @@ Bun.listen<Connection>({
   },
 });
 
-answerParent<UpstreamQuestion, number>((question) => {
-  if (question === 'release') release();
-  return acceptedConnections;
-});
+answerParent<UpstreamQuestion, number>((question) =>
+  question === 'release' ? release() : acceptedConnections,
+);
