@@ -2,12 +2,12 @@
  * `npm run bench -- --compare NAME`: the gateway with two settings, in turn. PostgreSQL, the upstream and the load generator
  * run on the same cores, so a second worker adds less here than the gateway could do alone.
  */
+import { compareHeader, compareRows, type Sample } from './compare-report.ts';
 import { cpuWithChildren } from './cpu.ts';
 import { type Gateway, startGateway } from './gateway.ts';
-import { models } from './scenarios.ts';
-import { median } from './statistics.ts';
+import { localTarget, models } from './scenarios.ts';
 import { type Load, startUpstreamAndLoad } from './subjects.ts';
-import { formatNumber, formatTable } from './table.ts';
+import { formatTable } from './table.ts';
 import type { Workshop } from './workshop.ts';
 
 type Settings = Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ export function comparisonNamed(name: string): Comparison {
 }
 
 const connections = 64;
-const rounds = 9;
+const rounds = 10;
 const warmUpMs = 8_000;
 const runMs = 2_000;
 
@@ -35,68 +35,37 @@ const workloads = [
   { title: 'stream, unpaced', unit: 'chunks', model: models.fast },
 ] as const;
 
-type Sample = Readonly<{
-  perSecond: number;
-  p50Ms: number;
-  p99Ms: number;
-  cpuMicroseconds: number;
-  cores: number;
-}>;
-
 export async function compare(
   comparison: Comparison,
   workshop: Workshop,
-  say: (text: string) => void,
+  report: (text: string) => void,
 ): Promise<string> {
   const { load, upstreamPort } = await startUpstreamAndLoad(workshop);
-  const variants: { name: string; gateway: Gateway }[] = [];
-  for (const [name, settings] of Object.entries<Settings>(comparisons[comparison]))
-    variants.push({ name, gateway: await startGateway(upstreamPort, workshop, [], { name, settings }) });
+  const variants: { name: string; gateway: Gateway; samples: Sample[] }[] = [];
+  for (const [name, settings] of Object.entries<Settings>(comparisons[comparison])) {
+    const gateway = await startGateway(upstreamPort, workshop, [], { name, settings });
+    variants.push({ name, gateway, samples: [] });
+  }
   const rows: string[][] = [];
   for (const { title, unit, model } of workloads) {
-    const samples = variants.map((): Sample[] => []);
+    for (const { samples } of variants) samples.length = 0;
     for (let round = 0; round <= rounds; round += 1) {
-      for (const [index, { name, gateway }] of variants.entries()) {
-        say(`${title}, ${name}, round ${round} of ${rounds}`);
+      for (const { name, gateway, samples } of inOrderOf(round, variants)) {
+        report(`${title}, ${name}, round ${round} of ${rounds}`);
         const sample = await measureOne(load, gateway, model, round === 0 ? warmUpMs : runMs);
         // The first round is for the compiler.
-        if (round > 0) samples[index]?.push(sample);
+        if (round > 0) samples.push(sample);
       }
     }
-    for (const [index, all] of samples.entries()) {
-      const middle = (figure: (sample: Sample) => number) => formatNumber(median(all.map(figure)));
-      rows.push([
-        title,
-        variants[index]?.name ?? '',
-        `${middle(({ perSecond }) => perSecond)} ${unit}`,
-        middle(({ p50Ms }) => p50Ms),
-        middle(({ p99Ms }) => p99Ms),
-        middle(({ cpuMicroseconds }) => cpuMicroseconds),
-        formatNumber(
-          median(
-            all.map(
-              ({ cpuMicroseconds }, round) => cpuMicroseconds - (samples[0]?.[round]?.cpuMicroseconds ?? 0),
-            ),
-          ),
-        ),
-        middle(({ cores }) => cores),
-      ]);
-    }
+    rows.push(...compareRows(title, unit, variants));
   }
   for (const { gateway } of variants) await gateway.stop();
-  return formatTable(
-    [
-      '64 connections',
-      'settings',
-      'per second',
-      'p50 ms',
-      'p99 ms',
-      'CPU µs',
-      'more than the first',
-      'cores',
-    ],
-    rows,
-  );
+  return formatTable(compareHeader, rows);
+}
+
+/** Every other round is in reverse order: what comes second may find a warmer machine, or a busier one. */
+export function inOrderOf<Variant>(round: number, variants: readonly Variant[]): readonly Variant[] {
+  return round % 2 === 0 ? variants : variants.toReversed();
 }
 
 async function measureOne(
@@ -105,7 +74,8 @@ async function measureOne(
   model: (typeof workloads)[number]['model'],
   durationMs: number,
 ): Promise<Sample> {
-  await load.ask({ type: 'prepare', target: { port, key, model }, connections, warmUpMs: 250 });
+  const target = localTarget(port, [key]);
+  await load.ask({ type: 'prepare', target, model, connections, warmUpMs: 250 });
   const before = cpuWithChildren(processId);
   const result = await load.ask({ type: 'run', durationMs });
   const cpu = cpuWithChildren(processId) - before;

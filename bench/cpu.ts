@@ -1,24 +1,33 @@
 /** What a process has used so far, as the operating system counts it: all its threads, in user and kernel mode. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { processClockMicroseconds } from './process-clock.ts';
+import { childrenOf } from './process-tree.ts';
+
+/** Microseconds of a subject's own processes and of its PostgreSQL; NaN for what cannot be measured. */
+export type CpuReading = Readonly<{ own: number; postgres: number }>;
 
 const isLinux = process.platform === 'linux';
-/** Linux tells times in hundredths of a second, whatever its own clock does. */
+/** Linux reports times in hundredths of a second, whatever its own clock does. */
 const microsecondsPerTick = 10_000;
 
 export function cpuMicroseconds(processId: number): number {
+  const precise = processClockMicroseconds(processId);
+  if (precise !== null) return precise;
   if (!isLinux) return parseDuration(ask(processId, 'time')) * 1e6;
   const [user = 0, kernel = 0] = statistics(processId);
   return (user + kernel) * microsecondsPerTick;
 }
 
-/** The process and those that it started and that still run; Linux alone tells them. */
+/** The process and its children that still run. Only Linux lists them. */
 export function cpuWithChildren(processId: number): number {
   if (!isLinux) return Number.NaN;
-  const children = readFileSync(`/proc/${processId}/task/${processId}/children`, 'utf8').trim().split(' ');
-  return children
-    .filter((child) => child !== '')
-    .reduce((sum, child) => sum + cpuMicroseconds(Number(child)), cpuMicroseconds(processId));
+  return cpuOfAll([processId, ...childrenOf(processId)]);
+}
+
+/** Processes that have ended in the meantime count as nothing. */
+export function cpuOfAll(processIds: readonly number[]): number {
+  return processIds.reduce((sum, processId) => sum + (processClockMicroseconds(processId) ?? 0), 0);
 }
 
 export function residentBytes(processId: number): number {
@@ -27,17 +36,17 @@ export function residentBytes(processId: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1]) * 1024;
 }
 
-/** The PostgreSQL of a data folder with all its processes, also those that have ended; NaN where it cannot be told. */
+/** The PostgreSQL of a data folder with all its processes, also those that have ended; NaN where it cannot be read. */
 export function postgresCpuMicroseconds(dataFolder: string): number {
   if (!isLinux) return Number.NaN;
   try {
     const postmaster = Number.parseInt(readFileSync(join(dataFolder, 'postgres/postmaster.pid'), 'utf8'), 10);
-    const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8')
-      .trim()
-      .split(' ');
-    const ofChildren = children.reduce((sum, child) => sum + cpuMicroseconds(Number(child)), 0);
-    const ofPostmaster = statistics(postmaster).reduce((sum, ticks) => sum + ticks, 0);
-    return ofChildren + ofPostmaster * microsecondsPerTick;
+    const ofRunning = [postmaster, ...childrenOf(postmaster)].reduce(
+      (sum, processId) => sum + cpuMicroseconds(processId),
+      0,
+    );
+    const [userOfEnded = 0, kernelOfEnded = 0] = statistics(postmaster).slice(2);
+    return ofRunning + (userOfEnded + kernelOfEnded) * microsecondsPerTick;
   } catch {
     return Number.NaN;
   }

@@ -1,6 +1,9 @@
 /** The gateway as a subject: the real program, with its own embedded PostgreSQL and an account rich enough. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { SQL } from 'bun';
+import { readConfig } from '../src/config.ts';
+import { openDatabase } from '../src/database/connection.ts';
 import { cleanEnvironment, freePort } from './child.ts';
 import { models } from './scenarios.ts';
 import type { Workshop } from './workshop.ts';
@@ -20,6 +23,7 @@ export type Gateway = Readonly<{
   stop: () => Promise<void>;
   /** The exit code of `tollgate ledger audit`, and what it printed. */
   audit: () => Promise<{ exitCode: number; stdout: string }>;
+  onStop: Workshop['onStop'];
 }>;
 
 /** A gateway with other settings, in a folder of its own. */
@@ -80,9 +84,30 @@ export async function startGateway(
           .filter((line) => line.startsWith('{')),
       stop,
       audit: () => run(['ledger', 'audit'], environment),
+      onStop: workshop.onStop,
     };
   } catch (error) {
     throw new Error(`The gateway did not start: ${readFileSync(logFile, 'utf8')}`, { cause: error });
+  }
+}
+
+/** Works while the gateway is running, and after it has ended. */
+export async function onDatabase<Result>(
+  { dataFolder, onStop }: Pick<Gateway, 'dataFolder' | 'onStop'>,
+  query: (sql: SQL) => Promise<Result>,
+): Promise<Result> {
+  const database = await openDatabase(readConfig({ TOLLGATE_DATA: dataFolder }));
+  let closing: Promise<void> | null = null;
+  const close = () => {
+    closing ??= database.close();
+    return closing;
+  };
+  // The server runs until the last process that uses it has left, and this one may be interrupted in the middle of it.
+  onStop(close);
+  try {
+    return await query(database.sql);
+  } finally {
+    await close();
   }
 }
 

@@ -1,16 +1,14 @@
 /**
- * Hold and settle on one account, straight into the ledger of the gateway: what its database work alone can do. Prints
- * one line of JSON. By hand: `bun bench/ledger.ts SECONDS`.
+ * Hold and settle on one account and on a thousand, straight into the ledger of the gateway: what its database work alone
+ * can do. Prints one line of JSON. By hand: `bun bench/ledger.ts SECONDS`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SQL } from 'bun';
-import { createAccount } from '../src/accounts/account-store.ts';
 import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/database/connection.ts';
 import { migrate } from '../src/database/migrate.ts';
-import { createKey } from '../src/keys/key-store.ts';
 import { auditLedger } from '../src/ledger/audit.ts';
 import { type Ledger, openLedger } from '../src/ledger/ledger.ts';
 import type { GenerationFacts } from '../src/ledger/operations.ts';
@@ -25,11 +23,14 @@ import {
   newSettlement,
   succeeded,
 } from '../tests/support/ledger-operations.ts';
+import { createAccounts } from './accounts.ts';
 import { countCharges } from './charges.ts';
 import { postgresCpuMicroseconds } from './cpu.ts';
 import { percentile } from './statistics.ts';
 
 export type LedgerSample = Readonly<{
+  /** Pairs take them in turn. */
+  accounts: number;
   concurrency: number;
   pairsPerSecond: number;
   cpuMicroseconds: number;
@@ -43,12 +44,15 @@ export type LedgerReport = Readonly<{
   samples: LedgerSample[];
   pairs: number;
   charges: number;
+  /** Of the write-ahead log, per pair: what a primary writes to its disk and sends to each replica. */
+  walBytesPerPair: number;
   holds: boolean;
 }>;
 
 type Owner = Pick<GenerationFacts, 'accountId' | 'keyId' | 'priceListId'> & Readonly<{ nodeId: string }>;
 
 const concurrencies = [1, 64, 256];
+const accountCounts = [1, 1_000];
 const warmUpMs = 500;
 
 /** An interrupted run still stops its PostgreSQL and removes its folder. */
@@ -64,52 +68,64 @@ async function benchLedger(dataFolder: string, runMs: number): Promise<LedgerRep
   const database = await openDatabase(readConfig({ TOLLGATE_DATA: dataFolder }));
   try {
     await migrate(database.sql);
-    const owner = await createOwner(database.sql);
-    const ledger = openLedger(database.openDedicated, openSpool(dataFolder, process.pid, owner.nodeId), log);
+    const nodeId = newId();
+    const owners = await createOwners(database.sql, nodeId, Math.max(...accountCounts));
+    const ledger = openLedger(database.openDedicated, openSpool(dataFolder, process.pid, nodeId), log);
     const samples: LedgerSample[] = [];
+    const walBefore = await readWalBytes(database.sql);
     let pairs = 0;
-    for (const concurrency of concurrencies) {
-      const warmUp = await runPairs(ledger, owner, concurrency, Math.min(warmUpMs, runMs));
-      const sample = await measurePairs(ledger, owner, concurrency, runMs, dataFolder);
-      pairs += warmUp.latenciesMs.length + sample.count;
-      samples.push(sample.sample);
+    for (const accounts of accountCounts) {
+      const nextOwner = inTurn(owners.slice(0, accounts));
+      for (const concurrency of concurrencies) {
+        const warmUp = await runPairs(ledger, nextOwner, concurrency, Math.min(warmUpMs, runMs));
+        const { count, sample } = await measurePairs(ledger, nextOwner, concurrency, runMs, dataFolder);
+        pairs += warmUp.latenciesMs.length + count;
+        samples.push({ accounts, ...sample });
+      }
     }
     while (ledger.isBusy()) await Bun.sleep(20);
     await ledger.close();
+    const walBytesPerPair = ((await readWalBytes(database.sql)) - walBefore) / pairs;
     const findings = await auditLedger(database.sql);
     const holds = findings.every(({ violations }) => violations === 0);
-    return { samples, pairs, charges: await countCharges(database.sql), holds };
+    return { samples, pairs, charges: await countCharges(database.sql), walBytesPerPair, holds };
   } finally {
     await database.close();
   }
 }
 
-async function createOwner(sql: SQL): Promise<Owner> {
-  const account = await createAccount(sql, 'Bench', 1_000_000n * 10n ** 12n);
-  const key = await createKey(sql, {
-    accountId: account.id,
-    name: 'Bench',
-    maxConcurrent: 100_000,
-    requestsPerMinute: 1_000_000,
-    monthlyLimit: null,
-    allowedModels: null,
-    expiresAt: null,
-  });
-  if (key === null) throw new Error('The account is gone.');
+async function createOwners(sql: SQL, nodeId: string, count: number): Promise<Owner[]> {
   const priceListId = await storePriceList(sql, { version: 'bench', digest: '00'.repeat(32), content: {} });
-  return { accountId: account.id, keyId: key.id, priceListId, nodeId: newId() };
+  const owners = await createAccounts(sql, count);
+  return owners.map(({ accountId, keyId }) => ({ accountId, keyId, priceListId, nodeId }));
+}
+
+async function readWalBytes(sql: SQL): Promise<number> {
+  const [{ bytes }] = await sql<[{ bytes: number }]>`
+    select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as bytes`;
+  return bytes;
+}
+
+function inTurn(owners: readonly Owner[]): () => Owner {
+  let next = 0;
+  return () => {
+    const owner = owners[next % owners.length];
+    next += 1;
+    if (owner === undefined) throw new Error('There is no account.');
+    return owner;
+  };
 }
 
 async function measurePairs(
   ledger: Ledger,
-  owner: Owner,
+  nextOwner: () => Owner,
   concurrency: number,
   runMs: number,
   dataFolder: string,
-): Promise<{ sample: LedgerSample; count: number }> {
+): Promise<{ sample: Omit<LedgerSample, 'accounts'>; count: number }> {
   const cpuBefore = process.cpuUsage();
   const postgresBefore = postgresCpuMicroseconds(dataFolder);
-  const { latenciesMs, errors, elapsedMs } = await runPairs(ledger, owner, concurrency, runMs);
+  const { latenciesMs, errors, elapsedMs } = await runPairs(ledger, nextOwner, concurrency, runMs);
   const cpu = process.cpuUsage(cpuBefore);
   const count = latenciesMs.length;
   const sample = {
@@ -124,14 +140,14 @@ async function measurePairs(
   return { sample, count };
 }
 
-async function runPairs(ledger: Ledger, owner: Owner, concurrency: number, runMs: number) {
+async function runPairs(ledger: Ledger, nextOwner: () => Owner, concurrency: number, runMs: number) {
   const latenciesMs: number[] = [];
   let errors = 0;
   const startedAtMs = performance.now();
   async function loop(): Promise<void> {
     while (performance.now() - startedAtMs < runMs && !isInterrupted) {
       const pairStartedAtMs = performance.now();
-      if (await runPair(ledger, owner)) latenciesMs.push(performance.now() - pairStartedAtMs);
+      if (await runPair(ledger, nextOwner())) latenciesMs.push(performance.now() - pairStartedAtMs);
       else errors += 1;
     }
   }

@@ -20,7 +20,7 @@ export function newTally(): Tally {
 export type Expected = Readonly<{ isStream: boolean; events: number | null }>;
 
 export class LoadConnection {
-  readonly #request: Buffer;
+  readonly #nextRequest: () => Buffer;
   readonly #expected: Expected;
   readonly #counter = new EventCounter();
   readonly #scanner: HttpScanner;
@@ -34,8 +34,8 @@ export class LoadConnection {
   #idle = Promise.withResolvers<void>();
   #firstByte = Promise.withResolvers<void>();
 
-  constructor(request: Buffer, expected: Expected) {
-    this.#request = request;
+  constructor(nextRequest: () => Buffer, expected: Expected) {
+    this.#nextRequest = nextRequest;
     this.#expected = expected;
     this.#scanner = new HttpScanner({
       head: (text) => {
@@ -46,9 +46,9 @@ export class LoadConnection {
     });
   }
 
-  async connect(port: number): Promise<void> {
+  async connect(hostname: string, port: number): Promise<void> {
     this.#socket = await Bun.connect({
-      hostname: '127.0.0.1',
+      hostname,
       port,
       socket: {
         data: (_, bytes) => this.#read(bytes),
@@ -79,13 +79,23 @@ export class LoadConnection {
     this.#socket?.end();
   }
 
-  #ask(): void {
+  /** Asks once. The latency counts from a moment that may lie before, if the request had to wait for a connection. */
+  askOnce(tally: Tally, sinceMs: number): Promise<void> {
+    this.#tally = tally;
+    this.#askAgainUntilMs = 0;
+    this.#idle = Promise.withResolvers();
+    this.#ask(sinceMs);
+    return this.#idle.promise;
+  }
+
+  #ask(sinceMs = performance.now()): void {
     this.#isAsking = true;
     this.#firstByteAtMs = 0;
     this.#counter.reset();
-    this.#sentAtMs = performance.now();
-    const written = this.#socket?.write(this.#request) ?? -1;
-    if (written !== this.#request.length) this.#fail('request not sent');
+    this.#sentAtMs = sinceMs;
+    const request = this.#nextRequest();
+    const written = this.#socket?.write(request) ?? -1;
+    if (written !== request.length) this.#fail('request not sent');
   }
 
   #read(bytes: Buffer): void {

@@ -1,21 +1,22 @@
 /**
- * The load generator, in a process of its own: a closed loop over raw kept-alive sockets. The bench asks it to prepare,
- * so that connecting and warming up lie outside of what is measured, and then to run.
+ * The load generator, in a process of its own: raw kept-alive sockets, in a closed loop or at a fixed rate. The bench asks
+ * it to prepare, so that connecting and warming up lie outside of what is measured, and then to run.
  */
+import { pace } from './arrivals.ts';
 import { answerParent } from './child.ts';
 import { LoadConnection, newTally, type Tally } from './load-connection.ts';
-import { eventsPerStream, type Model, models, requestBytes } from './scenarios.ts';
+import { eventsPerStream, type Model, models, requestBytes, type Target } from './scenarios.ts';
 import { percentile } from './statistics.ts';
 
 export type LoadQuestion =
-  | Readonly<{ type: 'prepare'; target: LoadTarget; connections: number; warmUpMs: number }>
+  | Readonly<{ type: 'prepare'; target: Target; model: Model; connections: number; warmUpMs: number }>
   | Readonly<{ type: 'run'; durationMs: number }>
-  /** Starts one answer on each connection and returns when all have begun. */
-  | Readonly<{ type: 'begin' }>
+  /** Requests arrive at this rate, on whichever connection is free. */
+  | Readonly<{ type: 'pace'; perSecond: number; durationMs: number }>
+  /** Connects, starts one answer on each connection as soon as it is there, and returns when all have begun. */
+  | Readonly<{ type: 'begin'; target: Target; model: Model; connections: number }>
   /** Waits for the answers that were begun. */
   | Readonly<{ type: 'finish' }>;
-
-export type LoadTarget = Readonly<{ port: number; key: string; model: Model }>;
 
 export type LoadResult = Readonly<{
   elapsedMs: number;
@@ -32,48 +33,100 @@ export type LoadResult = Readonly<{
 /** An answer that takes longer than this after the end of the run is given up. */
 const patienceMs = 30_000;
 
+/** The same for streams that are held open, from the first one on. */
+const heldPatienceMs = 180_000;
+/** So many connections and streams are opened at once: more of them would overflow the backlog of a listener. */
+const groupSize = 250;
+
 let connections: LoadConnection[] = [];
 let begun: Promise<LoadResult> | null = null;
+let beginTimer: Timer | undefined;
 
 async function answer(question: LoadQuestion): Promise<LoadResult> {
   switch (question.type) {
     case 'prepare':
-      return await prepare(question.target, question.connections, question.warmUpMs);
+      return await prepare(question);
     case 'run':
       return await runAll(question.durationMs);
-    case 'begin': {
-      begun = runAll(0);
-      await Promise.all(connections.map((connection) => connection.whenBegun()));
+    case 'pace':
+      return await timed(question.durationMs, (tally) =>
+        pace(connections, tally, question.perSecond, question.durationMs),
+      );
+    case 'begin':
+      await begin(question);
       return summary(newTally(), 0);
-    }
     case 'finish':
-      return await (begun ?? runAll(0));
+      return await (begun ?? runAll(0)).finally(() => clearTimeout(beginTimer));
   }
 }
 
-async function prepare(
-  { port, key, model }: LoadTarget,
-  count: number,
-  warmUpMs: number,
-): Promise<LoadResult> {
-  for (const connection of connections) connection.abandon();
-  const request = requestBytes(port, key, model);
-  // How much a held stream says before it is let go depends on when that is.
-  const hasFixedEvents = model === models.fast || model === models.paced;
-  const expected = { isStream: model !== models.json, events: hasFixedEvents ? eventsPerStream : null };
-  connections = Array.from({ length: count }, () => new LoadConnection(request, expected));
-  await Promise.all(connections.map((connection) => connection.connect(port)));
+async function prepare(question: Extract<LoadQuestion, { type: 'prepare' }>): Promise<LoadResult> {
+  replaceConnections(question);
+  const { target, warmUpMs } = question;
+  await inGroups((connection) => connection.connect(target.hostname, target.port));
   return warmUpMs > 0 ? await runAll(warmUpMs) : summary(newTally(), 0);
 }
 
-async function runAll(durationMs: number): Promise<LoadResult> {
+function replaceConnections({
+  target,
+  model,
+  connections: count,
+}: Readonly<{ target: Target; model: Model; connections: number }>): void {
+  for (const connection of connections) connection.abandon();
+  const nextRequest = inTurn(requestBytes(target, model));
+  // How much a held stream says before it is let go depends on when that is.
+  const hasFixedEvents = target.passesEventsSingly && (model === models.fast || model === models.paced);
+  const expected = { isStream: model !== models.json, events: hasFixedEvents ? eventsPerStream : null };
+  connections = Array.from({ length: count }, () => new LoadConnection(nextRequest, expected));
+}
+
+function inTurn(requests: readonly Buffer[]): () => Buffer {
+  let next = 0;
+  return () => {
+    const request = requests[next % requests.length];
+    next += 1;
+    if (request === undefined) throw new Error('There is no key to ask with.');
+    return request;
+  };
+}
+
+async function begin(question: Extract<LoadQuestion, { type: 'begin' }>): Promise<void> {
+  replaceConnections(question);
+  const { hostname, port } = question.target;
   const tally = newTally();
   const startedAtMs = performance.now();
-  const untilMs = startedAtMs + durationMs;
+  beginTimer = setTimeout(() => {
+    for (const connection of connections) connection.abandon();
+  }, heldPatienceMs);
+  const answers: Promise<void>[] = [];
+  // A server closes connections on which no request comes, so they must not wait until all of them are there.
+  await inGroups(async (connection) => {
+    await connection.connect(hostname, port);
+    answers.push(connection.run(tally, 0));
+    await connection.whenBegun();
+  });
+  begun = Promise.all(answers).then(() => summary(tally, performance.now() - startedAtMs));
+}
+
+async function inGroups(work: (connection: LoadConnection) => Promise<void>): Promise<void> {
+  for (let start = 0; start < connections.length; start += groupSize)
+    await Promise.all(connections.slice(start, start + groupSize).map(work));
+}
+
+function runAll(durationMs: number): Promise<LoadResult> {
+  return timed(durationMs, async (tally) => {
+    const untilMs = performance.now() + durationMs;
+    await Promise.all(connections.map((connection) => connection.run(tally, untilMs)));
+  });
+}
+
+async function timed(durationMs: number, work: (tally: Tally) => Promise<void>): Promise<LoadResult> {
+  const tally = newTally();
+  const startedAtMs = performance.now();
   const timer = setTimeout(() => {
     for (const connection of connections) connection.abandon();
   }, durationMs + patienceMs);
-  await Promise.all(connections.map((connection) => connection.run(tally, untilMs)));
+  await work(tally);
   clearTimeout(timer);
   return summary(tally, performance.now() - startedAtMs);
 }

@@ -1,7 +1,7 @@
 /** Puts load on subjects and notes what they did and what it cost them. */
-import { cpuMicroseconds, postgresCpuMicroseconds, residentBytes } from './cpu.ts';
+import { cpuMicroseconds } from './cpu.ts';
 import type { LoadResult } from './load.ts';
-import { type Model, models, type Scenario } from './scenarios.ts';
+import { eventsPerStream, type Model, models, type Scenario } from './scenarios.ts';
 import { median } from './statistics.ts';
 import type { Bench, Subject } from './subjects.ts';
 
@@ -17,6 +17,8 @@ export type Sample = Readonly<{
   chunksPerRead: number;
   /** New connections to the upstream: none when the subject keeps its own alive. */
   connectionsPerRequest: number;
+  /** How much of a core the load generator itself used. */
+  loadCores: number;
 }>;
 
 export type MemorySample = Readonly<{ connections: number; idleBytes: number; openBytes: number }>;
@@ -28,10 +30,16 @@ export class Counts {
 
   add({ name }: Subject, result: LoadResult): void {
     this.completed.set(name, (this.completed.get(name) ?? 0) + result.completed);
-    for (const [reason, count] of Object.entries(result.errors)) {
-      const key = `${name}: ${reason}`;
-      this.errors.set(key, (this.errors.get(key) ?? 0) + count);
-    }
+    for (const [reason, count] of Object.entries(result.errors)) this.#addErrors(`${name}: ${reason}`, count);
+  }
+
+  /** Streams that were to be open while memory was measured, and were not. */
+  addMissingStreams({ name }: Subject, count: number): void {
+    if (count > 0) this.#addErrors(`${name}: stream not open`, count);
+  }
+
+  #addErrors(key: string, count: number): void {
+    this.errors.set(key, (this.errors.get(key) ?? 0) + count);
   }
 
   errorCount(): number {
@@ -43,6 +51,8 @@ export class Counts {
 const quietWindows = 3;
 const windowMs = 1_000;
 const noticeableGain = 0.97;
+/** A slow peer need not serve all of them. */
+const maxWarmUpMs = 90_000;
 
 /**
  * Sends requests until they cost no less than before, and at least so many: the compiler alone takes more than a request
@@ -52,20 +62,23 @@ export async function warmUp(
   { load }: Pick<Bench, 'load'>,
   subject: Subject,
   model: Model,
-  least: number,
+  minRequests: number,
   counts: Counts,
 ): Promise<void> {
-  const { port, key, processId } = subject;
-  const target = { port, key, model };
-  counts.add(subject, await load.ask({ type: 'prepare', target, connections: 64, warmUpMs: 0 }));
+  const { target } = subject;
+  counts.add(subject, await load.ask({ type: 'prepare', target, model, connections: 64, warmUpMs: 0 }));
+  const endsAtMs = Date.now() + maxWarmUpMs;
   let completed = 0;
   let lowestCost = Number.POSITIVE_INFINITY;
-  for (let quiet = 0; quiet < quietWindows || completed < least; ) {
-    const before = cpuMicroseconds(processId);
+  for (let quiet = 0; quiet < quietWindows || completed < minRequests; ) {
+    if (Date.now() > endsAtMs) return;
+    const before = subject.cpu();
     const result = await load.ask({ type: 'run', durationMs: windowMs });
     counts.add(subject, result);
+    if (Object.keys(result.errors).length > 0)
+      throw new Error(`Requests to ${subject.name} fail: ${JSON.stringify(result.errors)}`);
     completed += result.completed;
-    const cost = (cpuMicroseconds(processId) - before) / result.completed;
+    const cost = (subject.cpu().own - before.own) / result.completed;
     quiet = cost < lowestCost * noticeableGain ? 0 : quiet + 1;
     lowestCost = Math.min(lowestCost, cost);
   }
@@ -78,17 +91,23 @@ export async function measure(
   timing: Timing,
   counts: Counts,
 ): Promise<Sample> {
-  const { port, key } = subject;
-  const { model, connections } = scenario;
-  const target = { port, key, model };
-  counts.add(subject, await load.ask({ type: 'prepare', target, connections, warmUpMs: timing.warmUpMs }));
+  const { target } = subject;
+  const { model, connections, perSecond } = scenario;
+  const { warmUpMs, runMs: durationMs } = timing;
+  counts.add(subject, await load.ask({ type: 'prepare', target, model, connections, warmUpMs }));
   const connectionsBefore = await upstream.ask('connections');
-  const before = used(subject);
-  const result = await load.ask({ type: 'run', durationMs: timing.runMs });
-  const after = used(subject);
+  const before = subject.cpu();
+  const loadBefore = cpuMicroseconds(load.processId);
+  const result = await load.ask(
+    perSecond === undefined ? { type: 'run', durationMs } : { type: 'pace', perSecond, durationMs },
+  );
+  const loadAfter = cpuMicroseconds(load.processId);
+  const after = subject.cpu();
   counts.add(subject, result);
   const isStream = scenario.unit === 'chunk';
-  const count = isStream ? result.chunks : result.completed;
+  // What another gateway does with the events is its own affair; they are counted as the upstream sends them.
+  const chunks = target.passesEventsSingly ? result.chunks : result.completed * eventsPerStream;
+  const count = isStream ? chunks : result.completed;
   return {
     perSecond: (count * 1000) / result.elapsedMs,
     cpuMicroseconds: (after.own - before.own) / count,
@@ -97,13 +116,7 @@ export async function measure(
     p99Ms: isStream ? result.firstByteP99Ms : result.p99Ms,
     chunksPerRead: result.chunksPerRead,
     connectionsPerRequest: ((await upstream.ask('connections')) - connectionsBefore) / result.completed,
-  };
-}
-
-function used({ processId, dataFolder }: Subject): { own: number; postgres: number } {
-  return {
-    own: cpuMicroseconds(processId),
-    postgres: dataFolder === null ? Number.NaN : postgresCpuMicroseconds(dataFolder),
+    loadCores: (loadAfter - loadBefore) / 1000 / result.elapsedMs,
   };
 }
 
@@ -115,24 +128,20 @@ export async function measureMemory(
   timing: Timing,
   counts: Counts,
 ): Promise<MemorySample> {
-  const { port, key } = subject;
-  const prepare = async (count: number, warmUpMs: number, model: typeof models.fast | typeof models.held) =>
-    counts.add(
-      subject,
-      await load.ask({ type: 'prepare', target: { port, key, model }, connections: count, warmUpMs }),
-    );
+  const { target } = subject;
   // The program itself is loaded and compiled before the first reading.
-  await prepare(4, timing.warmUpMs, models.fast);
-  const idleBytes = residentBytes(subject.processId);
-  await prepare(connections, 0, models.held);
-  counts.add(subject, await load.ask({ type: 'begin' }));
+  const { warmUpMs } = timing;
+  const warmed = await load.ask({ type: 'prepare', target, model: models.fast, connections: 4, warmUpMs });
+  counts.add(subject, warmed);
+  const idleBytes = subject.residentBytes();
+  await load.ask({ type: 'begin', target, model: models.held, connections });
   const readings: number[] = [];
   const endsAtMs = Date.now() + timing.heldMs;
   while (Date.now() < endsAtMs) {
     await Bun.sleep(100);
-    readings.push(residentBytes(subject.processId));
+    readings.push(subject.residentBytes());
   }
-  await upstream.ask('release');
+  counts.addMissingStreams(subject, connections - (await upstream.ask('release')));
   counts.add(subject, await load.ask({ type: 'finish' }));
   return { connections, idleBytes, openBytes: median(readings) };
 }

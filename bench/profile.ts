@@ -8,7 +8,7 @@ import { cpuMicroseconds } from './cpu.ts';
 import { type CpuProfile, selfTimes } from './cpu-profile.ts';
 import { Counts, warmUp } from './measure.ts';
 import { models } from './scenarios.ts';
-import { startBench } from './subjects.ts';
+import { startBench, subjectNamed } from './subjects.ts';
 import { formatNumber, formatTable } from './table.ts';
 import { withWorkshop } from './workshop.ts';
 
@@ -24,21 +24,19 @@ const durationMs = Number(seconds) * 1000;
 await withWorkshop(async (workshop) => {
   const profileFolder = join(workshop.folder, 'profile');
   mkdirSync(profileFolder);
-  const { load, gateway, subjects } = await startBench(workshop, [
-    '--cpu-prof',
-    `--cpu-prof-dir=${profileFolder}`,
-    `--cpu-prof-interval=${intervalMicroseconds}`,
-  ]);
-  for (const subject of subjects.filter(({ name }) => name === 'gateway'))
-    await warmUp(
-      { load },
-      subject,
-      model,
-      model === models.json ? minWarmUp.json : minWarmUp.streams,
-      new Counts(),
-    );
-  const target = { port: gateway.port, key: gateway.key, model };
-  await load.ask({ type: 'prepare', target, connections: Number(connections), warmUpMs: 500 });
+  const bench = await startBench(workshop, {
+    bunOptions: [
+      '--cpu-prof',
+      `--cpu-prof-dir=${profileFolder}`,
+      `--cpu-prof-interval=${intervalMicroseconds}`,
+    ],
+  });
+  const { load, gateway } = bench;
+  const subject = subjectNamed(bench, 'gateway');
+  const minRequests = model === models.json ? minWarmUp.json : minWarmUp.streams;
+  await warmUp(bench, subject, model, minRequests, new Counts());
+  const { target } = subject;
+  await load.ask({ type: 'prepare', target, model, connections: Number(connections), warmUpMs: 500 });
   const fromMs = Date.now();
   const cpuBefore = cpuMicroseconds(gateway.processId);
   const { completed, errors } = await load.ask({ type: 'run', durationMs });

@@ -1,4 +1,6 @@
 /** The results as Markdown that also reads well in a terminal: one table, the proof that it is sound, the targets. */
+
+import { loadLimit } from './load-limit.ts';
 import {
   differences,
   type Figure,
@@ -9,7 +11,7 @@ import {
   type ScenarioResult,
 } from './results.ts';
 import { median } from './statistics.ts';
-import type { SubjectName } from './subjects.ts';
+import { type SubjectName, subjectNames } from './subjects.ts';
 import { formatAdded, formatNumber, formatTable } from './table.ts';
 import { judge } from './targets.ts';
 
@@ -34,6 +36,7 @@ const titles: Readonly<Record<SubjectName, string>> = {
   direct: 'upstream, direct',
   bare: 'bare proxy',
   gateway: 'gateway',
+  peer: 'peer',
 };
 
 export function report(results: Results): string {
@@ -44,17 +47,17 @@ export function report(results: Results): string {
     '',
     formatTable(header, rows),
     '',
+    ...loadLimit(results.scenarios),
     ...soundness(results),
     '',
     formatTable(
       ['target', 'measured', 'rounds', 'verdict'],
-      judge(results).map(({ says, measured, isMet }) => [
-        says,
-        formatNumber(measured.middle),
-        measured.least === measured.most
-          ? '–'
-          : `${formatNumber(measured.least)} to ${formatNumber(measured.most)}`,
-        isMet ? 'met' : 'missed',
+      judge(results).map(({ text, measured: { median: middleValue, min, max }, verdict }) => [
+        text,
+        formatNumber(middleValue),
+        // Not a range when there was one round, or none.
+        min < max ? `${formatNumber(min)} to ${formatNumber(max)}` : '–',
+        verdict,
       ]),
     ),
   ].join('\n');
@@ -68,7 +71,9 @@ function scenarioRows({ scenario, samples }: ScenarioResult): string[][] {
   const { direct, bare } = samples;
   const added = (of: SubjectName, others: typeof direct) =>
     `${formatAdded(median(differences(samples[of], others, p50)))}, ${formatAdded(median(differences(samples[of], others, p99)))}`;
-  return (['direct', 'bare', 'gateway'] as const).map((name) => {
+  const isGateway = (name: SubjectName) => name === 'gateway' || name === 'peer';
+  const measured = subjectNames.filter((name) => samples[name].length > 0);
+  return measured.map((name) => {
     const own = samples[name];
     return [
       `${scenario.title}, ${scenario.unit}s`,
@@ -76,12 +81,12 @@ function scenarioRows({ scenario, samples }: ScenarioResult): string[][] {
       titles[name],
       formatNumber(middle(own, (sample) => sample.perSecond)),
       formatNumber(middle(own, cpu)),
-      name === 'gateway' ? formatNumber(median(ratios(own, bare, cpu))) : '–',
+      isGateway(name) ? formatNumber(median(ratios(own, bare, cpu))) : '–',
       formatNumber(middle(own, (sample) => sample.postgresMicroseconds)),
       formatNumber(middle(own, p50)),
       formatNumber(middle(own, p99)),
       name === 'direct' ? '–' : added(name, direct),
-      name === 'gateway' ? added(name, bare) : '–',
+      isGateway(name) ? added(name, bare) : '–',
       scenario.unit === 'chunk' ? formatNumber(middle(own, (sample) => sample.chunksPerRead)) : '–',
       name === 'direct' ? '–' : formatNumber(middle(own, (sample) => sample.connectionsPerRequest)),
       '–',
@@ -105,7 +110,7 @@ function memoryRows({ memory }: Results): string[][] {
 
 function ledgerRows({ ledger }: Results): string[][] {
   return ledger.samples.map((sample) => [
-    'hold + settle, pairs',
+    `hold + settle, pairs, ${sample.accounts === 1 ? 'one account' : `${sample.accounts.toLocaleString('en-US')} accounts`}`,
     `${sample.concurrency}`,
     'ledger',
     formatNumber(sample.pairsPerSecond),
@@ -129,7 +134,7 @@ function soundness(results: Results): string[] {
   return [
     `- Errors: ${count(counts.errorCount())}${errors === '' ? '' : ` (${errors})`}. Warnings in the gateway's log: ${complaints.length}.`,
     `- Gateway: ${count(counts.completed.get('gateway') ?? 0)} requests completed, ${count(charges)} charges, \`tollgate ledger audit\` exits with ${auditExitCode}.`,
-    `- Ledger alone: ${count(ledger.pairs)} pairs, ${count(ledger.charges)} charges, audit ${ledger.holds ? 'sound' : 'BROKEN'}.`,
+    `- Ledger alone: ${count(ledger.pairs)} pairs, ${count(ledger.charges)} charges, audit ${ledger.holds ? 'sound' : 'BROKEN'}, ${count(Math.round(ledger.walBytesPerPair))} bytes of WAL per pair.`,
     `- This run ${isSound(results) ? 'counts' : 'is VOID'}.`,
   ];
 }

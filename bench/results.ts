@@ -24,6 +24,10 @@ export type Results = Readonly<{
   complaints: readonly string[];
 }>;
 
+export function newSamples(): Record<SubjectName, Sample[]> {
+  return { direct: [], bare: [], gateway: [], peer: [] };
+}
+
 export type Figure = (sample: Sample) => number;
 
 export function middle(samples: readonly Sample[], figure: Figure): number {

@@ -1,4 +1,4 @@
-/** What is asked of every subject. The model's name tells the upstream how to answer. */
+/** What is asked of every subject. The request's text tells the upstream how to respond, whatever a peer calls the model. */
 
 export const models = {
   /** One JSON answer. */
@@ -23,37 +23,89 @@ export type Scenario = Readonly<{
   unit: 'request' | 'chunk';
   model: Model;
   connections: number;
+  /** Requests arrive at this rate, whatever the subject does. Without it each connection sends the next after a response. */
+  perSecond?: number;
 }>;
 
-export const scenarios: readonly Scenario[] = [
-  { title: 'JSON', unit: 'request', model: models.json, connections: 1 },
-  { title: 'JSON', unit: 'request', model: models.json, connections: 64 },
-  { title: 'stream, unpaced', unit: 'chunk', model: models.fast, connections: 1 },
-  { title: 'stream, unpaced', unit: 'chunk', model: models.fast, connections: 64 },
-  { title: `stream, ${pacedEveryMs} ms apart`, unit: 'chunk', model: models.paced, connections: 64 },
-];
+/** Where requests go. They take the keys in turn. */
+export type Target = Readonly<{
+  hostname: string;
+  port: number;
+  path: string;
+  keys: readonly string[];
+  /** Further header lines. */
+  headers: readonly string[];
+  /** What the target calls the model; null for the names of the bench. */
+  model: string | null;
+  /** Whether it sends one event for each that it gets. Others may merge them or add some of their own. */
+  passesEventsSingly: boolean;
+}>;
 
-/** The whole request, made once: a load generator that builds strings would measure itself. */
-export function requestBytes(port: number, key: string, model: Model): Buffer {
-  const isStream = model !== models.json;
-  const body = JSON.stringify({
-    model,
+export function localTarget(port: number, keys: readonly string[]): Target {
+  return {
+    hostname: '127.0.0.1',
+    port,
+    path: '/v1/chat/completions',
+    keys,
+    headers: [],
+    model: null,
+    passesEventsSingly: true,
+  };
+}
+
+export const defaultRate = 500;
+
+/** `rate` is what all subjects get alike, far below what any of them can do: what a request costs when nothing waits. */
+export function scenariosAt(rate: number): readonly Scenario[] {
+  const json = { unit: 'request', model: models.json } as const;
+  return [
+    { ...json, title: 'JSON', connections: 1 },
+    { ...json, title: 'JSON', connections: 64 },
+    {
+      ...json,
+      title: `JSON, ${rate.toLocaleString('en-US')} arriving per second`,
+      connections: 64,
+      perSecond: rate,
+    },
+    { title: 'stream, unpaced', unit: 'chunk', model: models.fast, connections: 1 },
+    { title: 'stream, unpaced', unit: 'chunk', model: models.fast, connections: 64 },
+    { title: `stream, ${pacedEveryMs} ms apart`, unit: 'chunk', model: models.paced, connections: 64 },
+  ];
+}
+
+export function requestBody(model: Model, name: string | null = null): string {
+  return JSON.stringify({
+    model: name ?? model,
     messages: [
-      { role: 'system', content: 'You are a helpful assistant that answers briefly and to the point.' },
+      {
+        role: 'system',
+        content: `You are a helpful assistant that answers briefly and to the point. (${model})`,
+      },
       { role: 'user', content: 'Explain in a few sentences why the sky is blue and the sunset is red.' },
     ],
     temperature: 0.7,
     max_tokens: 500,
-    ...(isStream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    ...(model === models.json ? {} : { stream: true, stream_options: { include_usage: true } }),
   });
-  const head = [
-    'POST /v1/chat/completions HTTP/1.1',
-    `Host: 127.0.0.1:${port}`,
-    `Authorization: Bearer ${key}`,
-    'Content-Type: application/json',
-    `Accept: ${isStream ? 'text/event-stream' : 'application/json'}`,
-    'User-Agent: tollgate-bench',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-  ].join('\r\n');
-  return Buffer.from(`${head}\r\n\r\n${body}`);
+}
+
+/** The whole request with each key, made once: a load generator that builds strings would measure itself. */
+export function requestBytes(
+  { hostname, port, path, keys, headers, model: name }: Target,
+  model: Model,
+): Buffer[] {
+  const body = requestBody(model, name);
+  return keys.map((key) => {
+    const head = [
+      `POST ${path} HTTP/1.1`,
+      `Host: ${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}`,
+      `Authorization: Bearer ${key}`,
+      'Content-Type: application/json',
+      `Accept: ${model === models.json ? 'application/json' : 'text/event-stream'}`,
+      'User-Agent: tollgate-bench',
+      ...headers,
+      `Content-Length: ${Buffer.byteLength(body)}`,
+    ].join('\r\n');
+    return Buffer.from(`${head}\r\n\r\n${body}`);
+  });
 }

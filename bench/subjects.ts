@@ -1,19 +1,20 @@
-/** What is compared: the upstream itself, a bare proxy before it, and the gateway before it. Each is a process. */
+/** What is compared: the upstream itself, a bare proxy before it, the gateway before it, and a peer. Each is a process. */
 import { type Child, freePort, startChild } from './child.ts';
+import { type CpuReading, cpuMicroseconds, postgresCpuMicroseconds, residentBytes } from './cpu.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import type { LoadQuestion, LoadResult } from './load.ts';
+import { localTarget, type Target } from './scenarios.ts';
 import type { UpstreamQuestion } from './upstream.ts';
 import type { Workshop } from './workshop.ts';
 
-export type SubjectName = 'direct' | 'bare' | 'gateway';
+export const subjectNames = ['direct', 'bare', 'gateway', 'peer'] as const;
+export type SubjectName = (typeof subjectNames)[number];
 
 export type Subject = Readonly<{
   name: SubjectName;
-  port: number;
-  key: string;
-  processId: number;
-  /** Where its PostgreSQL lies, if it has one. */
-  dataFolder: string | null;
+  target: Target;
+  cpu: () => CpuReading;
+  residentBytes: () => number;
 }>;
 
 export type Upstream = Child<UpstreamQuestion, number>;
@@ -26,24 +27,57 @@ export type Bench = Readonly<{
   subjects: readonly Subject[];
 }>;
 
-export async function startBench(workshop: Workshop, gatewayOptions: readonly string[] = []): Promise<Bench> {
-  const upstreamPort = freePort();
+type BenchOptions = Readonly<{
+  /** For the runtime of the gateway, such as those that make a profile. */
+  bunOptions?: readonly string[];
+  upstreamPort?: number;
+}>;
+
+export async function startBench(
+  workshop: Workshop,
+  { bunOptions = [], upstreamPort = freePort() }: BenchOptions = {},
+): Promise<Bench> {
   const upstream: Upstream = await startChild('upstream.ts', [`${upstreamPort}`], workshop);
   const barePort = freePort();
   const bare = await startChild('bare-proxy.ts', [`${barePort}`, `${upstreamPort}`], workshop);
   const load: Load = await startChild('load.ts', [], workshop);
-  const gateway = await startGateway(upstreamPort, workshop, gatewayOptions);
+  const gateway = await startGateway(upstreamPort, workshop, bunOptions);
   const { key } = gateway;
   return {
     upstream,
     load,
     gateway,
     subjects: [
-      { name: 'direct', port: upstreamPort, processId: upstream.processId, key, dataFolder: null },
-      { name: 'bare', port: barePort, processId: bare.processId, key, dataFolder: null },
-      { name: 'gateway', ...gateway },
+      ownSubject('direct', upstreamPort, key, upstream.processId),
+      ownSubject('bare', barePort, key, bare.processId),
+      ownSubject('gateway', gateway.port, key, gateway.processId, gateway.dataFolder),
     ],
   };
+}
+
+/** `dataFolder` is where its PostgreSQL is, if it has one. */
+function ownSubject(
+  name: SubjectName,
+  port: number,
+  key: string,
+  processId: number,
+  dataFolder: string | null = null,
+): Subject {
+  return {
+    name,
+    target: localTarget(port, [key]),
+    cpu: () => ({
+      own: cpuMicroseconds(processId),
+      postgres: dataFolder === null ? Number.NaN : postgresCpuMicroseconds(dataFolder),
+    }),
+    residentBytes: () => residentBytes(processId),
+  };
+}
+
+export function subjectNamed({ subjects }: Bench, wanted: SubjectName): Subject {
+  const found = subjects.find(({ name }) => name === wanted);
+  if (found === undefined) throw new Error(`There is no subject "${wanted}".`);
+  return found;
 }
 
 /** For comparing gateways with each other. */

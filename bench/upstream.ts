@@ -1,6 +1,6 @@
 /**
  * The provider that the subjects talk to: raw sockets and bytes made beforehand, so that it is not what is measured.
- * Asked by the bench, it lets held streams end, and says how many connections it has accepted.
+ * Asked by the bench, it returns how many connections it has accepted, or lets held streams end and returns how many.
  */
 import type { Socket } from 'bun';
 import { answerParent } from './child.ts';
@@ -15,6 +15,8 @@ type Connection = { scanner: HttpScanner | null; unsent: Buffer | null; stream: 
 
 const fastStreams = new Set<Stream>();
 const timedStreams = new Set<Stream>();
+/** Apart from the others, because there may be ten thousand of them to look through. */
+const heldStreams = new Set<Stream>();
 let acceptedConnections = 0;
 let startedStreams = 0;
 
@@ -34,10 +36,10 @@ function open(socket: Socket<Connection>): void {
 }
 
 function answer(socket: Socket<Connection>, body: string): void {
-  if (body.includes(models.json)) send(socket, jsonAnswer);
-  else if (body.includes(models.fast)) start(socket, 0);
+  if (body.includes(models.fast)) start(socket, 0);
   else if (body.includes(models.paced)) start(socket, pacedEveryMs);
-  else start(socket, heldEveryMs);
+  else if (body.includes(models.held)) start(socket, heldEveryMs);
+  else send(socket, jsonAnswer);
 }
 
 function start(socket: Socket<Connection>, everyMs: number): void {
@@ -45,7 +47,7 @@ function start(socket: Socket<Connection>, everyMs: number): void {
   socket.data.stream = stream;
   writeNext(stream);
   if (everyMs > 0) {
-    timedStreams.add(stream);
+    (everyMs === heldEveryMs ? heldStreams : timedStreams).add(stream);
     // The first content follows at once; a gateway sends nothing on before it.
     writeNext(stream);
     // Streams that began together are kept apart, or all of them would write in the same moment for ever.
@@ -63,12 +65,14 @@ function turn(): void {
   if (fastStreams.size > 0) setImmediate(turn);
 }
 
-setInterval(() => {
+function writeDue(streams: Set<Stream>): void {
   const nowMs = performance.now();
-  for (const stream of timedStreams) {
-    if (stream.dueAtMs <= nowMs && !writeNext(stream)) timedStreams.delete(stream);
+  for (const stream of streams) {
+    if (stream.dueAtMs <= nowMs && !writeNext(stream)) streams.delete(stream);
   }
-}, 1);
+}
+setInterval(() => writeDue(timedStreams), 1);
+setInterval(() => writeDue(heldStreams), heldEveryMs / 20);
 
 /** False when the stream has ended. */
 function writeNext(stream: Stream): boolean {
@@ -99,16 +103,20 @@ function forget(socket: Socket<Connection>): void {
   if (stream === null) return;
   fastStreams.delete(stream);
   timedStreams.delete(stream);
+  heldStreams.delete(stream);
 }
 
 /** What is left of their content is skipped: a thousand streams that end at once are not what is measured. */
-function release(): void {
-  for (const stream of timedStreams) {
-    if (stream.everyMs !== heldEveryMs) continue;
+function release(): number {
+  const count = heldStreams.size;
+  for (const stream of heldStreams) {
+    timedStreams.add(stream);
     stream.next = streamWrites.length - writesOfEnding;
     stream.everyMs = pacedEveryMs;
     stream.dueAtMs = performance.now();
   }
+  heldStreams.clear();
+  return count;
 }
 
 const data: Connection = { scanner: null, unsent: null, stream: null };
@@ -125,7 +133,6 @@ Bun.listen<Connection>({
   },
 });
 
-answerParent<UpstreamQuestion, number>((question) => {
-  if (question === 'release') release();
-  return acceptedConnections;
-});
+answerParent<UpstreamQuestion, number>((question) =>
+  question === 'release' ? release() : acceptedConnections,
+);

@@ -1,0 +1,7 @@
+/** Makes the derived tables of docs/scale.md again, after its figures were changed: `bun bench/write-scale.ts`. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { renderScale } from './scale.ts';
+
+const file = join(import.meta.dir, '../docs/scale.md');
+writeFileSync(file, renderScale(readFileSync(file, 'utf8')));
