@@ -35,9 +35,9 @@ import {
   type SignalControl,
   type Signals,
 } from './operations/lifecycle.ts';
-import { listen } from './operations/listen.ts';
+import { checkPlace, listen } from './operations/listen.ts';
 import { openSecret } from './operations/secret.ts';
-import { showWelcome } from './operations/welcome.ts';
+import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { followParent } from './operations/worker.ts';
 import { serveWithWorkers } from './parent.ts';
 import { Calls } from './providers/call.ts';
@@ -85,7 +85,8 @@ async function start(
   closers: Closers,
 ) {
   const parent = config.worker === null ? null : followParent(signals);
-  if (parent !== null) closers.add('parent', parent.leave);
+  if (parent === null) await checkPlace(config);
+  else closers.add('parent', parent.leave);
   const database = await openDatabase(config, log);
   closers.add('database', database.close);
   // The parent of a worker has migrated, if it may.
@@ -202,7 +203,10 @@ async function start(
   parent?.listening();
   if (parent === null) {
     log.info('listening', { address: server.address });
-    if (database.isEmbedded) showWelcome(origin(), await prepareDemo(database.sql, config.dataFolder));
+    if (database.isEmbedded) {
+      const demo = await prepareDemo(database.sql, config.dataFolder);
+      showWelcome(origin(), demo, catalog.current().catalog.models.has(sandboxChat));
+    }
   }
 
   return {

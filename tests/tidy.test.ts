@@ -81,7 +81,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'errors',
     'lib',
   ],
-  parent: ['operations', 'providers', 'demo', 'database', 'config', 'lib'],
+  parent: ['operations', 'providers', 'models', 'demo', 'database', 'config', 'lib'],
   main: [
     'routes',
     'parent',
