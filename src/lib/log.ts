@@ -76,7 +76,13 @@ function bufferedOutput(): (line: string) => void {
     pendingLines = '';
   };
   // An asynchronous write would not finish at that point.
-  const flushAtExit = () => writeSync(1, pendingLines);
+  const flushAtExit = () => {
+    try {
+      writeSync(1, pendingLines);
+    } catch {
+      // Nobody reads the log any more, as after `tollgate serve | head`.
+    }
+  };
   return (line) => {
     if (pendingLines === '') {
       setTimeout(flush, flushMs);
