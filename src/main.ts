@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import type { Config } from './config.ts';
 import { type Database, explainDatabaseError, openDatabase } from './database/connection.ts';
+import { fingerprintOf } from './database/node-secrets.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
 import { prepareSchema } from './database/prepare-schema.ts';
 import { keepRetention } from './database/retention.ts';
@@ -118,6 +119,7 @@ async function start(
     leaseTimings,
     database,
     catalog,
+    fingerprintOf(deriveKey),
     metrics,
     log,
     closers,
@@ -228,6 +230,7 @@ async function startLedger(
   leaseTimings: LeaseTimings,
   database: Database,
   catalog: FollowedCatalog,
+  secret: string,
   metrics: GatewayMetrics | null,
   log: Log,
   closers: Closers,
@@ -247,7 +250,7 @@ async function startLedger(
     ledger,
     node,
     log,
-    report: () => ({ ...reportOf(catalog), calls: catalog.takeCalls() }),
+    report: () => ({ ...reportOf(catalog), secret, calls: catalog.takeCalls() }),
     onCalls: catalog.shareSlots,
     timings: leaseTimings,
   });

@@ -255,7 +255,13 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     );
     await database.sql`alter role guest connection limit 0`;
     expect(await refusal({ DATABASE_URL: database.url.replace('tollgate@', 'guest@') })).toBe(
-      'The database has no connection left (too many connections for role "guest"). A gateway uses up to DATABASE_POOL connections and five more: lower DATABASE_POOL, raise max_connections, or put pgbouncer in front and set DATABASE_DIRECT_URL.',
+      'The database has no connection left (too many connections for role "guest"). A gateway uses up to DATABASE_POOL connections and five more: lower DATABASE_POOL, raise the limit of the user (ALTER ROLE name CONNECTION LIMIT number), or put pgbouncer in front and set DATABASE_DIRECT_URL.',
+    );
+    await database.sql`alter role guest connection limit -1`;
+    const [{ name }] = await database.sql<[{ name: string }]>`select current_database() as name`;
+    await database.sql.unsafe(`alter database ${name} connection limit 0`);
+    expect(await refusal({ DATABASE_URL: database.url.replace('tollgate@', 'guest@') })).toContain(
+      'raise the limit of the database (ALTER DATABASE name CONNECTION LIMIT number)',
     );
     await database.sql`drop role guest`;
     await database.close();
