@@ -56,7 +56,7 @@ const severities: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn
 /** `format` is for tests: people at a terminal get lines that they can read, programs get JSON. */
 export function createLog(
   level: LogLevel,
-  write: (line: string) => void = bufferedOutput(),
+  write: (line: string) => void = process.stdout.isTTY ? writeNow : bufferedOutput(),
   format: typeof formatLine = process.stdout.isTTY ? formatForTerminal : formatLine,
 ): Log {
   const at =
@@ -65,6 +65,11 @@ export function createLog(
       if (severities[severity] >= severities[level]) write(`${format(severity, event, fields)}\n`);
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** A person at a terminal sees what happens before the next thing, which may keep the process busy for seconds. */
+function writeNow(line: string): void {
+  process.stdout.write(line);
 }
 
 /** Lines are written in batches, because a write for each would cost a busy gateway more than formatting them. */
@@ -107,18 +112,39 @@ const colors: Readonly<Record<LogLevel, string>> = {
   error: '\u001b[31m',
 };
 
-/** The time, the event and its fields on one line; of an error only its message. */
+/** The time, and what happened on one line; of an error only its message. */
 export function formatForTerminal(level: LogLevel, event: string, fields: LogFields): string {
-  const { method, route, status, latencyMs, error, ...rest } = fields;
   const time = new Date().toTimeString().slice(0, 8);
-  const request = method === undefined ? event : `${method} ${route} ${status} ${latencyMs} ms`;
+  const isRequest = fields.method !== undefined;
+  const line = (isRequest ? requestParts(fields) : eventParts(event, fields)).join('  ');
+  const color = colors[isRequest ? levelOf(fields.status ?? 0) : level];
+  return `\u001b[2m${time}\u001b[0m ${color}${line}${color === '' ? '' : '\u001b[0m'}`;
+}
+
+function eventParts(event: string, { error, ...rest }: LogFields): string[] {
   const details = Object.entries(rest).flatMap(([name, value]) =>
     allowedFields.has(name) && value !== undefined ? [`${name}=${printable(value)}`] : [],
   );
-  const message = error instanceof Error ? [messageOf(error)] : [];
-  const line = [request, ...details, ...message].join('  ');
-  const color = colors[level];
-  return `\u001b[2m${time}\u001b[0m ${color}${line}${color === '' ? '' : '\u001b[0m'}`;
+  return [event, ...details, ...(error instanceof Error ? [messageOf(error)] : [])];
+}
+
+/** What a person wants to see of a request. Its ID leads to the rest, in the dashboard and in the API. */
+function requestParts(fields: LogFields): string[] {
+  const { method, route, status, latencyMs, model, provider, code, requestId } = fields;
+  const { inputTokens = 0, outputTokens = 0, costUsd } = fields;
+  return [
+    `${method} ${route} ${status} ${latencyMs} ms`,
+    ...(model === undefined ? [] : [provider === undefined ? model : `${model} via ${provider}`]),
+    ...(inputTokens + outputTokens > 0 ? [`${inputTokens} + ${outputTokens} tokens`] : []),
+    ...(costUsd === undefined ? [] : [`$${costUsd.toFixed(12).replace(/\.?0+$/, '')}`]),
+    ...(code === undefined ? [] : [code]),
+    ...(requestId === undefined ? [] : [requestId]),
+  ].map(printable);
+}
+
+function levelOf(status: number): LogLevel {
+  if (status >= 500) return 'error';
+  return status >= 400 ? 'warn' : 'info';
 }
 
 /** What a provider or a client sent must not move the cursor. */

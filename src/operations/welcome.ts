@@ -33,7 +33,7 @@ function describeCalls(origin: string, key: string, hasSandbox: boolean): string
     : `curl ${origin}/v1/models -H "Authorization: Bearer ${key}"`;
   return [
     '',
-    'Call it from another terminal, with these or with any OpenAI-compatible SDK:',
+    'Call it from another terminal. OpenAI’s SDKs read these variables:',
     '',
     `  export OPENAI_BASE_URL=${origin}/v1`,
     `  export OPENAI_API_KEY=${key}`,
