@@ -1,4 +1,4 @@
-/** Assembles the gateway: config → database → migrate → catalogue → ledger → routes → listen → drain. */
+/** Assembles the gateway: config → check the port → database → migrate → catalogue → ledger → routes → listen → drain. */
 import { hostname } from 'node:os';
 import type { Config } from './config.ts';
 import { type Database, explainDatabaseError, openDatabase } from './database/connection.ts';

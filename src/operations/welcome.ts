@@ -51,7 +51,7 @@ function describeTricks(): string[] {
   ];
   return [
     '',
-    'The sandbox model does what [[…]] asks for. Each of these is then listed under Generations in the dashboard:',
+    'The sandbox model does what [[…]] asks for. Each request is listed in the dashboard under Generations; open it for details.',
     ...trick('a tool call', 'What is the weather? [[tool get_weather]]', { tools: [tool] }),
     ...trick('a failure', 'Fail. [[status 503]]'),
     ...trick('a fallback: one provider fails, the next one answers', 'Fail over. [[fail-first 503]]'),
