@@ -260,7 +260,7 @@ test('a month that leaves for its archive between the two queries is gone from b
   });
   await archiver`delete from usage_records where id = ${id}`;
   await archiver`commit`;
-  archiver.release();
+  await archiver.release();
   const response = await pending;
   expect(response.status).toBe(200);
   expect(await response.json()).toMatchObject({ data: [] });
