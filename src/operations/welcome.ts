@@ -1,12 +1,16 @@
 import type { Demo, DemoSignIn } from '../demo.ts';
 
-/** What a person sees after `npm start`, on standard output. `hasSandbox` is whether the catalogue has the sandbox's chat model. */
+/** What a person sees after `npm start`. `hasSandbox` is whether the catalogue has the sandbox's chat model. */
 export function showWelcome(origin: string, demo: Demo | null, hasSandbox: boolean): void {
+  process.stdout.write(formatWelcome(origin, demo, hasSandbox));
+}
+
+export function formatWelcome(origin: string, demo: Demo | null, hasSandbox: boolean): string {
   const { key = null, signIn = null } = demo ?? {};
   const lines = ['', `Tollgate is running at ${origin}`, `Dashboard: ${origin}`];
   if (signIn !== null) lines.push(...describeSignIn(signIn));
   if (key !== null) lines.push(...describeCalls(origin, key, hasSandbox));
-  process.stdout.write(`${lines.join('\n')}\n\n`);
+  return `${lines.join('\n')}\n\n`;
 }
 
 function describeSignIn({ email, password }: DemoSignIn): string[] {
