@@ -77,7 +77,7 @@ describe('on a terminal', () => {
       provider: 'Main',
     });
     expect(line).toEndWith('POST /v1/chat/completions 200 12 ms  full·[2J· via Main');
-    expect(Bun.stripANSI(line)).toMatch(/^\d\d:\d\d:\d\d POST /);
+    expect(Bun.stripANSI(line ?? '')).toMatch(/^\d\d:\d\d:\d\d POST /);
   });
 
   test('it has what it cost or why it failed, and its ID', () => {
@@ -99,6 +99,20 @@ describe('on a terminal', () => {
       ' \u001b[31mPOST /v1/x 502 3 ms  provider_timeout  req_1\u001b[0m',
     );
     expect(line({ status: 404 })).toContain('\u001b[33mPOST');
+  });
+
+  test('what the dashboard loads has no line, unless it fails', () => {
+    const line = (method: string, route: string, status: number) =>
+      formatForTerminal('info', 'request', { method, route, status, latencyMs: 1 });
+    expect(line('GET', '/assets/:name', 200)).toBeNull();
+    expect(line('GET', '/api/console/me', 304)).toBeNull();
+    expect(line('GET', '/api/console/me', 500)).not.toBeNull();
+    expect(line('POST', '/api/console/accounts/:account/keys', 200)).not.toBeNull();
+    expect(line('GET', '/v1/models', 200)).not.toBeNull();
+    const lines: string[] = [];
+    const log = createLog('info', (text) => lines.push(text), formatForTerminal);
+    log.info('request', { method: 'GET', route: '/assets/:name', status: 200 });
+    expect(lines).toEqual([]);
   });
 
   test('of an error there is the message, without what it quotes', () => {

@@ -53,16 +53,21 @@ const flushMs = 20;
 const maxMessageLength = 1_000;
 const severities: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
+/** Null for what is not worth a line. */
+type Format = (level: LogLevel, event: string, fields: LogFields) => string | null;
+
 /** `format` is for tests: people at a terminal get lines that they can read, programs get JSON. */
 export function createLog(
   level: LogLevel,
   write: (line: string) => void = process.stdout.isTTY ? writeNow : bufferedOutput(),
-  format: typeof formatLine = process.stdout.isTTY ? formatForTerminal : formatLine,
+  format: Format = process.stdout.isTTY ? formatForTerminal : formatLine,
 ): Log {
   const at =
     (severity: LogLevel) =>
     (event: string, fields: LogFields = {}) => {
-      if (severities[severity] >= severities[level]) write(`${format(severity, event, fields)}\n`);
+      if (severities[severity] < severities[level]) return;
+      const line = format(severity, event, fields);
+      if (line !== null) write(`${line}\n`);
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
@@ -113,12 +118,18 @@ const colors: Readonly<Record<LogLevel, string>> = {
 };
 
 /** The time, and what happened on one line; of an error only its message. */
-export function formatForTerminal(level: LogLevel, event: string, fields: LogFields): string {
+export function formatForTerminal(level: LogLevel, event: string, fields: LogFields): string | null {
+  if (isOfDashboard(fields)) return null;
   const time = new Date().toTimeString().slice(0, 8);
   const isRequest = fields.method !== undefined;
   const line = (isRequest ? requestParts(fields) : eventParts(event, fields)).join('  ');
   const color = colors[isRequest ? levelOf(fields.status ?? 0) : level];
   return `\u001b[2m${time}\u001b[0m ${color}${line}${color === '' ? '' : '\u001b[0m'}`;
+}
+
+/** One click in the dashboard makes a dozen requests, which would push everything else off the screen. */
+function isOfDashboard({ method, route = '', status = 0 }: LogFields): boolean {
+  return method === 'GET' && status < 400 && /^\/(?:assets|api\/console)\//.test(route);
 }
 
 function eventParts(event: string, { error, ...rest }: LogFields): string[] {
