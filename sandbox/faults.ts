@@ -7,10 +7,33 @@ import { transferBody } from './transfer.ts';
 /** Statuses that have no body in HTTP. */
 const bodiless = new Set([204, 205, 304]);
 
-/** How often each `[[flaky …]]` directive has failed, by its text. */
-export type FlakyCounts = Map<string, number>;
+const maxFailedIds = 10_000;
 
-export async function answerFault(call: Call<unknown>, counts: FlakyCounts): Promise<Response | null> {
+/** What the faults that pass after a while have to remember. */
+export class FaultMemory {
+  /** How often each `[[flaky …]]` directive has failed, by its text. */
+  readonly #flakyCounts = new Map<string, number>();
+  /** The requests whose first call has failed, oldest first. */
+  readonly #failedIds = new Set<string>();
+
+  nextFlakyCount(key: string): number {
+    const count = this.#flakyCounts.get(key) ?? 0;
+    this.#flakyCounts.set(key, count + 1);
+    return count;
+  }
+
+  /** Calls without an ID cannot be told apart, so each of them counts as the first. */
+  isFirstCall(id: string | null): boolean {
+    if (id === null) return true;
+    if (this.#failedIds.has(id)) return false;
+    const [oldest] = this.#failedIds;
+    if (this.#failedIds.size >= maxFailedIds && oldest !== undefined) this.#failedIds.delete(oldest);
+    this.#failedIds.add(id);
+    return true;
+  }
+}
+
+export async function answerFault(call: Call<unknown>, memory: FaultMemory): Promise<Response | null> {
   const { scenario } = call.reading;
   const { signal } = call.record.request;
   if (scenario.delay) await Promise.race([Bun.sleep(scenario.delay), aborted(signal)]);
@@ -23,11 +46,10 @@ export async function answerFault(call: Call<unknown>, counts: FlakyCounts): Pro
     const nothing = { writes: [], delayMs: 0, ending: 'reset', isComplete: false, usage: null } as const;
     return new Response(transferBody(nothing, call.record));
   }
-  if (scenario.flaky) {
-    const count = counts.get(scenario.flaky.key) ?? 0;
-    counts.set(scenario.flaky.key, count + 1);
-    if (count < scenario.flaky.times) return sendError(call, scenario.flaky.status);
-  }
+  if (scenario.flaky && memory.nextFlakyCount(scenario.flaky.key) < scenario.flaky.times)
+    return sendError(call, scenario.flaky.status);
+  const id = call.record.request.headers.get('x-client-request-id');
+  if (scenario['fail-first'] && memory.isFirstCall(id)) return sendError(call, scenario['fail-first']);
   if (scenario.status) return sendError(call, scenario.status);
   if (scenario.html) {
     const page = `<html><head><title>${scenario.html}</title></head><body>${privateDetail}</body></html>`;

@@ -11,6 +11,7 @@ export const directives = {
   status: status,
   'retry-after': text,
   flaky: flaky,
+  'fail-first': status,
   html: status,
   'error-body': flag,
   'not-json': flag,

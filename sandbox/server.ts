@@ -6,7 +6,7 @@ import { chatEndpoint } from './chat.ts';
 import { decisions } from './decisions.ts';
 import type { Endpoint } from './endpoint.ts';
 import { BadRequest, type Failure, privateHeaders } from './errors.ts';
-import { answerFault, type FlakyCounts } from './faults.ts';
+import { answerFault, FaultMemory } from './faults.ts';
 import type { Format } from './format.ts';
 import { generateContent, predict, streamGenerateContent } from './google.ts';
 import { google } from './google-wire.ts';
@@ -48,7 +48,7 @@ const modelList = JSON.stringify({
 export function startSandbox(options: SandboxOptions = {}): Sandbox {
   const { port = 0, host = '127.0.0.1' } = options;
   const log = new Log(options);
-  const flakyCounts: FlakyCounts = new Map();
+  const memory = new FaultMemory();
   let requestCount = 0;
   let directives = options.directives ?? '';
   let standing = readStanding(directives);
@@ -69,7 +69,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
       record.directives = reading.written;
       const call = { format, number, input, reading, record, baseUrl: url };
       // Most requests ask for no fault and skip the await.
-      const fault = reading.written.length > 0 ? await answerFault(call, flakyCounts) : null;
+      const fault = reading.written.length > 0 ? await answerFault(call, memory) : null;
       return fault ?? endpoint.answer(call);
     } catch (error) {
       if (!(error instanceof BadRequest)) throw error;

@@ -9,7 +9,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const stamp = join(root, 'node_modules', '.installed');
 const lockFile = readFileSync(join(root, 'package-lock.json'));
 const locked = createHash('sha256').update(lockFile).digest('hex');
-// The packages hold programs, so a checkout that moves to another kind of machine is installed anew.
+// The packages hold programs, so a checkout that moves to another kind of machine is installed again.
 const wanted = `${locked} ${process.platform} ${process.arch}`;
 
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
@@ -28,7 +28,7 @@ async function install() {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  // Left to itself, npm would go on in the background.
+  // Otherwise npm would go on in the background.
   process.once('SIGTERM', () => {
     npm.kill();
     process.exit(143);
@@ -68,9 +68,11 @@ function showProgress(folders) {
 
   function describe() {
     const count = folders.filter((folder) => existsSync(join(folder, 'package.json'))).length;
+    // npm unpacks the first package only once it has fetched many.
+    if (count === 0) return `Installing packages: fetching ${folders.length}, ${seconds()} s`;
     return count < folders.length
       ? `Installing packages: ${count} of ${folders.length}, ${seconds()} s`
-      : `Installing packages: all ${count} are here and set themselves up, ${seconds()} s`;
+      : `Installing packages: all ${count} are unpacked, running their set-up, ${seconds()} s`;
   }
 
   const write = (line) => process.stderr.write(isLive ? `\r\u001b[2K${line}` : `${line}\n`);

@@ -1,7 +1,8 @@
-/** Assembles the gateway: config → database → migrate → catalogue → ledger → routes → listen → drain. */
+/** Assembles the gateway: config → check the port → database → migrate → catalogue → ledger → routes → listen → drain. */
 import { hostname } from 'node:os';
 import type { Config } from './config.ts';
 import { type Database, explainDatabaseError, openDatabase } from './database/connection.ts';
+import { fingerprintOf } from './database/node-secrets.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
 import { prepareSchema } from './database/prepare-schema.ts';
 import { keepRetention } from './database/retention.ts';
@@ -35,9 +36,9 @@ import {
   type SignalControl,
   type Signals,
 } from './operations/lifecycle.ts';
-import { listen } from './operations/listen.ts';
+import { checkPlace, listen } from './operations/listen.ts';
 import { openSecret } from './operations/secret.ts';
-import { showWelcome } from './operations/welcome.ts';
+import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { followParent } from './operations/worker.ts';
 import { serveWithWorkers } from './parent.ts';
 import { Calls } from './providers/call.ts';
@@ -85,7 +86,8 @@ async function start(
   closers: Closers,
 ) {
   const parent = config.worker === null ? null : followParent(signals);
-  if (parent !== null) closers.add('parent', parent.leave);
+  if (parent === null) await checkPlace(config);
+  else closers.add('parent', parent.leave);
   const database = await openDatabase(config, log);
   closers.add('database', database.close);
   // The parent of a worker has migrated, if it may.
@@ -117,6 +119,7 @@ async function start(
     leaseTimings,
     database,
     catalog,
+    fingerprintOf(deriveKey),
     metrics,
     log,
     closers,
@@ -202,7 +205,10 @@ async function start(
   parent?.listening();
   if (parent === null) {
     log.info('listening', { address: server.address });
-    if (database.isEmbedded) showWelcome(origin(), await prepareDemo(database.sql, config.dataFolder));
+    if (database.isEmbedded) {
+      const demo = await prepareDemo(database.sql, config.dataFolder);
+      showWelcome(origin(), demo, catalog.current().catalog.models.has(sandboxChat));
+    }
   }
 
   return {
@@ -224,6 +230,7 @@ async function startLedger(
   leaseTimings: LeaseTimings,
   database: Database,
   catalog: FollowedCatalog,
+  secret: string,
   metrics: GatewayMetrics | null,
   log: Log,
   closers: Closers,
@@ -243,7 +250,7 @@ async function startLedger(
     ledger,
     node,
     log,
-    report: () => ({ ...reportOf(catalog), calls: catalog.takeCalls() }),
+    report: () => ({ ...reportOf(catalog), secret, calls: catalog.takeCalls() }),
     onCalls: catalog.shareSlots,
     timings: leaseTimings,
   });

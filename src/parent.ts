@@ -7,10 +7,11 @@ import { explainDatabaseError, openDatabase } from './database/connection.ts';
 import { prepareSchema } from './database/prepare-schema.ts';
 import { prepareDemo } from './demo.ts';
 import { createLog } from './lib/log.ts';
+import { readCatalogFile } from './models/catalog-store.ts';
 import { Closers, endProcess, listenForSignals } from './operations/lifecycle.ts';
-import { findSharedPlace } from './operations/listen.ts';
+import { checkPlace, findSharedPlace } from './operations/listen.ts';
 import { openSecret } from './operations/secret.ts';
-import { showWelcome } from './operations/welcome.ts';
+import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { startWorkers } from './operations/workers.ts';
 import { SharedSandbox } from './providers/shared-sandbox.ts';
 
@@ -23,6 +24,7 @@ export async function serveWithWorkers(config: Config): Promise<void> {
   const signals = listenForSignals();
   const closers = new Closers();
   try {
+    await checkPlace(config);
     const database = await openDatabase({ ...config, databasePool }, log);
     closers.add('database', database.close);
     await prepareSchema(database, config.migratesAtStart, log);
@@ -35,8 +37,11 @@ export async function serveWithWorkers(config: Config): Promise<void> {
     closers.add('workers', workers.stop);
     signals.onReload(workers.reload);
     log.info('listening', { address, count: config.workers });
-    if (database.isEmbedded)
-      showWelcome(config.publicUrl ?? localOrigin, await prepareDemo(database.sql, config.dataFolder));
+    if (database.isEmbedded) {
+      const demo = await prepareDemo(database.sql, config.dataFolder);
+      const { result } = await readCatalogFile(config.catalogFile);
+      showWelcome(config.publicUrl ?? localOrigin, demo, result.ok && result.catalog.models.has(sandboxChat));
+    }
     const signal = await signals.stopRequested;
     log.info('draining', { signal });
     const hurry = signals.hurryRequested.then(() => {

@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { readConfig } from '../src/config.ts';
+import { judgeConnections } from '../src/doctor/connections.ts';
 import { judgeOffset } from '../src/doctor/database.ts';
 import { examine } from '../src/doctor/examine.ts';
 import { type Finding, good, problem, warning } from '../src/doctor/finding.ts';
@@ -11,7 +12,13 @@ import { judgeDescriptors } from '../src/doctor/machine.ts';
 import { judgeStatus } from '../src/doctor/providers.ts';
 import { formatReport } from '../src/doctor/report.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
-import { type Environment, temporaryFolder, tollgate, writeCatalog } from './support/gateway.ts';
+import {
+  type Environment,
+  startGateway,
+  temporaryFolder,
+  tollgate,
+  writeCatalog,
+} from './support/gateway.ts';
 import { mailPassword, startMailServer } from './support/mail-server.ts';
 
 let database: TestDatabase;
@@ -100,8 +107,13 @@ test('the program prints a report, or JSON, and exits 1 for a problem only', asy
   expect(broken.exitCode).toBe(1);
   const { works, findings: found } = JSON.parse(broken.stdout) as { works: boolean; findings: Finding[] };
   expect(works).toBe(false);
-  expect(found.filter(({ level }) => level === 'problem').map((finding) => finding.about)).toEqual([
-    'catalogue',
+  // What is wrong ends with what to do; the advice to correct the file would be no help.
+  expect(found.filter(({ level }) => level === 'problem')).toEqual([
+    problem(
+      'catalogue',
+      expect.stringMatching(/^The catalogue \/nowhere does not exist\. .*catalog init$/),
+      null,
+    ),
   ]);
 });
 
@@ -154,6 +166,66 @@ describe('the database', () => {
     }
   });
 
+  test('has connections, of which those of this command do not count', async () => {
+    const url = new URL(database.url);
+    const guest = `guest${url.pathname.slice(1)}`;
+    await database.sql.unsafe(`create role ${guest} login connection limit 40`);
+    url.username = guest;
+    // Only this test has connections of that user.
+    const others = Array.from({ length: 33 }, () => new SQL(url.href, { max: 1 }));
+    for (const other of others) await other`select 1`;
+    expect(await about('connections', { DATABASE_URL: url.href })).toMatchObject([
+      { level: 'warning', text: `33 of 40 for user "${guest}" are in use.` },
+    ]);
+    await Promise.all(others.map((other) => other.close()));
+    await database.sql.unsafe(`drop role ${guest}`);
+  });
+
+  test.each([
+    [{}, ['4 of 100 are in use']],
+    [{ server_count: 90 }, ['90 of 100 are in use.']],
+    [{ server_max: 14 }, ['14 are allowed; a gateway uses up to 15.']],
+    [{ user_max: 10 }, ['10 are allowed for user "u"; a gateway uses up to 15.']],
+    [{ user_max: 20, user_count: 19 }, ['19 of 20 for user "u" are in use.']],
+    [{ database_max: 20, database_count: 20 }, ['20 of 20 for database "d" are in use.']],
+    [{ user_max: 1, database_max: 1, is_superuser: true }, ['4 of 100 are in use']],
+  ])('has limits for connections: %j', (changes, texts) => {
+    const facts = {
+      ...{ user: 'u', name: 'd', is_superuser: false },
+      ...{
+        server_count: 4,
+        server_max: 100,
+        user_count: 3,
+        user_max: -1,
+        database_count: 2,
+        database_max: -1,
+      },
+    };
+    const found = judgeConnections({ ...facts, ...changes }, 15);
+    expect(found.map(({ text }) => text)).toEqual(texts);
+    // The advice is about the limit that is reached.
+    const [{ remedy } = { remedy: null }] = found;
+    if (remedy !== null)
+      expect(remedy).toContain(
+        'user_max' in changes
+          ? 'alter role "u"'
+          : 'database_max' in changes
+            ? 'alter database "d"'
+            : 'max_connections',
+      );
+  });
+
+  test('has a replica, or what DATABASE_READ_URL names is none', async () => {
+    const away = { DATABASE_READ_URL: 'postgres://a:hunter2@127.0.0.1:1/x' };
+    const found = await about('replica', away);
+    expect(found).toMatchObject([{ level: 'warning', text: expect.stringContaining('cannot be reached') }]);
+    expect(JSON.stringify(found)).not.toContain('hunter2');
+    expect(await about('replica', { DATABASE_READ_URL: database.url })).toMatchObject([
+      { level: 'warning', text: expect.stringContaining('accepts writes') },
+    ]);
+    expect(await about('replica', {})).toEqual([]);
+  });
+
   test('has a clock that ours is compared with', () => {
     const at = (offsetMs: number) =>
       judgeOffset({ askedAtMs: 0, answeredAtMs: 10, databaseMs: 5 - offsetMs });
@@ -161,6 +233,35 @@ describe('the database', () => {
     expect(at(90_000).text).toBe('This machine is 90.0 s ahead of the database.');
     expect(at(-1_500).text).toBe('This machine is 1.5 s behind the database.');
   });
+});
+
+test('gateways with another secret are noticed by the doctor and by the one that starts', async () => {
+  const own = await createDatabase();
+  const environment = { DATABASE_URL: own.url };
+  const first = await startGateway({ ...environment, AUTH_SECRET: 'y'.repeat(32) });
+  const secrets = async (changes: Environment) =>
+    (await about('secret', { ...environment, ...changes })).map(({ text }) => text);
+  expect(await secrets({ AUTH_SECRET: 'y'.repeat(32) })).toEqual(['AUTH_SECRET is set']);
+  expect(await secrets({})).toEqual([
+    expect.stringContaining('One running gateway has another secret'),
+    'AUTH_SECRET is set',
+  ]);
+  expect(await secrets({ AUTH_SECRET: '' })).toContainEqual(
+    expect.stringContaining('One running gateway has'),
+  );
+  expect(first.output()).not.toContain('another AUTH_SECRET');
+
+  const second = await startGateway({ ...environment, WORKERS: '2' });
+  for (const warned of ['running gateways have another AUTH_SECRET', 'AUTH_SECRET is not set'])
+    expect([warned, second.output().split(warned).length - 1]).toEqual([warned, 1]);
+  expect(second.output()).not.toContain('y'.repeat(32));
+  // The generated secret is in the database now.
+  expect(await secrets({ AUTH_SECRET: '' })).toContainEqual(
+    expect.stringContaining('One running gateway has'),
+  );
+  await Promise.all([first.stop(), second.stop()]);
+  expect(await secrets({})).toEqual(['AUTH_SECRET is set']);
+  await own.close();
 });
 
 describe('providers', () => {

@@ -29,6 +29,32 @@ import { askAnew, isRunning, workerProcesses } from './support/workers.ts';
 const demoFile = (folder: string) => join(folder, 'demo.json');
 const dataFolder = (...names: string[]) => join(temporaryFolder(), ...names);
 
+/** The commands of the welcome message, in order. */
+const commandsIn = (output: string) => output.match(/^ {2}curl .*$/gm) ?? [];
+
+/** Runs a command as a person would who pastes it into a shell. */
+async function pasted(exports: readonly string[], command: string): Promise<unknown> {
+  const script = [...exports, `${command} --silent`].join('\n');
+  const shell = Bun.spawn(['sh', '-c', script], {
+    env: { PATH: process.env.PATH ?? '' },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
+  return JSON.parse(await shell.stdout.text());
+}
+
+type Listed = { id: string; status: string; fallback: boolean };
+type Shown = Listed & { attempts: { provider: string; status: string }[] };
+
+async function generationsOf(gateway: Gateway, key: string): Promise<Shown[]> {
+  const get = async <Body>(path: string) => {
+    const response = await fetch(`${gateway.origin}${path}`, { headers: { authorization: `Bearer ${key}` } });
+    return (await response.json()) as Body;
+  };
+  const { data } = await get<{ data: Listed[] }>('/v1/generations');
+  return await Promise.all(data.map(({ id }) => get<Shown>(`/v1/generations/${id}`)));
+}
+
 describe('on the embedded database', () => {
   test('the first start makes a demo whose curl line works; the next ones keep it, whatever was killed before', async () => {
     const folder = dataFolder('data');
@@ -37,7 +63,26 @@ describe('on the embedded database', () => {
     const key = keyIn(first);
     expect(await modelIds(first, key)).toEqual(['sandbox-chat', 'sandbox-image', 'sandbox-video']);
     expect(first.output()).toContain(`Tollgate is running at ${first.origin}\nDashboard: ${first.origin}\n`);
-    expect(first.output()).toContain(`curl ${first.origin}/v1/models -H "Authorization: Bearer ${key}"`);
+    const commands = commandsIn(first.output());
+    expect(commands).toHaveLength(4);
+    const exports = first.output().match(/^ {2}export OPENAI_\w+=.*$/gm) ?? [];
+    const bodies = await Promise.all(commands.map((command) => pasted(exports, command)));
+    expect(bodies).toMatchObject([
+      { choices: [{ message: { content: 'You said: Hello' } }] },
+      { choices: [{ message: { tool_calls: [{ function: { name: 'get_weather' } }] } }] },
+      { error: { code: 'provider_unavailable' } },
+      { choices: [{ message: { content: 'You said: Fail over.' } }] },
+    ]);
+    // The first one needs nothing else.
+    expect(await pasted([], commands[0] ?? '')).toMatchObject({ object: 'chat.completion' });
+    const generations = await generationsOf(first, key);
+    const taken = generations.filter(({ status, fallback }) => status === 'completed' && fallback);
+    expect(taken.map(({ attempts }) => attempts)).toMatchObject([
+      [
+        { provider: 'Sandbox', status: 'failed' },
+        { provider: 'Sandbox backup', status: 'succeeded' },
+      ],
+    ]);
     expect(statSync(demoFile(folder)).mode & 0o777).toBe(0o600);
     expect(await first.stop()).toBe(0);
     expect(isServerThere(folder)).toBe(false);
@@ -62,6 +107,22 @@ describe('on the embedded database', () => {
     expect(await last.stop('SIGINT')).toBe(0);
     expect(isServerThere(folder)).toBe(false);
   }, 120_000);
+
+  test('a port in use is reported before a database is made', async () => {
+    const taken = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() });
+    for (const workers of ['1', '2']) {
+      const folder = dataFolder('data');
+      const { exitCode, stdout, stderr } = await tollgate(['serve'], {
+        PORT: `${taken.port}`,
+        WORKERS: workers,
+        TOLLGATE_DATA: folder,
+      });
+      expect([exitCode, stdout]).toEqual([1, '']);
+      expect(stderr).toBe(`tollgate: Port ${taken.port} on 127.0.0.1 is in use. Set PORT to a free one.\n`);
+      expect(existsSync(folder)).toBe(false);
+    }
+    await taken.stop(true);
+  });
 
   test('a server that was left running is stopped by the one who adopted it', async () => {
     const folder = await preparedFolder();

@@ -33,7 +33,7 @@ const waitsFor = (name: string) => `while [ ! -e ${name} ]; do sleep 0.05; done`
 
 test('on a terminal one line tells how far it is', async () => {
   const { folder, command, env } = prepare(
-    [adds('a'), waitsFor('go-on'), adds('b'), waitsFor('end')].join('\n'),
+    [waitsFor('begin'), adds('a'), waitsFor('go-on'), adds('b'), waitsFor('end')].join('\n'),
   );
   let screen = '';
   const child = Bun.spawn(command, {
@@ -46,9 +46,11 @@ test('on a terminal one line tells how far it is', async () => {
       },
     },
   });
+  await eventually('what it is doing', () => screen.includes('Installing packages: fetching 2, '));
+  writeFileSync(join(folder, 'begin'), '');
   await eventually('the first package', () => screen.includes('Installing packages: 1 of 2'));
   writeFileSync(join(folder, 'go-on'), '');
-  await eventually('both packages', () => screen.includes('all 2 are here and set themselves up'));
+  await eventually('both packages', () => screen.includes('all 2 are unpacked'));
   writeFileSync(join(folder, 'end'), '');
   expect(await child.exited).toBe(0);
   child.terminal?.close();

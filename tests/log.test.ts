@@ -1,7 +1,7 @@
 /** What a log line may say of an error: its own words, never what it stumbled over. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createLog, formatForTerminal } from '../src/lib/log.ts';
+import { createLog, formatForTerminal, type LogFields } from '../src/lib/log.ts';
 
 function logged(error: unknown): string {
   let text = '';
@@ -76,8 +76,43 @@ describe('on a terminal', () => {
       model: 'full\u001b[2J\n',
       provider: 'Main',
     });
-    expect(line).toEndWith('POST /v1/chat/completions 200 12 ms  model=full·[2J·  provider=Main');
-    expect(Bun.stripANSI(line)).toMatch(/^\d\d:\d\d:\d\d POST /);
+    expect(line).toEndWith('POST /v1/chat/completions 200 12 ms  full·[2J· via Main');
+    expect(Bun.stripANSI(line ?? '')).toMatch(/^\d\d:\d\d:\d\d POST /);
+  });
+
+  test('it has what it cost or why it failed, and its ID', () => {
+    const request = {
+      method: 'POST',
+      route: '/v1/x',
+      latencyMs: 3,
+      requestId: 'req_1',
+      accountId: 'a',
+      keyId: 'k',
+    };
+    const usage = { model: 'm', provider: 'P', outcome: 'completed', inputTokens: 6, outputTokens: 3 };
+    const line = (fields: LogFields) => formatForTerminal('info', 'request', { ...request, ...fields });
+    expect(line({ status: 200, ...usage, costUsd: 0.00000000075 })).toEndWith(
+      ' POST /v1/x 200 3 ms  m via P  6 + 3 tokens  $0.00000000075  req_1',
+    );
+    // Red and yellow.
+    expect(line({ status: 502, code: 'provider_timeout' })).toEndWith(
+      ' \u001b[31mPOST /v1/x 502 3 ms  provider_timeout  req_1\u001b[0m',
+    );
+    expect(line({ status: 404 })).toContain('\u001b[33mPOST');
+  });
+
+  test('what the dashboard loads has no line, unless it fails', () => {
+    const line = (method: string, route: string, status: number) =>
+      formatForTerminal('info', 'request', { method, route, status, latencyMs: 1 });
+    expect(line('GET', '/assets/:name', 200)).toBeNull();
+    expect(line('GET', '/api/console/me', 304)).toBeNull();
+    expect(line('GET', '/api/console/me', 500)).not.toBeNull();
+    expect(line('POST', '/api/console/accounts/:account/keys', 200)).not.toBeNull();
+    expect(line('GET', '/v1/models', 200)).not.toBeNull();
+    const lines: string[] = [];
+    const log = createLog('info', (text) => lines.push(text), formatForTerminal);
+    log.info('request', { method: 'GET', route: '/assets/:name', status: 200 });
+    expect(lines).toEqual([]);
   });
 
   test('of an error there is the message, without what it quotes', () => {

@@ -484,6 +484,10 @@ const byDirective: Record<Exclude<keyof typeof directives, 'bad-answer' | 'charg
     const text = `[[flaky 1 503 ${speaker.name}]]`;
     expect([(await ask(speaker, text)).status, (await ask(speaker, text)).status]).toEqual([503, 200]);
   },
+  'fail-first': async (speaker) => {
+    // Without an ID of the caller's request, every call is the first.
+    expect((await ask(speaker, '[[fail-first 503]]')).status).toBe(503);
+  },
   html: async (speaker) => {
     const page = await ask(speaker, '[[html 502]]');
     expect([page.status, page.headers.get('content-type')]).toEqual([502, 'text/html']);

@@ -363,6 +363,17 @@ describe('instead of an answer', () => {
     expect((await chat('[[flaky 2 503 other]]')).status).toBe(503);
   });
 
+  test('fail-first, once for each request of a gateway’s client', async () => {
+    const status = async (id: string | null) => {
+      const headers = id === null ? {} : { 'x-client-request-id': id };
+      return (await chat('[[fail-first 503]]', {}, { headers })).status;
+    };
+    expect([await status('a'), await status('b'), await status('a'), await status('b')]).toEqual([
+      503, 503, 200, 200,
+    ]);
+    expect([await status(null), await status(null)]).toEqual([503, 503]);
+  });
+
   test('html, error-body, not-json, redirect', async () => {
     const page = await chat('[[html 502]]');
     expect([page.status, page.headers.get('content-type')]).toEqual([502, 'text/html']);

@@ -1,11 +1,18 @@
 /** Starting the whole program on a database that is named, and everything that can be wrong with its settings. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { readConfig } from '../src/config.ts';
 import { OperatorError } from '../src/lib/operator-error.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
-import { type Gateway, startGateway, tollgate, writeCatalog } from './support/gateway.ts';
+import {
+  type Gateway,
+  programEnvironment,
+  startGateway,
+  temporaryFolder,
+  tollgate,
+  writeCatalog,
+} from './support/gateway.ts';
 
 describe('on a database that is named', () => {
   test('several nodes at once migrate an empty database, and no demo is made', async () => {
@@ -83,6 +90,27 @@ describe('a gateway that runs', () => {
     await blocker`rollback`;
     await blocker.release();
     expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
+  });
+
+  test('keeps running when nobody reads its log any more, and stops without a trace', async () => {
+    const child = Bun.spawn([join(import.meta.dir, '../bin/tollgate'), 'serve'], {
+      cwd: temporaryFolder(),
+      env: programEnvironment({ PORT: '0', DATABASE_URL: database.url, LOG_LEVEL: 'debug' }),
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    let printed = '';
+    const decoder = new TextDecoder();
+    for await (const bytes of child.stdout) {
+      printed += decoder.decode(bytes, { stream: true });
+      // Leaving the loop closes the pipe.
+      if (printed.includes('"listening"')) break;
+    }
+    const origin = /"address":"([^"]+)"/.exec(printed)?.[1];
+    // Its line in the log cannot be written.
+    expect((await fetch(`${origin}/v1/models`)).status).toBe(401);
+    child.kill();
+    expect([await child.exited, await child.stderr.text()]).toEqual([0, '']);
   });
 
   test('a port in use is named by whoever wants it too', async () => {
@@ -227,7 +255,13 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     );
     await database.sql`alter role guest connection limit 0`;
     expect(await refusal({ DATABASE_URL: database.url.replace('tollgate@', 'guest@') })).toBe(
-      'The database has no connection left (too many connections for role "guest"). A gateway uses up to DATABASE_POOL connections and six more: lower DATABASE_POOL, raise max_connections, or put pgbouncer in front and set DATABASE_DIRECT_URL.',
+      'The database has no connection left (too many connections for role "guest"). A gateway uses up to DATABASE_POOL connections and six more: lower DATABASE_POOL, raise the limit of the user (ALTER ROLE name CONNECTION LIMIT number), or put pgbouncer in front and set DATABASE_DIRECT_URL.',
+    );
+    await database.sql`alter role guest connection limit -1`;
+    const [{ name }] = await database.sql<[{ name: string }]>`select current_database() as name`;
+    await database.sql.unsafe(`alter database ${name} connection limit 0`);
+    expect(await refusal({ DATABASE_URL: database.url.replace('tollgate@', 'guest@') })).toContain(
+      'raise the limit of the database (ALTER DATABASE name CONNECTION LIMIT number)',
     );
     await database.sql`drop role guest`;
     await database.close();

@@ -58,7 +58,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   'sign-in': ['http', 'sessions', 'accounts', 'users', 'errors', 'lib'],
   openapi: ['chat', 'images', 'generations', 'models', 'http', 'errors', 'lib'],
-  operations: ['http', 'demo', 'config', 'lib'],
+  operations: ['http', 'demo', 'ledger', 'database', 'config', 'lib'],
   dashboard: ['http', 'errors', 'lib'],
   telemetry: ['http', 'ledger', 'routing', 'config', 'errors', 'lib'],
   demo: ['accounts', 'users', 'keys', 'lib'],
@@ -81,7 +81,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'errors',
     'lib',
   ],
-  parent: ['operations', 'providers', 'demo', 'database', 'config', 'lib'],
+  parent: ['operations', 'providers', 'models', 'demo', 'database', 'config', 'lib'],
   main: [
     'routes',
     'parent',

@@ -109,6 +109,9 @@ function print(text: string): number {
   return 0;
 }
 
+// The reader may stop early, as in `tollgate serve | head -1`. That is no reason to stop a gateway or to print a trace.
+process.stdout.on('error', () => undefined);
+
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

@@ -70,6 +70,9 @@ function locatePrograms(): string {
   }
 }
 
+/** Whether a data folder has its database already. */
+export const hasCluster = (dataFolder: string) => isCluster(join(dataFolder, 'postgres'));
+
 const isCluster = (folder: string) => existsSync(join(folder, 'PG_VERSION'));
 
 /** Creates the cluster under another name and renames it, so that nobody ever sees an incomplete one. */

@@ -30,20 +30,31 @@ export type Database = Readonly<{
 const connectTimeoutSeconds = 3;
 const minServerVersion = 150_000;
 
-/** Opens the database that the operator configured, or the embedded one, and checks that it is safe for money. */
-export async function openDatabase(config: Config, log?: Log): Promise<Database> {
+/**
+ * Opens the database that the operator configured, or the embedded one, and checks that it is safe for money. PostgreSQL
+ * shows `applicationName` in pg_stat_activity.
+ */
+export async function openDatabase(
+  config: Config,
+  log?: Log,
+  applicationName = 'tollgate',
+): Promise<Database> {
   if (config.databaseUrl === null && Bun.isStandaloneExecutable)
     throw new OperatorError(
       'DATABASE_URL is not set, and this executable has no PostgreSQL of its own. Set it to a server of yours, as postgres://user:password@host:5432/database.',
     );
   return config.databaseUrl === null
-    ? await openEmbedded(config, log)
-    : await openNamed(config, config.databaseUrl, log);
+    ? await openEmbedded(config, log, applicationName)
+    : await openNamed(config, config.databaseUrl, log, applicationName);
 }
 
-async function openEmbedded(config: Config, log?: Log): Promise<Database> {
+async function openEmbedded(
+  config: Config,
+  log: Log | undefined,
+  applicationName: string,
+): Promise<Database> {
   const server = await acquireEmbeddedServer(config.dataFolder, log);
-  const options = { ...server.connection, ...poolOptions };
+  const options = { ...server.connection, ...poolOptions(applicationName) };
   const sql = new SQL({ ...options, max: config.databasePool });
   const dedicated = { ...options, max: 1 };
   const database: Database = {
@@ -62,9 +73,15 @@ async function openEmbedded(config: Config, log?: Log): Promise<Database> {
   return await checked(database, config);
 }
 
-async function openNamed(config: Config, url: string, log?: Log): Promise<Database> {
-  const pooled = hostsOf(url);
-  const direct = config.databaseDirectUrl === null ? pooled : hostsOf(config.databaseDirectUrl);
+async function openNamed(
+  config: Config,
+  url: string,
+  log: Log | undefined,
+  applicationName: string,
+): Promise<Database> {
+  const pooled = hostsOf(url, applicationName);
+  const direct =
+    config.databaseDirectUrl === null ? pooled : hostsOf(config.databaseDirectUrl, applicationName);
   await reach(pooled);
   if (direct !== pooled) await reach(direct);
   await checkPooling(pooled.current, direct.current);
@@ -95,18 +112,21 @@ async function openNamed(config: Config, url: string, log?: Log): Promise<Databa
   };
   await checked(database, config);
   if (config.databaseReadUrl !== null) {
-    const options = { ...optionsOf(config.databaseReadUrl), max: config.databasePool };
+    const options = {
+      ...connectionOptions(config.databaseReadUrl, applicationName),
+      max: config.databasePool,
+    };
     replica = await openReplica(options, pool.sql, log);
   }
   return database;
 }
 
-function hostsOf(url: string): Hosts {
-  return new Hosts((urlsOfHosts(url) ?? [url]).map(optionsOf));
+function hostsOf(url: string, applicationName: string): Hosts {
+  return new Hosts((urlsOfHosts(url) ?? [url]).map((host) => connectionOptions(host, applicationName)));
 }
 
-function optionsOf(url: string): SQL.Options {
-  return { url, connectionTimeout: connectTimeoutSeconds, ...poolOptions };
+export function connectionOptions(url: string, applicationName: string): SQL.Options {
+  return { url, connectionTimeout: connectTimeoutSeconds, ...poolOptions(applicationName) };
 }
 
 async function reach(hosts: Hosts): Promise<void> {
@@ -160,11 +180,20 @@ export function explainDatabaseError(error: unknown): unknown {
   );
 }
 
+/** Which limit is reached shows in the routine; the message may be in any language. */
+function remedyOf({ routine }: SQL.PostgresError): string {
+  if (routine === 'InitializeSessionUserId')
+    return 'raise the limit of the user (ALTER ROLE name CONNECTION LIMIT number)';
+  if (routine === 'CheckMyDatabase')
+    return 'raise the limit of the database (ALTER DATABASE name CONNECTION LIMIT number)';
+  return 'raise max_connections';
+}
+
 function unreachable(error: unknown): OperatorError {
   if (error instanceof OperatorError) return error;
   if (error instanceof SQL.PostgresError && error.errno === tooManyConnections)
     return new OperatorError(
-      `The database has no connection left (${error.message}). A gateway uses up to DATABASE_POOL connections and six more: lower DATABASE_POOL, raise max_connections, or put pgbouncer in front and set DATABASE_DIRECT_URL.`,
+      `The database has no connection left (${error.message}). A gateway uses up to DATABASE_POOL connections and six more: lower DATABASE_POOL, ${remedyOf(error)}, or put pgbouncer in front and set DATABASE_DIRECT_URL.`,
       { cause: error },
     );
   const reason = error instanceof Error ? error.message : String(error);
@@ -173,11 +202,13 @@ function unreachable(error: unknown): OperatorError {
   );
 }
 
-const poolOptions = {
-  adapter: 'postgres',
-  bigint: true,
-  connection: { application_name: 'tollgate', timezone: 'UTC' },
-} as const;
+function poolOptions(applicationName: string) {
+  return {
+    adapter: 'postgres',
+    bigint: true,
+    connection: { application_name: applicationName, timezone: 'UTC' },
+  } as const;
+}
 
 type ServerFacts = { version: number; in_recovery: boolean } & Record<
   (typeof durabilitySettings)[number],

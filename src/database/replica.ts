@@ -45,24 +45,28 @@ export async function openReplica(options: SQL.Options, primary: SQL, log?: Log)
   };
 }
 
-/**
- * The time of the last transaction that was replayed says nothing while there are none, so a replica that has replayed
- * everything the primary had written when it was asked is close however long ago that was. The connection must be one to
- * a replica: a former replica that was promoted has a history of its own.
- */
 async function isClose(replica: SQL, primary: SQL): Promise<boolean> {
   try {
-    return await within(patienceMs, compare(replica, primary));
+    return (await within(patienceMs, compareReplica(replica, primary))) === 'close';
   } catch {
     return false;
   }
 }
 
-async function compare(replica: SQL, primary: SQL): Promise<boolean> {
+/**
+ * The time of the last transaction that was replayed says nothing while there are none, so a replica that has replayed
+ * everything the primary had written when it was asked is close however long ago that was. The connection must be one to
+ * a replica: a former replica that was promoted has a history of its own.
+ */
+export async function compareReplica(
+  replica: SQL,
+  primary: SQL,
+): Promise<'close' | 'behind' | 'not a replica'> {
   const [written] = await primary<[{ position: string }]>`select pg_current_wal_lsn()::text as position`;
-  const [replayed] = await replica<[{ is_close: boolean | null }]>`
-    select pg_is_in_recovery()
-      and (pg_last_wal_replay_lsn() >= ${written.position}::pg_lsn
-           or now() - pg_last_xact_replay_timestamp() < make_interval(secs => ${maxLagSeconds})) as is_close`;
-  return replayed.is_close === true;
+  const [replayed] = await replica<[{ is_replica: boolean; is_close: boolean | null }]>`
+    select pg_is_in_recovery() as is_replica,
+           pg_last_wal_replay_lsn() >= ${written.position}::pg_lsn
+           or now() - pg_last_xact_replay_timestamp() < make_interval(secs => ${maxLagSeconds}) as is_close`;
+  if (!replayed.is_replica) return 'not a replica';
+  return replayed.is_close === true ? 'close' : 'behind';
 }

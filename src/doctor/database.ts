@@ -7,13 +7,15 @@ import { explainDatabaseError, openDatabase } from '../database/connection.ts';
 import { requireMigrated } from '../database/migrate.ts';
 import { clockOffsetMs, judgeClock } from '../ledger/database-clock.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { doctorName, examineConnections } from './connections.ts';
 import { type Finding, good, problem, warning } from './finding.ts';
+import { examineReplica } from './replica.ts';
+import { compareSecrets } from './secret.ts';
 
 /** Above this the gateway still works, but logs of several nodes no longer fit together. */
 const noticeableOffsetMs = 1_000;
-const busyShare = 0.8;
 
-export async function examineDatabase(config: Config): Promise<Finding[]> {
+export async function examineDatabase(config: Config, patienceMs: number): Promise<Finding[]> {
   const isEmbedded = config.databaseUrl === null && !Bun.isStandaloneExecutable;
   if (isEmbedded && !existsSync(join(config.dataFolder, 'postgres', 'PG_VERSION')))
     return [
@@ -24,12 +26,18 @@ export async function examineDatabase(config: Config): Promise<Finding[]> {
       ),
     ];
   try {
-    const database = await openDatabase(config);
+    const own = { ...config, databasePool: 1, databaseReadUrl: null };
+    const database = await openDatabase(own, undefined, doctorName);
+    const { sql } = database;
+    const { databaseReadUrl } = config;
     try {
       return [
-        ...(await explained('database', () => examineServer(database.sql, config))),
-        ...(await explained('schema', async () => [await examineSchema(database.sql)])),
-        ...(await explained('clock', async () => [await examineClock(database.sql)])),
+        ...(await explained('database', () => examineServer(sql, config))),
+        ...(await explained('connections', () => examineConnections(sql, config))),
+        ...(databaseReadUrl === null ? [] : [await examineReplica(databaseReadUrl, sql, patienceMs)]),
+        ...(await explained('schema', async () => [await examineSchema(sql)])),
+        ...(await explained('clock', async () => [await examineClock(sql)])),
+        ...(await explained('secret', () => compareSecrets(sql, config))),
       ];
     } finally {
       await database.close();
@@ -59,8 +67,6 @@ type ServerFacts = {
   is_owner: boolean;
   name: string;
   is_read_only: boolean;
-  connections: number;
-  max_connections: number;
   off: string[];
 };
 
@@ -69,10 +75,6 @@ async function examineServer(sql: SQL, config: Config): Promise<Finding[]> {
     select split_part(current_setting('server_version'), ' ', 1) as version,
            current_user as user, pg_get_userbyid(datdba) as owner, pg_has_role(datdba, 'usage') as is_owner, datname as name,
            current_setting('transaction_read_only')::boolean as is_read_only,
-           -- A user sees no more than the database of sessions that belong to others.
-           (select count(*)::int from pg_stat_activity
-            where coalesce(backend_type, 'client backend') = 'client backend' and datid is not null) as connections,
-           current_setting('max_connections')::int as max_connections,
            array(select name from pg_settings where setting = 'off'
                  and name = any(${sql.array([...durabilitySettings], 'text')}::text[])) as off
     from pg_database where datname = current_database()`;
@@ -102,16 +104,6 @@ async function examineServer(sql: SQL, config: Config): Promise<Finding[]> {
         'Turn it on wherever money is real.',
       ),
     );
-  const { connections, max_connections: max } = facts;
-  findings.push(
-    connections > max * busyShare
-      ? warning(
-          'connections',
-          `${connections} of ${max} are in use.`,
-          'Raise max_connections of PostgreSQL, or find out who holds them in pg_stat_activity.',
-        )
-      : good('connections', `${connections} of ${max} are in use`),
-  );
   return findings;
 }
 

@@ -17,12 +17,14 @@ export async function examineCatalog(
   isOffline: boolean,
   patienceMs: number,
 ): Promise<Finding[]> {
-  const { result } = await readCatalogFile(catalogFile);
+  const { result, isRead } = await readCatalogFile(catalogFile);
   if (!result.ok) {
     const shown = result.problems.slice(0, maxProblems).join('\n');
     const rest =
       result.problems.length > maxProblems ? `\nand ${result.problems.length - maxProblems} more` : '';
-    return [problem('catalogue', `${shown}${rest}`, 'Correct the file and check it: tollgate catalog check')];
+    // What is said of a file that is not there ends with what to do.
+    const remedy = isRead ? 'Correct the file and check it: tollgate catalog check' : null;
+    return [problem('catalogue', `${shown}${rest}`, remedy)];
   }
   const { catalog } = result;
   const keys = readKeys(catalog, secret);

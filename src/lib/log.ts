@@ -53,18 +53,28 @@ const flushMs = 20;
 const maxMessageLength = 1_000;
 const severities: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
+/** Null for what is not worth a line. */
+type Format = (level: LogLevel, event: string, fields: LogFields) => string | null;
+
 /** `format` is for tests: people at a terminal get lines that they can read, programs get JSON. */
 export function createLog(
   level: LogLevel,
-  write: (line: string) => void = bufferedOutput(),
-  format: typeof formatLine = process.stdout.isTTY ? formatForTerminal : formatLine,
+  write: (line: string) => void = process.stdout.isTTY ? writeNow : bufferedOutput(),
+  format: Format = process.stdout.isTTY ? formatForTerminal : formatLine,
 ): Log {
   const at =
     (severity: LogLevel) =>
     (event: string, fields: LogFields = {}) => {
-      if (severities[severity] >= severities[level]) write(`${format(severity, event, fields)}\n`);
+      if (severities[severity] < severities[level]) return;
+      const line = format(severity, event, fields);
+      if (line !== null) write(`${line}\n`);
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** A person at a terminal sees what happens before the next thing, which may keep the process busy for seconds. */
+function writeNow(line: string): void {
+  process.stdout.write(line);
 }
 
 /** Lines are written in batches, because a write for each would cost a busy gateway more than formatting them. */
@@ -76,7 +86,13 @@ function bufferedOutput(): (line: string) => void {
     pendingLines = '';
   };
   // An asynchronous write would not finish at that point.
-  const flushAtExit = () => writeSync(1, pendingLines);
+  const flushAtExit = () => {
+    try {
+      writeSync(1, pendingLines);
+    } catch {
+      // Nobody reads the log any more, as after `tollgate serve | head`.
+    }
+  };
   return (line) => {
     if (pendingLines === '') {
       setTimeout(flush, flushMs);
@@ -101,18 +117,45 @@ const colors: Readonly<Record<LogLevel, string>> = {
   error: '\u001b[31m',
 };
 
-/** The time, the event and its fields on one line; of an error only its message. */
-export function formatForTerminal(level: LogLevel, event: string, fields: LogFields): string {
-  const { method, route, status, latencyMs, error, ...rest } = fields;
+/** The time, and what happened on one line; of an error only its message. */
+export function formatForTerminal(level: LogLevel, event: string, fields: LogFields): string | null {
+  if (isOfDashboard(fields)) return null;
   const time = new Date().toTimeString().slice(0, 8);
-  const request = method === undefined ? event : `${method} ${route} ${status} ${latencyMs} ms`;
+  const isRequest = fields.method !== undefined;
+  const line = (isRequest ? requestParts(fields) : eventParts(event, fields)).join('  ');
+  const color = colors[isRequest ? levelOf(fields.status ?? 0) : level];
+  return `\u001b[2m${time}\u001b[0m ${color}${line}${color === '' ? '' : '\u001b[0m'}`;
+}
+
+/** One click in the dashboard makes a dozen requests, which would push everything else off the screen. */
+function isOfDashboard({ method, route = '', status = 0 }: LogFields): boolean {
+  return method === 'GET' && status < 400 && /^\/(?:assets|api\/console)\//.test(route);
+}
+
+function eventParts(event: string, { error, ...rest }: LogFields): string[] {
   const details = Object.entries(rest).flatMap(([name, value]) =>
     allowedFields.has(name) && value !== undefined ? [`${name}=${printable(value)}`] : [],
   );
-  const message = error instanceof Error ? [messageOf(error)] : [];
-  const line = [request, ...details, ...message].join('  ');
-  const color = colors[level];
-  return `\u001b[2m${time}\u001b[0m ${color}${line}${color === '' ? '' : '\u001b[0m'}`;
+  return [event, ...details, ...(error instanceof Error ? [messageOf(error)] : [])];
+}
+
+/** What a person wants to see of a request. Its ID leads to the rest, in the dashboard and in the API. */
+function requestParts(fields: LogFields): string[] {
+  const { method, route, status, latencyMs, model, provider, code, requestId } = fields;
+  const { inputTokens = 0, outputTokens = 0, costUsd } = fields;
+  return [
+    `${method} ${route} ${status} ${latencyMs} ms`,
+    ...(model === undefined ? [] : [provider === undefined ? model : `${model} via ${provider}`]),
+    ...(inputTokens + outputTokens > 0 ? [`${inputTokens} + ${outputTokens} tokens`] : []),
+    ...(costUsd === undefined ? [] : [`$${costUsd.toFixed(12).replace(/\.?0+$/, '')}`]),
+    ...(code === undefined ? [] : [code]),
+    ...(requestId === undefined ? [] : [requestId]),
+  ].map(printable);
+}
+
+function levelOf(status: number): LogLevel {
+  if (status >= 500) return 'error';
+  return status >= 400 ? 'warn' : 'info';
 }
 
 /** What a provider or a client sent must not move the cursor. */

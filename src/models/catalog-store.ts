@@ -153,26 +153,27 @@ export class CatalogStore<Active> {
 /** Reads and checks a file once, without following it. */
 export async function readCatalogFile(
   path: string,
-): Promise<Readonly<{ result: CatalogResult; digest: string }>> {
+): Promise<Readonly<{ result: CatalogResult; digest: string; isRead: boolean }>> {
   const file = await readText(path);
-  return { result: parse(file, path), digest: file.digest };
+  return { result: parse(file, path), digest: file.digest, isRead: file.isRead };
 }
 
-type FileText = Readonly<{ text: string; digest: string }> | Readonly<{ problem: string; digest: string }>;
+type FileText = Readonly<{ digest: string; isRead: boolean }> &
+  (Readonly<{ text: string }> | Readonly<{ problem: string }>);
 
 async function readText(path: string): Promise<FileText> {
   try {
     const bytes = await readFile(path);
     const digest = createHash('sha256').update(bytes).digest('hex');
     return isUtf8(bytes)
-      ? { text: bytes.toString(), digest }
-      : { problem: `${basename(path)}: the file is not UTF-8`, digest };
+      ? { text: bytes.toString(), digest, isRead: true }
+      : { problem: `${basename(path)}: the file is not UTF-8`, digest, isRead: true };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
     const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
     const remedy = code === 'ENOENT' ? ' To write the default one: tollgate catalog init' : '';
     const problem = `The catalogue ${resolve(path)} ${reason}. TOLLGATE_CATALOG names the file to use.${remedy}`;
-    return { problem, digest: `unreadable: ${code}` };
+    return { problem, digest: `unreadable: ${code}`, isRead: false };
   }
 }
 

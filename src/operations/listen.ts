@@ -30,6 +30,14 @@ export const defaultIdleSeconds = 120;
 
 type Place = Pick<Config, 'host' | 'port'> & Readonly<{ isShared?: boolean }>;
 
+/**
+ * Throws unless the port is free. The gateway listens last, and nobody should wait for a new database or a migration only
+ * to read that the port is in use.
+ */
+export async function checkPlace(place: Place): Promise<void> {
+  if (place.port !== 0) await findSharedPlace(place);
+}
+
 /** Where processes that will share a port can listen: on the configured one, if it is free, or on any that is. */
 export async function findSharedPlace(
   place: Place,

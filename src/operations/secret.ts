@@ -8,6 +8,8 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL } from 'bun';
 import type { Config } from '../config.ts';
+import { countOtherSecrets, fingerprintOf } from '../database/node-secrets.ts';
+import { leaseSeconds } from '../ledger/node-lease.ts';
 import { type DerivedKeys, deriveKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
@@ -15,10 +17,27 @@ import { OperatorError } from '../lib/operator-error.ts';
 const minSecret = 32;
 
 export async function openSecret(config: Config, sql: SQL, log: Log): Promise<DerivedKeys> {
-  if (config.authSecret !== null) return deriveKeys(config.authSecret);
-  if (config.databaseUrl === null) return deriveKeys(secretInFolder(config.dataFolder));
-  log.warn('AUTH_SECRET is not set: the secret is stored in the database, next to what it encrypts');
-  return deriveKeys(await secretInDatabase(sql));
+  const deriveKey = deriveKeys(await findSecret(config, sql));
+  // The parent of a worker has reported these for all of them.
+  if (config.worker === null) await reportProblems(config, sql, deriveKey, log);
+  return deriveKey;
+}
+
+async function findSecret({ authSecret, databaseUrl, dataFolder }: Config, sql: SQL): Promise<string> {
+  if (authSecret !== null) return authSecret;
+  return databaseUrl === null ? secretInFolder(dataFolder) : await secretInDatabase(sql);
+}
+
+async function reportProblems(config: Config, sql: SQL, deriveKey: DerivedKeys, log: Log): Promise<void> {
+  if (config.authSecret === null && config.databaseUrl !== null)
+    log.warn('AUTH_SECRET is not set: the secret is stored in the database, next to what it encrypts');
+  const count = await countOtherSecrets(sql, fingerprintOf(deriveKey), leaseSeconds);
+  // Not an error, because this is how a secret is changed without stopping all gateways at once.
+  if (count > 0)
+    log.warn(
+      'running gateways have another AUTH_SECRET: people are signed out between them, and stored responses cannot be read',
+      { count },
+    );
 }
 
 function secretInFolder(dataFolder: string): string {

@@ -1,22 +1,68 @@
 import type { Demo, DemoSignIn } from '../demo.ts';
 
-/** What a person sees after `npm start`, on standard output. */
-export function showWelcome(origin: string, demo: Demo | null): void {
+/** What a person sees after `npm start`. `hasSandbox` is whether the catalogue has the sandbox's chat model. */
+export function showWelcome(origin: string, demo: Demo | null, hasSandbox: boolean): void {
+  process.stdout.write(formatWelcome(origin, demo, hasSandbox));
+}
+
+export function formatWelcome(origin: string, demo: Demo | null, hasSandbox: boolean): string {
   const { key = null, signIn = null } = demo ?? {};
   const lines = ['', `Tollgate is running at ${origin}`, `Dashboard: ${origin}`];
   if (signIn !== null) lines.push(...describeSignIn(signIn));
-  if (key !== null)
-    lines.push(
-      '',
-      'List the models, with the key of the demo account:',
-      '',
-      `  curl ${origin}/v1/models -H "Authorization: Bearer ${key}"`,
-    );
-  process.stdout.write(`${lines.join('\n')}\n\n`);
+  if (key !== null) lines.push(...describeCalls(origin, key, hasSandbox));
+  return `${lines.join('\n')}\n\n`;
 }
 
 function describeSignIn({ email, password }: DemoSignIn): string[] {
   if (password === null)
     return [`  Sign in as ${email}. For a new password: npx tollgate user reset-link ${email}`];
   return [`  E-mail:   ${email}`, `  Password: ${password}   (shown this once)`];
+}
+
+/** The model of the shipped catalogue that works without a provider key. */
+export const sandboxChat = 'sandbox-chat';
+
+const tool = {
+  type: 'function',
+  function: {
+    name: 'get_weather',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
+};
+
+/** The first command works by itself wherever it is pasted; the others need the two variables. */
+function describeCalls(origin: string, key: string, hasSandbox: boolean): string[] {
+  const hello = hasSandbox
+    ? chatCurl(`${origin}/v1`, key, 'Hello')
+    : `curl ${origin}/v1/models -H "Authorization: Bearer ${key}"`;
+  return [
+    '',
+    'Call it from another terminal. OpenAI’s SDKs read these variables:',
+    '',
+    `  export OPENAI_BASE_URL=${origin}/v1`,
+    `  export OPENAI_API_KEY=${key}`,
+    '',
+    `  ${hello}`,
+    ...(hasSandbox ? describeTricks() : []),
+  ];
+}
+
+function describeTricks(): string[] {
+  const trick = (title: string, content: string, more = {}) => [
+    '',
+    `  # ${title}`,
+    `  ${chatCurl('$OPENAI_BASE_URL', '$OPENAI_API_KEY', content, more)}`,
+  ];
+  return [
+    '',
+    'The sandbox model does what [[…]] asks for. Each request is listed in the dashboard under Generations; open it for details.',
+    ...trick('a tool call', 'What is the weather? [[tool get_weather]]', { tools: [tool] }),
+    ...trick('a failure', 'Fail. [[status 503]]'),
+    ...trick('a fallback: one provider fails, the next one answers', 'Fail over. [[fail-first 503]]'),
+  ];
+}
+
+function chatCurl(baseUrl: string, key: string, content: string, more = {}): string {
+  const body = JSON.stringify({ model: sandboxChat, messages: [{ role: 'user', content }], ...more });
+  return `curl ${baseUrl}/chat/completions -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" -d '${body}'`;
 }

@@ -6,7 +6,7 @@ import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import type { Authenticate } from '../keys/authenticate.ts';
 import { presentUsage } from './present.ts';
-import { findRecentUsage, withCharges } from './usage-store.ts';
+import { type BilledUsage, findRecentUsage, withCharges } from './usage-store.ts';
 
 /** Usage records have the usage, the ledger has the charges. Each lookup has an error code of its own. */
 export function listUsage({
@@ -17,10 +17,18 @@ export function listUsage({
     const { accountId } = await authenticate(request, context, 'usage_lookup_failed');
     const limit = parseLimit(readQuery(request.url, ['limit']).get('limit'));
     const sql = reads();
-    const records = await lookUp('usage_lookup_failed', () => findRecentUsage(sql, accountId, limit));
-    const billed = await lookUp('usage_cost_lookup_failed', () => withCharges(sql, records));
+    // A month may be archived between the two queries, and takes both its records and its charges with it.
+    const billed = (await findBilled(sql, accountId, limit)) ?? (await findBilled(sql, accountId, limit));
+    if (billed === null)
+      throw new ApiError('usage_cost_lookup_failed', { cause: new Error('A usage record has no charge.') });
     return Response.json(presentUsage(billed));
   };
+}
+
+/** Null when a record has no charge. */
+async function findBilled(sql: SQL, accountId: string, limit: number): Promise<BilledUsage[] | null> {
+  const records = await lookUp('usage_lookup_failed', () => findRecentUsage(sql, accountId, limit));
+  return await lookUp('usage_cost_lookup_failed', () => withCharges(sql, records));
 }
 
 const defaultLimit = 50;

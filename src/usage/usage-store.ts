@@ -32,16 +32,16 @@ export function recentUsageQuery(sql: SQL, accountId: string, limit: number) {
 
 export type BilledUsage = UsageRecord & Readonly<{ cost: Money }>;
 
-/** Adds the charge from the ledger to each record. A record without one is an error. */
-export async function withCharges(sql: SQL, records: readonly UsageRecord[]): Promise<BilledUsage[]> {
+/** Adds the charge from the ledger to each record; null when a record has none. */
+export async function withCharges(sql: SQL, records: readonly UsageRecord[]): Promise<BilledUsage[] | null> {
   const ids = records.map(({ id }) => id);
   const rows = await sql<{ generation_id: string; amount: string }[]>`${chargesQuery(sql, ids)}`;
   const amounts = new Map(rows.map((row) => [row.generation_id, moneyFromDatabase(row.amount)]));
-  return records.map((record) => {
+  const billed = records.flatMap((record) => {
     const amount = amounts.get(record.id);
-    if (amount === undefined) throw new Error(`The usage record ${record.id} has no charge.`);
-    return { ...record, cost: -amount };
+    return amount === undefined ? [] : [{ ...record, cost: -amount }];
   });
+  return billed.length === records.length ? billed : null;
 }
 
 export function chargesQuery(sql: SQL, generationIds: string[]) {

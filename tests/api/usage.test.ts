@@ -9,6 +9,7 @@ import { chargesQuery, findRecentUsage, recentUsageQuery } from '../../src/usage
 import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
 import { createDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
+import { eventually } from '../support/eventually.ts';
 
 type Figures = {
   requests: number;
@@ -227,16 +228,42 @@ describe('500', () => {
 
   test('usage_cost_lookup_failed, and no made-up cost, when a charge is missing', async () => {
     const customer = await fixture.customer('1');
-    const { sql } = fixture.database;
-    const id = newId();
-    await sql`
-      insert into usage_records (id, account_id, key_id, model, input_tokens, output_tokens, units, unit, cost,
-        price_list_id, month, billed_at)
-      values (${id}, ${customer.account}, ${customer.keyId}, 'full', 1, 1, 2, 'tokens', 0, 1, '2026-01-01', now())`;
+    const id = await recordWithoutCharge(customer);
     const response = await ask('', customer.key);
-    await sql`delete from usage_records where id = ${id}`;
+    await fixture.database.sql`delete from usage_records where id = ${id}`;
     await expectError(response, 500, 'usage_cost_lookup_failed');
   });
+});
+
+async function recordWithoutCharge({ account, keyId }: typeof owner): Promise<string> {
+  const id = newId();
+  await fixture.database.sql`
+    insert into usage_records (id, account_id, key_id, model, input_tokens, output_tokens, units, unit, cost,
+      price_list_id, month, billed_at)
+    values (${id}, ${account}, ${keyId}, 'full', 1, 1, 2, 'tokens', 0, 1, '2026-01-01', now())`;
+  return id;
+}
+
+test('a month that leaves for its archive between the two queries is gone from both', async () => {
+  const { sql } = fixture.database;
+  const customer = await fixture.customer('1');
+  const id = await recordWithoutCharge(customer);
+  const archiver = await sql.reserve();
+  await archiver`begin`;
+  await archiver`lock table ledger_entries in access exclusive mode`;
+  const pending = ask('', customer.key);
+  await eventually('the charges are asked for', async () => {
+    const waiting = await sql`
+      select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%ledger_entries%'`;
+    return waiting.length > 0;
+  });
+  await archiver`delete from usage_records where id = ${id}`;
+  await archiver`commit`;
+  await archiver.release();
+  const response = await pending;
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject({ data: [] });
 });
 
 test('any integer is a limit, and nothing else', () => {

@@ -4,7 +4,11 @@
  * Needs `npm`: install Node.js, with which it comes.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readConfig } from '../../src/config.ts';
+import { examine } from '../../src/doctor/examine.ts';
+import type { Finding } from '../../src/doctor/finding.ts';
 import { eventually } from '../support/eventually.ts';
+import { programEnvironment } from '../support/gateway.ts';
 import { type Deployment, deploy } from './support/deployment.ts';
 import { type PostgresServer, startPostgres, startReplica } from './support/postgres.ts';
 
@@ -36,10 +40,18 @@ afterAll(async () => {
 const newest = async () =>
   (await deployment.get<{ data: { id: string }[] }>('/v1/generations?limit=1')).data[0]?.id;
 
+/** What the doctor reports of the replica. */
+async function replicaFinding(): Promise<Finding | undefined> {
+  const config = readConfig(programEnvironment({ PORT: '0', ...deployment.environment }));
+  const findings = await examine(config, { isOffline: true });
+  return findings.find(({ about }) => about === 'replica');
+}
+
 test('lists come from a replica that keeps up, a single Generation from the primary', async () => {
   await eventually('the replica is in use', () =>
     deployment.gateway.output().includes('lists and reports come from the replica'),
   );
+  expect(await replicaFinding()).toMatchObject({ level: 'good' });
   const first = await deployment.chat();
   expect(first.status).toBe(200);
   await eventually('it is in the list', async () => (await newest()) === first.id);
@@ -52,6 +64,10 @@ test('lists come from a replica that keeps up, a single Generation from the prim
   await eventually('the primary is asked instead', async () => {
     await deployment.chat();
     return deployment.gateway.output().includes('the replica is away or too far behind');
+  });
+  expect(await replicaFinding()).toMatchObject({
+    level: 'warning',
+    text: expect.stringContaining('too far behind'),
   });
   const third = await deployment.chat();
   expect(await newest()).toBe(third.id);

@@ -1,0 +1,20 @@
+/** What `npm start` prints last, without what is not there. tests/embedded.test.ts pastes its commands into a shell. */
+import { expect, test } from 'bun:test';
+import { formatWelcome } from '../src/operations/welcome.ts';
+
+const origin = 'http://127.0.0.1:8080';
+
+test('nothing to sign in with or to call with when there is no demo', () => {
+  const bare = `\nTollgate is running at ${origin}\nDashboard: ${origin}\n\n`;
+  expect(formatWelcome(origin, null, true)).toBe(bare);
+  expect(formatWelcome(origin, { key: null, signIn: null }, true)).toBe(bare);
+});
+
+test('without the sandbox model the first call is one that works with any catalogue', () => {
+  const text = formatWelcome(origin, { key: 'svc_sk_x', signIn: null }, false);
+  expect(text).toContain(`  export OPENAI_BASE_URL=${origin}/v1\n  export OPENAI_API_KEY=svc_sk_x\n`);
+  expect(text.match(/^ {2}curl .*$/gm)).toEqual([
+    `  curl ${origin}/v1/models -H "Authorization: Bearer svc_sk_x"`,
+  ]);
+  expect(text).not.toContain('sandbox');
+});
