@@ -13,8 +13,7 @@ import type { Run } from '../inference/workload.ts';
 import type { Ending } from '../ledger/settlement.ts';
 import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
-import { withStatus } from '../providers/transport.ts';
-import { EndedByGateway, ProviderError } from '../providers/upstream.ts';
+import { EndedByGateway, ProviderError, withStatus } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
 import { believed, type ChatBill, type StreamOutcome, streamEnding } from './billing.ts';
 import { unlessSilent, whileWaiting } from './keep-alive.ts';
@@ -212,7 +211,7 @@ async function relay(
       if (client.isGone || progress.failure !== null) {
         // What is stored for a retry counts as delivered.
         progress.isDelivering = run.claim?.isStored === true;
-        reading ??= abandoned.begin(run.generation.facts.accountId, stream.close);
+        reading ??= abandoned.begin(run.generation.facts.accountId, () => stream.close());
       }
       events = await stream.next();
       // What arrived while we waited for the client had been ready before.

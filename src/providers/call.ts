@@ -1,6 +1,7 @@
 /** The clocks of a call to a provider, and the set of calls in flight. */
 import { type Deadline, Deadlines } from '../lib/deadlines.ts';
 import type { ConnectWatchdog } from './connect-watchdog.ts';
+import { EndedByGateway, EndedByShutdown, ProviderError } from './upstream.ts';
 
 /**
  * How long each part of a call may take. They nest: connecting counts towards the first byte, and everything towards
@@ -88,6 +89,20 @@ export class Call {
   endEarly(reason: EarlyEnd): void {
     this.endedBy ??= reason;
     this.controller.abort();
+  }
+
+  /** The failure that this is for the client; null when nothing ended the call early. */
+  earlyEnd(status: number | null, isStream: boolean): ProviderError | null {
+    switch (this.endedBy) {
+      case null:
+        return null;
+      case 'shutdown':
+        return new EndedByShutdown(isStream, status);
+      case 'total':
+        return new EndedByGateway('provider_timeout', status);
+      default:
+        return new ProviderError('provider_timeout', status, null, false, this.endedBy === 'unconnected');
+    }
   }
 
   close(): void {

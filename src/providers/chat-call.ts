@@ -2,9 +2,12 @@
 import { anthropic } from './anthropic.ts';
 import type { Link } from './call.ts';
 import type { ChatAdapter, ChatAnswer, ChatCall, ChatEvent } from './chat.ts';
+import type { EventReader } from './event-decoder.ts';
+import type { EventStream } from './event-stream.ts';
 import { google } from './google.ts';
 import { openai } from './openai.ts';
-import { postForAnswer, postForStream, type UpstreamStream } from './transport.ts';
+import { LearnedTemplate } from './text-template.ts';
+import { postForAnswer, postForStream } from './transport.ts';
 import { beyondLimit, type Upstream } from './upstream.ts';
 
 /** One entry per wire format, by its name in the catalogue. */
@@ -25,15 +28,31 @@ export function completeChat(
   return postForAnswer(request, link, (body) => adapter.readAnswer(body, upstream));
 }
 
-export type ChatEventStream = UpstreamStream<ChatEvent>;
+export type ChatEventStream = EventStream<ChatEvent>;
 
 export function streamChat(
   { chat: adapter, link }: ChatProvider,
   call: ChatCall,
   upstream: Upstream,
 ): Promise<ChatEventStream> {
-  return postForStream(adapter.chatRequest(call, upstream, true), link, {
-    read: adapter.openReader(upstream),
-    tooLong: () => ({ type: 'failure', error: beyondLimit(), isUsageLost: true }),
-  });
+  return postForStream(adapter.chatRequest(call, upstream, true), link, chatReader(adapter, upstream));
+}
+
+export function chatReader(adapter: ChatAdapter, upstream: Upstream): EventReader<ChatEvent> {
+  const read = adapter.openReader(upstream);
+  if (!adapter.hasUniformText) return { read, tooLong, readCommon: null };
+  const template = new LearnedTemplate(adapter.openReader(upstream));
+  return {
+    read: (data) => {
+      const events = read(data);
+      template.learn(data, events);
+      return events;
+    },
+    tooLong,
+    readCommon: (text, events) => template.readTexts(text, events),
+  };
+}
+
+function tooLong(): ChatEvent {
+  return { type: 'failure', error: beyondLimit(), isUsageLost: true };
 }
