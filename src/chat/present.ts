@@ -40,6 +40,9 @@ function presentUsage({ inputTokens, outputTokens }: TokenUsage) {
 /** Writes the events of one stream. What all its chunks have in common is serialized once. */
 export class ChunkWriter {
   readonly #head: string;
+  /** What is around the text of a chunk, by far the most common kind. */
+  readonly #beforeText: string;
+  readonly #afterText = '},"finish_reason":null}]}\n\n';
 
   constructor(requestId: string, createdSeconds: number, model: string) {
     const shared = JSON.stringify({
@@ -49,6 +52,7 @@ export class ChunkWriter {
       model,
     });
     this.#head = `data: ${shared.slice(0, -1)},"choices":[`;
+    this.#beforeText = `${this.#head}{"index":0,"delta":{"content":`;
   }
 
   /** The first chunk. An answer that begins with a tool call has no content. */
@@ -57,7 +61,7 @@ export class ChunkWriter {
   }
 
   text(text: string): string {
-    return this.#chunk(`{"content":${JSON.stringify(text)}}`, null);
+    return this.#beforeText + JSON.stringify(text) + this.#afterText;
   }
 
   toolCall(index: number, id: string, name: string): string {

@@ -73,17 +73,18 @@ export class Call {
 
   /** Gives the provider time for the next chunk, within what the whole call may take. */
   awaitChunk(): void {
-    this.#countWaiting();
-    this.#waitingSinceMs = performance.now();
+    const nowMs = performance.now();
+    this.#countWaiting(nowMs);
+    this.#waitingSinceMs = nowMs;
     const { idleMs } = this.#link.timeouts;
     this.#isLast = this.#leftMs <= idleMs;
-    this.#deadline.extend(Math.min(idleMs, this.#leftMs));
+    this.#deadline.atMs = nowMs + Math.min(idleMs, this.#leftMs);
   }
 
   /** Stops the provider's clock while the gateway waits for the client. */
   rest(): void {
-    this.#countWaiting();
-    this.#deadline.extend(Number.POSITIVE_INFINITY);
+    this.#countWaiting(performance.now());
+    this.#deadline.atMs = Number.POSITIVE_INFINITY;
   }
 
   endEarly(reason: EarlyEnd): void {
@@ -117,8 +118,8 @@ export class Call {
     this.controller.abort();
   }
 
-  #countWaiting(): void {
-    if (this.#waitingSinceMs !== null) this.#leftMs -= performance.now() - this.#waitingSinceMs;
+  #countWaiting(nowMs: number): void {
+    if (this.#waitingSinceMs !== null) this.#leftMs -= nowMs - this.#waitingSinceMs;
     this.#waitingSinceMs = null;
   }
 }
