@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { ChatEvent } from '../src/providers/chat.ts';
-import { chatReader } from '../src/providers/chat-call.ts';
+import { ChatReader } from '../src/providers/chat-call.ts';
 import { EventDecoder } from '../src/providers/event-decoder.ts';
 import { openai } from '../src/providers/openai.ts';
 import { LearnedTemplate, readTexts, templateOf } from '../src/providers/text-template.ts';
@@ -20,8 +20,9 @@ const read = () => openai.openReader(upstream);
 
 /** What the reads become, one list per read, and the code of what ended them. */
 function eventsOf(isShort: boolean, reads: readonly Uint8Array[]) {
-  const reader = chatReader(openai, upstream);
-  const decoder = new EventDecoder(isShort ? reader : { ...reader, readCommon: null });
+  const reader = new ChatReader(openai, upstream);
+  if (!isShort) reader.readCommon = () => 0;
+  const decoder = new EventDecoder(reader);
   const events: (readonly ChatEvent[])[] = [];
   try {
     for (const bytes of reads) {
@@ -288,15 +289,16 @@ describe('a template', () => {
   function samplesFor(chunks: readonly string[]): { samples: number; recognised: number } {
     let samples = 0;
     const sampleReader = read();
-    const learned = new LearnedTemplate((data) => {
+    const learned = new LearnedTemplate();
+    const openReader = () => (data: string) => {
       samples += 1;
       return sampleReader(data);
-    });
+    };
     let recognisedCount = 0;
     const ownReader = read();
     for (const data of chunks) {
       if (learned.readTexts(event(data), []) > 0) recognisedCount += 1;
-      else learned.learn(data, ownReader(data));
+      else learned.learn(data, ownReader(data), openReader);
     }
     return { samples, recognised: recognisedCount };
   }

@@ -35,24 +35,35 @@ export function streamChat(
   call: ChatCall,
   upstream: Upstream,
 ): Promise<ChatEventStream> {
-  return postForStream(adapter.chatRequest(call, upstream, true), link, chatReader(adapter, upstream));
+  return postForStream(adapter.chatRequest(call, upstream, true), link, new ChatReader(adapter, upstream));
 }
 
-export function chatReader(adapter: ChatAdapter, upstream: Upstream): EventReader<ChatEvent> {
-  const read = adapter.openReader(upstream);
-  if (!adapter.hasUniformText) return { read, tooLong, readCommon: null };
-  const template = new LearnedTemplate(adapter.openReader(upstream));
-  return {
-    read: (data) => {
-      const events = read(data);
-      template.learn(data, events);
-      return events;
-    },
-    tooLong,
-    readCommon: (text, events) => template.readTexts(text, events),
-  };
-}
+/** Reads one stream. The common chunks need no parsing where the adapter allows it. */
+export class ChatReader implements EventReader<ChatEvent> {
+  readonly #adapter: ChatAdapter;
+  readonly #upstream: Upstream;
+  readonly #read: (data: string) => readonly ChatEvent[];
+  readonly #template: LearnedTemplate | null;
 
-function tooLong(): ChatEvent {
-  return { type: 'failure', error: beyondLimit(), isUsageLost: true };
+  constructor(adapter: ChatAdapter, upstream: Upstream) {
+    this.#adapter = adapter;
+    this.#upstream = upstream;
+    this.#read = adapter.openReader(upstream);
+    this.#template = adapter.hasUniformText ? new LearnedTemplate() : null;
+  }
+
+  read(data: string): readonly ChatEvent[] {
+    const events = this.#read(data);
+    // Samples are no part of the stream, so they are read by a reader of their own.
+    this.#template?.learn(data, events, () => this.#adapter.openReader(this.#upstream));
+    return events;
+  }
+
+  readCommon(text: string, events: ChatEvent[]): number {
+    return this.#template?.readTexts(text, events) ?? 0;
+  }
+
+  tooLong(): ChatEvent {
+    return { type: 'failure', error: beyondLimit(), isUsageLost: true };
+  }
 }

@@ -11,7 +11,7 @@ export type EventReader<Event> = Readonly<{
    * Reads common events from the start of a text that begins with a new event, without parsing them. Adds them to `events`
    * and returns how much of the text they take, which may be nothing.
    */
-  readCommon: ((text: string, events: Event[]) => number) | null;
+  readCommon: (text: string, events: Event[]) => number;
 }>;
 
 export class EventDecoder<Event> {
@@ -38,16 +38,11 @@ export class EventDecoder<Event> {
   }
 
   #read(text: string, events: Event[]): void {
-    const { read, readCommon, tooLong } = this.#reader;
-    let rest = text;
-    if (readCommon !== null && this.#parser.isBetweenEvents) {
-      const taken = readCommon(text, events);
-      if (taken === text.length) return;
-      rest = text.slice(taken);
-    }
-    for (const data of this.#parser.push(rest)) {
-      if (data === null) events.push(tooLong());
-      else for (const event of read(data)) events.push(event);
+    const taken = this.#parser.isBetweenEvents ? this.#reader.readCommon(text, events) : 0;
+    if (taken === text.length && taken > 0) return;
+    for (const data of this.#parser.push(taken === 0 ? text : text.slice(taken))) {
+      if (data === null) events.push(this.#reader.tooLong());
+      else for (const event of this.#reader.read(data)) events.push(event);
     }
   }
 

@@ -100,21 +100,15 @@ const maxUseless = 3;
 
 /** The template of one stream, learned from its chunks. */
 export class LearnedTemplate {
-  readonly #read: Read;
   #template: TextTemplate | null = null;
   #useless = 0;
 
-  /** `read` is for samples: it must not be the one that reads the stream, which may have a state. */
-  constructor(read: Read) {
-    this.#read = read;
-  }
-
-  /** Takes the template from a chunk that had to be parsed. */
-  learn(data: string, events: readonly ChatEvent[]): void {
+  /** Takes the template from a chunk that had to be parsed. `openReader` is for samples. */
+  learn(data: string, events: readonly ChatEvent[], openReader: () => Read): void {
     if (events.length !== 1 || events[0]?.type !== 'text' || this.#useless >= maxUseless) return;
     if (this.#template !== null && isLike(this.#template, data)) return;
     this.#useless += 1;
-    this.#template = templateOf(data, this.#read) ?? this.#template;
+    this.#template = templateOf(data, openReader()) ?? this.#template;
   }
 
   readTexts(text: string, events: ChatEvent[]): number {
