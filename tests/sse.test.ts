@@ -133,3 +133,17 @@ test('a byte order mark is dropped at the very beginning and nowhere else', () =
   expect(pushed(100, 'data: a\n\n', '\ufeffdata: b\n\n')).toEqual([['a'], []]);
   expect(pushed(100, 'data: a\n\ndata: ', '\ufeffb\n\n')).toEqual([['a'], ['\ufeffb']]);
 });
+
+test('the next piece starts with a new event only after a blank line', () => {
+  const parser = new SseParser(10);
+  const isBetween = (piece: string) => {
+    parser.push(piece);
+    return parser.isBetweenEvents;
+  };
+  // At the very beginning there may be a byte order mark.
+  expect(parser.isBetweenEvents).toBe(false);
+  expect(['data: a\n\n', ': comment', '\n', 'data: b', '\n', '\n', 'data: c\r'].map(isBetween)).toEqual([
+    ...[true, false, true, false, false, true, false],
+  ]);
+  expect(['\n\r\n', 'data: 1234567890a\n', '\n'].map(isBetween)).toEqual([true, false, true]);
+});

@@ -37,8 +37,11 @@ function presentUsage({ inputTokens, outputTokens }: TokenUsage) {
   };
 }
 
+const beforeDelta = '{"index":0,"delta":';
+
 /** Writes the events of one stream. What all its chunks have in common is serialized once. */
 export class ChunkWriter {
+  /** Everything up to the delta. */
   readonly #head: string;
 
   constructor(requestId: string, createdSeconds: number, model: string) {
@@ -48,7 +51,7 @@ export class ChunkWriter {
       created: createdSeconds,
       model,
     });
-    this.#head = `data: ${shared.slice(0, -1)},"choices":[`;
+    this.#head = `data: ${shared.slice(0, -1)},"choices":[${beforeDelta}`;
   }
 
   /** The first chunk. An answer that begins with a tool call has no content. */
@@ -57,7 +60,7 @@ export class ChunkWriter {
   }
 
   text(text: string): string {
-    return this.#chunk(`{"content":${JSON.stringify(text)}}`, null);
+    return `${this.#head}{"content":${JSON.stringify(text)}},"finish_reason":null}]}\n\n`;
   }
 
   toolCall(index: number, id: string, name: string): string {
@@ -74,11 +77,11 @@ export class ChunkWriter {
   }
 
   usage(usage: TokenUsage): string {
-    return `${this.#head}],"usage":${JSON.stringify(presentUsage(usage))}}\n\n`;
+    return `${this.#head.slice(0, -beforeDelta.length)}],"usage":${JSON.stringify(presentUsage(usage))}}\n\n`;
   }
 
   #chunk(delta: string, reason: FinishReason | null): string {
-    return `${this.#head}{"index":0,"delta":${delta},"finish_reason":${reason === null ? 'null' : `"${reason}"`}}]}\n\n`;
+    return `${this.#head}${delta},"finish_reason":${reason === null ? 'null' : `"${reason}"`}}]}\n\n`;
   }
 }
 

@@ -13,8 +13,7 @@ import type { Run } from '../inference/workload.ts';
 import type { Ending } from '../ledger/settlement.ts';
 import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
-import { withStatus } from '../providers/transport.ts';
-import { EndedByGateway, ProviderError } from '../providers/upstream.ts';
+import { EndedByGateway, ProviderError, withStatus } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
 import { believed, type ChatBill, type StreamOutcome, streamEnding } from './billing.ts';
 import { unlessSilent, whileWaiting } from './keep-alive.ts';
@@ -185,12 +184,6 @@ async function relay(
   let text = chunks.role(first.find(isUsable)?.type !== 'tool_call');
   let isFailureSent = false;
   let finishedAtMs = Date.now();
-  const ended = (code: ErrorCode | null, isProvoked: boolean, isEndedHere: boolean): Outcome => ({
-    code,
-    isProvoked,
-    isEndedHere,
-    finishedAt: new Date(finishedAtMs),
-  });
   try {
     while (events !== null) {
       text += progress.take(events);
@@ -212,25 +205,34 @@ async function relay(
       if (client.isGone || progress.failure !== null) {
         // What is stored for a retry counts as delivered.
         progress.isDelivering = run.claim?.isStored === true;
-        reading ??= abandoned.begin(run.generation.facts.accountId, stream.close);
+        reading ??= abandoned.begin(run.generation.facts.accountId, () => stream.close());
       }
       events = await stream.next();
       // What arrived while we waited for the client had been ready before.
       finishedAtMs = Date.now() - clientWaitMs;
     }
-    return ended(progress.missing(), progress.failure?.isProvoked === true, false);
+    return outcomeOf(progress.missing(), progress.failure?.isProvoked === true, false, finishedAtMs);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     // A finished answer with its usage is complete, even if the connection broke before the end marker.
-    if (progress.missing() === null) return ended(null, false, false);
+    if (progress.missing() === null) return outcomeOf(null, false, false, finishedAtMs);
     // A failure that has been sent to the client stays what it was.
     const { failure } = progress;
-    if (reading?.isOver()) return ended(failure?.code ?? 'streaming_error', true, true);
+    if (reading?.isOver()) return outcomeOf(failure?.code ?? 'streaming_error', true, true, finishedAtMs);
     const isProvoked = (failure ?? error).isProvoked;
-    return ended(failure?.code ?? error.code, isProvoked, error instanceof EndedByGateway);
+    return outcomeOf(failure?.code ?? error.code, isProvoked, error instanceof EndedByGateway, finishedAtMs);
   } finally {
     reading?.end();
   }
+}
+
+function outcomeOf(
+  code: ErrorCode | null,
+  isProvoked: boolean,
+  isEndedHere: boolean,
+  finishedAtMs: number,
+): Outcome {
+  return { code, isProvoked, isEndedHere, finishedAt: new Date(finishedAtMs) };
 }
 
 /** The whole stream for retries: as it ends once `last` is written, and as it ends if the balance does not cover it. */

@@ -17,7 +17,8 @@ export class ClientStream {
   #transcript: string | null = null;
   #isTooLong = false;
   #isStalled = false;
-  #leave: () => void = () => undefined;
+  /** Ends the wait for a client that does not keep up. */
+  #stopWaiting: (() => void) | null = null;
 
   constructor(controller: ReadableStreamDirectController | null) {
     this.#controller = controller;
@@ -60,7 +61,7 @@ export class ClientStream {
 
   leave(): void {
     this.#isGone = true;
-    this.#leave();
+    this.#stopWaiting?.();
   }
 
   async #waitFor(taken: Promise<unknown>): Promise<void> {
@@ -69,9 +70,10 @@ export class ClientStream {
       this.leave();
     });
     const { promise: gone, resolve } = Promise.withResolvers<void>();
-    this.#leave = resolve;
+    this.#stopWaiting = resolve;
     await Promise.race([taken.catch(() => this.leave()), gone]);
     deadline.clear();
+    this.#stopWaiting = null;
   }
 }
 
@@ -86,27 +88,54 @@ export function streamResponse(
   produce: (client: ClientStream) => Promise<void>,
   opening: Promise<unknown> | null = null,
 ): Response {
-  let client: ClientStream | null = null;
-  const ended = Promise.withResolvers<void>();
+  const source = new ProducedSource(produce);
+  signal.addEventListener('abort', source);
+  if (signal.aborted) source.cancel();
+  return noteStream(new Response(new ReadableStream(source), { headers }), source.ended, opening);
+}
 
-  async function start(controller: ReadableStreamDirectController | null): Promise<void> {
-    if (client !== null) return;
-    client = new ClientStream(controller);
-    await produce(client).finally(ended.resolve);
+/** An object with methods instead of functions, which would take memory of their own for each open stream. */
+class ProducedSource {
+  readonly type = 'direct';
+  /** Resolves when everything has been written, or will not be. */
+  readonly ended: Promise<void>;
+  readonly #end: () => void;
+  /** Null once it runs: what it was made of is no longer needed then. */
+  #produce: ((client: ClientStream) => Promise<void>) | null;
+  #client: ClientStream | null = null;
+
+  constructor(produce: (client: ClientStream) => Promise<void>) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.ended = promise;
+    this.#end = resolve;
+    this.#produce = produce;
+  }
+
+  async pull(controller: ReadableStreamDirectController | null): Promise<void> {
+    const produce = this.#produce;
+    if (produce === null) return;
+    this.#produce = null;
+    const client = new ClientStream(controller);
+    this.#client = client;
+    try {
+      await produce(client);
+    } finally {
+      this.#end();
+    }
     // A body that fails resets the connection; failing without a reason keeps it out of the log.
     if (client.isStalled) return Promise.reject();
     controller?.close();
   }
 
-  function leave(): void {
-    client?.leave();
-    start(null).catch(() => undefined);
+  cancel(): void {
+    this.#client?.leave();
+    this.pull(null).catch(() => undefined);
   }
 
-  signal.addEventListener('abort', leave);
-  if (signal.aborted) leave();
-  const body = new ReadableStream({ type: 'direct', pull: start, cancel: leave });
-  return noteStream(new Response(body, { headers }), ended.promise, opening);
+  /** The client has disconnected. */
+  handleEvent(): void {
+    this.cancel();
+  }
 }
 
 type NotedStream = Readonly<{ ended: Promise<void>; opening: Promise<unknown> | null }>;

@@ -3,8 +3,8 @@
  * cost more than the chunk.
  */
 export type Deadline = {
-  /** Moves the deadline to this many milliseconds from now. */
-  extend: (durationMs: number) => void;
+  /** When it passes, on the clock of `performance.now`. May be moved at any time. */
+  atMs: number;
   clear: () => void;
 };
 
@@ -12,7 +12,21 @@ const tickMs = 100;
 /** Work alone never delays a tick by this much. */
 const standstillMs = 1_000;
 
-type Pending = { atMs: number; expire: () => void };
+class Pending implements Deadline {
+  atMs: number;
+  readonly expire: () => void;
+  readonly #all: Set<Pending>;
+
+  constructor(atMs: number, expire: () => void, all: Set<Pending>) {
+    this.atMs = atMs;
+    this.expire = expire;
+    this.#all = all;
+  }
+
+  clear(): void {
+    this.#all.delete(this);
+  }
+}
 
 export class Deadlines {
   readonly #pending = new Set<Pending>();
@@ -21,20 +35,14 @@ export class Deadlines {
 
   /** Calls `expire` once when the time has passed, give or take a tick. */
   start(durationMs: number, expire: () => void): Deadline {
-    const pending: Pending = { atMs: performance.now() + durationMs, expire };
+    const nowMs = performance.now();
+    const pending = new Pending(nowMs + durationMs, expire, this.#pending);
     this.#pending.add(pending);
     if (this.#timer === null) {
-      this.#lastTickMs = performance.now();
+      this.#lastTickMs = nowMs;
       this.#timer = setInterval(() => this.#tick(), tickMs);
     }
-    return {
-      extend: (ms) => {
-        pending.atMs = performance.now() + ms;
-      },
-      clear: () => {
-        this.#pending.delete(pending);
-      },
-    };
+    return pending;
   }
 
   #tick(): void {

@@ -47,7 +47,7 @@ export async function readBody(
       const sizeBytes = bytes.sizeBytes + value.byteLength;
       onChunk(sizeBytes);
       bytes.add(value);
-      if (pace !== null) deadline?.extend(startedAtMs + allowedMs(sizeBytes, pace) - performance.now());
+      if (pace !== null && deadline !== null) deadline.atMs = startedAtMs + allowedMs(sizeBytes, pace);
     }
   } catch (error) {
     reader.cancel().catch(() => undefined);

@@ -16,6 +16,11 @@ export class SseParser {
     this.#maxEvent = maxEvent;
   }
 
+  /** Whether the next piece starts with a new event, so that events can be taken from its start before it is pushed. */
+  get isBetweenEvents(): boolean {
+    return this.#rest === '' && this.#data === null && !this.#isFirst && !this.#isSkipping;
+  }
+
   /** The data of every event that this piece completes; null, once, for one that exceeds the limit and is skipped. */
   push(piece: string): (string | null)[] {
     const events: (string | null)[] = [];

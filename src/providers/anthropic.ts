@@ -19,7 +19,13 @@ import { writeArguments } from './tool-arguments.ts';
 import { beyondLimit, ProviderError, unreadableArguments } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
-export const anthropic: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader };
+export const anthropic: ChatAdapter = {
+  unsupported,
+  chatRequest,
+  readAnswer,
+  openReader,
+  hasUniformText: false,
+};
 
 /** Thinking, and blocks of unknown types, are not part of the answer. */
 function readAnswer(body: unknown): ChatAnswer {

@@ -1,6 +1,7 @@
 /** The clocks of a call to a provider, and the set of calls in flight. */
 import { type Deadline, Deadlines } from '../lib/deadlines.ts';
 import type { ConnectWatchdog } from './connect-watchdog.ts';
+import { EndedByGateway, EndedByShutdown, ProviderError } from './upstream.ts';
 
 /**
  * How long each part of a call may take. They nest: connecting counts towards the first byte, and everything towards
@@ -72,22 +73,37 @@ export class Call {
 
   /** Gives the provider time for the next chunk, within what the whole call may take. */
   awaitChunk(): void {
-    this.#countWaiting();
-    this.#waitingSinceMs = performance.now();
+    const nowMs = performance.now();
+    this.#countWaiting(nowMs);
+    this.#waitingSinceMs = nowMs;
     const { idleMs } = this.#link.timeouts;
     this.#isLast = this.#leftMs <= idleMs;
-    this.#deadline.extend(Math.min(idleMs, this.#leftMs));
+    this.#deadline.atMs = nowMs + Math.min(idleMs, this.#leftMs);
   }
 
   /** Stops the provider's clock while the gateway waits for the client. */
   rest(): void {
-    this.#countWaiting();
-    this.#deadline.extend(Number.POSITIVE_INFINITY);
+    this.#countWaiting(performance.now());
+    this.#deadline.atMs = Number.POSITIVE_INFINITY;
   }
 
   endEarly(reason: EarlyEnd): void {
     this.endedBy ??= reason;
     this.controller.abort();
+  }
+
+  /** The failure that this is for the client; null when nothing ended the call early. */
+  earlyEnd(status: number | null, isStream: boolean): ProviderError | null {
+    switch (this.endedBy) {
+      case null:
+        return null;
+      case 'shutdown':
+        return new EndedByShutdown(isStream, status);
+      case 'total':
+        return new EndedByGateway('provider_timeout', status);
+      default:
+        return new ProviderError('provider_timeout', status, null, false, this.endedBy === 'unconnected');
+    }
   }
 
   close(): void {
@@ -102,8 +118,8 @@ export class Call {
     this.controller.abort();
   }
 
-  #countWaiting(): void {
-    if (this.#waitingSinceMs !== null) this.#leftMs -= performance.now() - this.#waitingSinceMs;
+  #countWaiting(nowMs: number): void {
+    if (this.#waitingSinceMs !== null) this.#leftMs -= nowMs - this.#waitingSinceMs;
     this.#waitingSinceMs = null;
   }
 }

@@ -2,9 +2,12 @@
 import { anthropic } from './anthropic.ts';
 import type { Link } from './call.ts';
 import type { ChatAdapter, ChatAnswer, ChatCall, ChatEvent } from './chat.ts';
+import type { EventReader } from './event-decoder.ts';
+import type { EventStream } from './event-stream.ts';
 import { google } from './google.ts';
 import { openai } from './openai.ts';
-import { postForAnswer, postForStream, type UpstreamStream } from './transport.ts';
+import { LearnedTemplate } from './text-template.ts';
+import { postForAnswer, postForStream } from './transport.ts';
 import { beyondLimit, type Upstream } from './upstream.ts';
 
 /** One entry per wire format, by its name in the catalogue. */
@@ -25,15 +28,42 @@ export function completeChat(
   return postForAnswer(request, link, (body) => adapter.readAnswer(body, upstream));
 }
 
-export type ChatEventStream = UpstreamStream<ChatEvent>;
+export type ChatEventStream = EventStream<ChatEvent>;
 
 export function streamChat(
   { chat: adapter, link }: ChatProvider,
   call: ChatCall,
   upstream: Upstream,
 ): Promise<ChatEventStream> {
-  return postForStream(adapter.chatRequest(call, upstream, true), link, {
-    read: adapter.openReader(upstream),
-    tooLong: () => ({ type: 'failure', error: beyondLimit(), isUsageLost: true }),
-  });
+  return postForStream(adapter.chatRequest(call, upstream, true), link, new ChatReader(adapter, upstream));
+}
+
+/** Reads one stream. The common chunks need no parsing where the adapter allows it. */
+export class ChatReader implements EventReader<ChatEvent> {
+  readonly #adapter: ChatAdapter;
+  readonly #upstream: Upstream;
+  readonly #read: (data: string) => readonly ChatEvent[];
+  readonly #template: LearnedTemplate | null;
+
+  constructor(adapter: ChatAdapter, upstream: Upstream) {
+    this.#adapter = adapter;
+    this.#upstream = upstream;
+    this.#read = adapter.openReader(upstream);
+    this.#template = adapter.hasUniformText ? new LearnedTemplate() : null;
+  }
+
+  read(data: string): readonly ChatEvent[] {
+    const events = this.#read(data);
+    // Samples are no part of the stream, so they are read by a reader of their own.
+    this.#template?.learn(data, events, () => this.#adapter.openReader(this.#upstream));
+    return events;
+  }
+
+  readCommon(text: string, events: ChatEvent[]): number {
+    return this.#template?.readTexts(text, events) ?? 0;
+  }
+
+  tooLong(): ChatEvent {
+    return { type: 'failure', error: beyondLimit(), isUsageLost: true };
+  }
 }

@@ -83,6 +83,8 @@ export type ChatAdapter = Readonly<{
   readAnswer: (body: unknown, upstream: Upstream) => ChatAnswer;
   /** Makes a reader for one stream: it gets the data of each event in turn and returns what it means. */
   openReader: (upstream: Upstream) => (data: string) => readonly ChatEvent[];
+  /** Whether chunks of text mean the same wherever they are in a stream, as text-template.ts requires. */
+  hasUniformText: boolean;
 }>;
 
 export function hasStrictTool({ tools }: ChatCall): boolean {

@@ -17,7 +17,13 @@ import { writeArguments } from './tool-arguments.ts';
 import { beyondLimit, ProviderError, type Upstream, unreadableArguments } from './upstream.ts';
 import { arrayAt, type Fields, isCount, isObject, objectAt, parseJson, parseObject } from './wire.ts';
 
-export const google: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader };
+export const google: ChatAdapter = {
+  unsupported,
+  chatRequest,
+  readAnswer,
+  openReader,
+  hasUniformText: false,
+};
 
 function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   if (!isObject(body) || isError(body)) throw new ProviderError('provider_unknown_error');

@@ -19,7 +19,8 @@ export class ToolCallReader {
   readonly #generationId: string;
   /** The IDs of the calls so far, by our own numbering: in the order in which they began. */
   readonly #ids: string[] = [];
-  readonly #byWireIndex = new Map<number, number>();
+  /** Null until the first call: most streams have none. */
+  #byWireIndex: Map<number, number> | null = null;
 
   constructor(generationId: string) {
     this.#generationId = generationId;
@@ -45,7 +46,7 @@ export class ToolCallReader {
     const name = textAt(call, 'name');
     const wireIndex = wireIndexOf(item);
     if (wireIndex !== null) {
-      const known = this.#byWireIndex.get(wireIndex) ?? null;
+      const known = this.#byWireIndex?.get(wireIndex) ?? null;
       // Servers that send each call whole may give all of them the index 0.
       const isAnother = known !== null && id !== null && name !== null && this.#ids[known] !== id;
       return isAnother ? null : known;
@@ -66,7 +67,10 @@ export class ToolCallReader {
     const id = textAt(item, 'id') ?? madeId(this.#generationId, index);
     this.#ids.push(id);
     const wireIndex = wireIndexOf(item);
-    if (wireIndex !== null) this.#byWireIndex.set(wireIndex, index);
+    if (wireIndex !== null) {
+      this.#byWireIndex ??= new Map();
+      this.#byWireIndex.set(wireIndex, index);
+    }
     events.push({ type: 'tool_call', index, id, name });
     return index;
   }

@@ -16,7 +16,7 @@ import { readToolCall, ToolCallReader } from './openai-tool-calls.ts';
 import { ProviderError, type Upstream } from './upstream.ts';
 import { arrayAt, type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
-export const openai: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader };
+export const openai: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader, hasUniformText: true };
 
 function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   // Some servers report a failure with a success status.

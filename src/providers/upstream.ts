@@ -83,6 +83,13 @@ export function unreadableArguments(): ProviderError {
   return new ProviderError('provider_unknown_error', null, null, true);
 }
 
+/** Adds the status to an error of an adapter, which does not know it. */
+export function withStatus(error: unknown, status: number): unknown {
+  return error instanceof ProviderError && error.upstreamStatus === null
+    ? new ProviderError(error.code, status, error.retryAfterSeconds, error.isProvoked, error.isUnreached)
+    : error;
+}
+
 /** The gateway ended the call itself: its total time was up, or the process is stopping. */
 export class EndedByGateway extends ProviderError {
   constructor(

@@ -1,0 +1,58 @@
+/** Reads the events of a provider's streamed response as they arrive, within the deadlines of its call. */
+import type { Call } from './call.ts';
+import { EventDecoder, type EventReader } from './event-decoder.ts';
+import { ProviderError, withStatus } from './upstream.ts';
+
+const lineFeed = 10;
+
+/** What is used of a body's reader: Bun and Node.js describe the rest of it differently. */
+type ByteReader = Readonly<{
+  read: () => Promise<Readonly<{ done: boolean; value?: Uint8Array | undefined }>>;
+}>;
+
+export class EventStream<Event> {
+  /** The status of the response, always a success. */
+  readonly status: number;
+  readonly #call: Call;
+  readonly #body: ByteReader;
+  readonly #decoder: EventDecoder<Event>;
+  /** Until the first bytes arrive, the deadline for the first byte applies. */
+  #hasBegun = false;
+
+  constructor(status: number, body: ReadableStream<Uint8Array>, call: Call, reader: EventReader<Event>) {
+    this.status = status;
+    this.#call = call;
+    this.#body = body.getReader();
+    this.#decoder = new EventDecoder(reader);
+  }
+
+  /**
+   * The next events, possibly none; null at the end of the stream. The provider's clock runs only while we wait for it, not
+   * while a slow client keeps us from reading. A piece that completes no line does not extend its time: a line that drips
+   * in byte by byte is as good as silence.
+   */
+  async next(): Promise<readonly Event[] | null> {
+    if (this.#decoder.failure !== null) throw withStatus(this.#decoder.failure, this.status);
+    if (this.#hasBegun) this.#call.awaitChunk();
+    try {
+      for (;;) {
+        const { done, value } = await this.#body.read();
+        this.#hasBegun = true;
+        if (done || value === undefined) return null;
+        const events = this.#decoder.take(value);
+        if (events.length === 0 && !value.includes(lineFeed)) continue;
+        this.#call.rest();
+        return events;
+      }
+    } catch (error) {
+      // What cannot be read is the decoder's finding; anything else broke the connection.
+      if (this.#decoder.failure !== null) throw withStatus(error, this.status);
+      throw this.#call.earlyEnd(this.status, true) ?? new ProviderError('provider_stream_error', this.status);
+    }
+  }
+
+  /** Stops the provider if it still sends. Always to be called. */
+  close(): void {
+    this.#call.end();
+  }
+}
