@@ -1,4 +1,4 @@
-/** A response: its text, never interpreted as HTML, its tool calls, how it ended, and what it cost. */
+/** A response: its text as Markdown, its tool calls, how it ended, and what it cost. */
 import { Link } from '@tanstack/react-router';
 import { LoaderCircle, RotateCw, Wrench } from 'lucide-react';
 import { StatusBadge } from '../../kit/badge.tsx';
@@ -8,6 +8,7 @@ import { textLinkClass } from '../../kit/class-names.ts';
 import { RequestId } from '../../kit/copy-button.tsx';
 import { Money } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
+import { Markdown } from '../../kit/markdown/markdown.tsx';
 import { useGeneration } from '../generations/queries.ts';
 import type { AssistantTurn, Ending, ToolCall } from './conversation.ts';
 import { adviceFor, describeFinish, titleFor, wasAdmitted } from './ending-words.ts';
@@ -22,7 +23,7 @@ export function AssistantTurnView({ turn, onRetry }: AssistantTurnViewProps) {
   const { text, toolCalls, ending, requestId } = turn;
   return (
     <div className="space-y-3">
-      {text !== '' && <p className="whitespace-pre-wrap wrap-anywhere">{text}</p>}
+      {text !== '' && <ResponseText text={text} />}
       {toolCalls.map((call, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: calls are added at the end and never move.
         <ToolCallView key={at} call={call} />
@@ -37,6 +38,12 @@ export function AssistantTurnView({ turn, onRetry }: AssistantTurnViewProps) {
       )}
     </div>
   );
+}
+
+/** JSON is not Markdown, although it may contain the same characters. */
+function ResponseText({ text }: Readonly<{ text: string }>) {
+  if (!/^\s*(?:\{|\[\s*[[{"])/.test(text)) return <Markdown text={text} />;
+  return <p className="font-mono text-[0.8125rem]/5 whitespace-pre-wrap wrap-anywhere">{text}</p>;
 }
 
 function Waiting({ hasText }: Readonly<{ hasText: boolean }>) {
