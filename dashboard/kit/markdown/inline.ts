@@ -3,7 +3,8 @@
  * only web addresses become links, and one pass over the text with a stack of bounded depth keeps the work linear.
  */
 export type Inline =
-  | Readonly<{ kind: 'text' | 'code'; text: string }>
+  | Readonly<{ kind: 'text'; text: string }>
+  | Readonly<{ kind: 'code'; text: string }>
   | Readonly<{ kind: 'strong' | 'emphasis' | 'deleted'; content: readonly Inline[] }>
   | Readonly<{ kind: 'link'; href: string; content: readonly Inline[] }>;
 
@@ -38,7 +39,7 @@ class InlineParser {
   }
 
   parse(): readonly Inline[] {
-    while (this.#at < this.#text.length) this.#step();
+    while (this.#at < this.#text.length) this.#at = this.#step();
     this.#flush();
     while (this.#frames.length > 1) this.#giveUpLast();
     return this.#last.content;
@@ -48,7 +49,8 @@ class InlineParser {
     return this.#frames.at(-1) as Frame;
   }
 
-  #step(): void {
+  /** Reads something, and returns where the rest starts, as do the methods for what it can be. */
+  #step(): number {
     const char = this.#text.charAt(this.#at);
     switch (char) {
       case '\\':
@@ -74,9 +76,9 @@ class InlineParser {
   }
 
   /** Plain text. */
-  #take(length: number): void {
+  #take(length: number): number {
     this.#pending += this.#text.slice(this.#at, this.#at + length);
-    this.#at += length;
+    return this.#at + length;
   }
 
   #flush(): void {
@@ -90,14 +92,14 @@ class InlineParser {
     this.#last.content.push(node);
   }
 
-  #escape(): void {
+  #escape(): number {
     const next = this.#text.charAt(this.#at + 1);
     if (!/[!-/:-@[-`{-~]/.test(next)) return this.#take(1);
     this.#pending += next;
-    this.#at += 2;
+    return this.#at + 2;
   }
 
-  #code(): void {
+  #code(): number {
     const length = runLength(this.#text, this.#at);
     const start = this.#at + length;
     const end = this.#ticks.next(length, start);
@@ -105,10 +107,10 @@ class InlineParser {
     const inner = this.#text.slice(start, end).replaceAll('\n', ' ');
     const isPadded = inner.startsWith(' ') && inner.endsWith(' ') && inner.trim() !== '';
     this.#add({ kind: 'code', text: isPadded ? inner.slice(1, -1) : inner });
-    this.#at = end + length;
+    return end + length;
   }
 
-  #emphasis(char: string): void {
+  #emphasis(char: string): number {
     const length = runLength(this.#text, this.#at);
     const before = this.#text.charAt(this.#at - 1);
     const after = this.#text.charAt(this.#at + length);
@@ -131,7 +133,7 @@ class InlineParser {
       left -= marker.length;
     }
     this.#pending += char.repeat(left);
-    this.#at += length;
+    return this.#at + length;
   }
 
   #isEmpty(place: number): boolean {
@@ -164,13 +166,13 @@ class InlineParser {
     for (const node of content) this.#last.content.push(node);
   }
 
-  #open(marker: '[' | '!['): void {
+  #open(marker: '[' | '!['): number {
     if (this.#frames.length > maxDepth) return this.#take(marker.length);
     this.#push(marker);
-    this.#at += marker.length;
+    return this.#at + marker.length;
   }
 
-  #closeLink(): void {
+  #closeLink(): number {
     const place = this.#frames.findLastIndex(({ marker }) => marker === '[' || marker === '![');
     const found = place < 0 ? null : addressAfter(this.#text, this.#at + 1);
     if (found === null) {
@@ -185,10 +187,10 @@ class InlineParser {
     const shown =
       content.length === 0 ? [{ kind: 'text' as const, text: found.href }] : withoutLinks(content);
     this.#last.content.push({ kind: 'link', href: found.href, content: shown });
-    this.#at = found.end;
+    return found.end;
   }
 
-  #bareAddress(): void {
+  #bareAddress(): number {
     const isStart =
       !isWordCharacter(this.#text.charAt(this.#at - 1)) &&
       (this.#text.startsWith('http://', this.#at) || this.#text.startsWith('https://', this.#at));
@@ -198,7 +200,7 @@ class InlineParser {
     const href = webAddress(written);
     if (href === null) return this.#take(1);
     this.#add({ kind: 'link', href, content: [{ kind: 'text', text: written }] });
-    this.#at += written.length;
+    return this.#at + written.length;
   }
 }
 
