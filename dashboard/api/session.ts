@@ -3,6 +3,7 @@ import { queryOptions, type UseQueryOptions, useQuery, useSuspenseQuery } from '
 import { useSyncExternalStore } from 'react';
 import type { Me, SignInOptions } from '../../src/console/contract.ts';
 import type { AuthBodies, ListedSession } from '../../src/sign-in/contract.ts';
+import { forgetWork } from '../saved-work.ts';
 import { readStored, removeStored, writeStored } from '../storage.ts';
 import { get, post, type Query, queryClient } from './client.ts';
 
@@ -119,6 +120,7 @@ export async function signOut(leave: () => Promise<void>): Promise<void> {
   await postAuth('sign-out', {});
   hasBeenSignedIn = false;
   removeStored(signedInKey);
+  forgetWork();
   await leave();
   queryClient.clear();
 }

@@ -28,7 +28,11 @@ export function AssistantTurnView({ turn, onRetry }: AssistantTurnViewProps) {
         // biome-ignore lint/suspicious/noArrayIndexKey: calls are added at the end and never move.
         <ToolCallView key={at} call={call} />
       ))}
-      {ending === null ? <Waiting hasText={text !== ''} /> : <EndingNote ending={ending} onRetry={onRetry} />}
+      {ending === null ? (
+        <Waiting text={text === '' ? 'Waiting for the response …' : 'Writing …'} />
+      ) : (
+        <EndingNote ending={ending} onRetry={onRetry} />
+      )}
       {ending !== null && requestId !== null && (
         <GenerationNote
           requestId={requestId}
@@ -46,11 +50,11 @@ function ResponseText({ text }: Readonly<{ text: string }>) {
   return <p className="font-mono text-[0.8125rem]/5 whitespace-pre-wrap wrap-anywhere">{text}</p>;
 }
 
-function Waiting({ hasText }: Readonly<{ hasText: boolean }>) {
+export function Waiting({ text }: Readonly<{ text: string }>) {
   return (
     <p className="flex items-center gap-2 text-ink-faint">
       <LoaderCircle aria-hidden className="size-4 animate-spin" />
-      {hasText ? 'Writing …' : 'Waiting for the response …'}
+      {text}
     </p>
   );
 }
@@ -78,7 +82,7 @@ function prettyArguments(text: string): string {
   }
 }
 
-function EndingNote({ ending, onRetry }: Readonly<{ ending: Ending; onRetry: (() => void) | null }>) {
+export function EndingNote({ ending, onRetry }: Readonly<{ ending: Ending; onRetry: (() => void) | null }>) {
   const retry =
     onRetry === null ? undefined : (
       <Button size="small" icon={RotateCw} onClick={onRetry}>
@@ -121,7 +125,7 @@ type GenerationNoteProps = Readonly<{
 }>;
 
 /** What a response cost, with a link to its Generation. */
-function GenerationNote({ requestId, hasGeneration, hasStatus }: GenerationNoteProps) {
+export function GenerationNote({ requestId, hasGeneration, hasStatus }: GenerationNoteProps) {
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-ink-faint">
       <RequestId id={requestId} />
@@ -141,7 +145,9 @@ function GenerationCost({ requestId, hasStatus }: GenerationCostProps) {
       {generation?.status === 'in_progress' && <span>Settling …</span>}
       {usage && (
         <span className="figures">
-          {formatCount(usage.input_tokens)} in, {formatCount(usage.output_tokens)} out
+          {usage.unit === 'images'
+            ? `${usage.units} ${usage.units === '1' ? 'image' : 'images'}`
+            : `${formatCount(usage.input_tokens)} in, ${formatCount(usage.output_tokens)} out`}
         </span>
       )}
       {generation?.cost && (
