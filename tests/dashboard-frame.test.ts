@@ -90,7 +90,7 @@ describe('signing in', () => {
     await page.context().clearCookies();
     await page.getByRole('link', { name: 'Billing', exact: true }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(new URL(page.url()).searchParams.get('next')).toBe('/billing');
+    expect(new URL(page.url()).searchParams.get('next')).toBe(`/billing?account=${fixture.account}`);
   });
 
   test('sessions are listed, and another one can be ended', async () => {
@@ -196,7 +196,9 @@ describe('finding one’s way', () => {
   });
 
   test('an address that is none has the menu for someone who has signed in', async () => {
-    const page = await visitAs('owner', '/nothing/here');
+    const page = await visitAs('owner', '/account');
+    await page.getByRole('heading', { name: 'Profile' }).waitFor();
+    await page.goto('/nothing/here');
     await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     await page.getByRole('navigation').getByRole('link', { name: 'Keys', exact: true }).click();
     await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
@@ -238,11 +240,12 @@ test('a link carries the account that it is about, to someone who has another on
   const { sql } = fixture.database;
   await sql`update accounts set name = 'Third' where id = ${fixture.strangersAccount}`;
   await sql`insert into memberships (user_id, account_id, role)
-    select id, ${fixture.strangersAccount}, 'owner' from users where email = 'member@example.com'`;
+    select id, ${fixture.strangersAccount}, 'member' from users where email = 'owner@example.com'
+    on conflict do nothing`;
   const sender = await visitAs('stranger', '/generations?status=failed');
   await sender.getByRole('heading', { name: 'Generations', level: 1 }).waitFor();
   const link = sender.url();
-  const page = await visitAs('member', '/billing');
+  const page = await visitAs('owner', '/billing');
   await page.getByRole('button', { name: 'Test' }).waitFor();
   await page.goto(link);
   await page.getByRole('button', { name: 'Third' }).waitFor();

@@ -487,7 +487,7 @@ describe('decisions', () => {
     await page.context().clearCookies();
     await page.getByRole('button', { name: 'Run' }).click();
     await page.waitForURL('**/sign-in?next=*');
-    expect(new URL(page.url()).searchParams.get('next')).toBe('/decisions');
+    expect(new URL(page.url()).searchParams.get('next')).toBe(`/decisions?account=${fixture.account}`);
     expectNoComplaints(watched);
     await watched.close();
   }, 60_000);
