@@ -63,7 +63,7 @@ function asked(text: string): Promise<Asked> {
   });
 }
 
-test('an answer is streamed, shown as plain text, and charged as the page says', async () => {
+test('an answer is streamed, shown without its HTML taking effect, and charged as the page says', async () => {
   const watched = await enter('/playground?model=full');
   const { page } = watched;
   await page.getByLabel('System message').fill('Be brief.');
@@ -83,7 +83,8 @@ test('an answer is streamed, shown as plain text, and charged as the page says',
   expect(first.messages[0]).toEqual({ role: 'system', content: 'Be brief.' });
 
   const cost = await conversation(page).getByTitle(/USD$/).getAttribute('title');
-  const requestId = (await link.getAttribute('href'))?.split('/').at(-1) ?? '';
+  const href = (await link.getAttribute('href')) ?? '';
+  const requestId = new URL(href, fixture.gateway.origin).pathname.split('/').at(-1);
   const response = await fixture.people.owner.send(
     'GET',
     `/api/console/accounts/${fixture.account}/generations/${requestId}`,
