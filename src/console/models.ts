@@ -30,7 +30,7 @@ export function modelsPage({ sql, catalog: current }: ModelsServices): Routes<Ac
         });
         const data = models.map((model) => ({
           ...presentModel(model, catalog.priceVersion),
-          ...useOf(model, active),
+          ...servingOf(model, active),
           maker: makerOf(model, catalog),
         })) satisfies Model[];
         return Response.json({ data }, { headers: cacheHeaders });
@@ -40,7 +40,7 @@ export function modelsPage({ sql, catalog: current }: ModelsServices): Routes<Ac
 }
 
 /** The endpoint that serves a model, and what it can be asked for there. */
-function useOf(
+function servingOf(
   model: CallableModel,
   { candidates }: ActiveCatalog,
 ): Pick<Model, 'endpoint' | 'sizes' | 'max_images'> {

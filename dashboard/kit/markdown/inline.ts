@@ -198,7 +198,7 @@ class InlineParser {
     const rest = this.#text.slice(this.#at, this.#at + maxAddressLength);
     const written = /^[^\s<>"'`*|\\^{}[\]()]+/.exec(rest)?.[0].replace(/[.,:;!?_~]{1,20}$/, '') ?? '';
     const href = webAddress(written);
-    if (href === null) return this.#take(1);
+    if (href === null) return this.#take(Math.max(written.length, 1));
     this.#add({ kind: 'link', href, content: [{ kind: 'text', text: written }] });
     return this.#at + written.length;
   }
