@@ -7,15 +7,16 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router';
-import { parseSearch, stringifySearch } from './address.ts';
+import { parseSearch, type Search, stringifySearch } from './address.ts';
 import { ApiProblem, queryClient } from './api/client.ts';
-import { meQuery, signInOptionsQuery } from './api/session.ts';
+import { accountIdFor, meQuery, signInOptionsQuery } from './api/session.ts';
 import { AccountGate, AppLayout, PendingApp, PendingPage } from './layout/app-layout.tsx';
-import { BrokenPage, NotFoundPage, UnknownAddressPage } from './layout/fallback-pages.tsx';
+import { BrokenPage, NotFoundPage } from './layout/fallback-pages.tsx';
+import { MissingPage } from './layout/missing-page.tsx';
 import { SignedOutLayout } from './layout/signed-out.tsx';
 import { lazyPage as lazy } from './lazy-page.ts';
 
-const root = createRootRoute({ component: Outlet, notFoundComponent: UnknownAddressPage });
+const root = createRootRoute({ component: Outlet, notFoundComponent: MissingPage });
 
 const open = createRoute({
   getParentRoute: () => root,
@@ -41,7 +42,26 @@ const signedIn = createRoute({
   },
 });
 
-const ofAccount = createRoute({ getParentRoute: () => signedIn, id: 'of-account', component: AccountGate });
+/** Addresses of these pages name the account, so that a link leads others to the same one. */
+const ofAccount = createRoute({
+  getParentRoute: () => signedIn,
+  id: 'of-account',
+  component: AccountGate,
+  search: {
+    middlewares: [
+      ({ search, next }) => {
+        const { account: named, ...rest } = next(search) as Search;
+        return { ...rest, account: named ?? accountIdFor((search as Search).account) };
+      },
+    ],
+  },
+  beforeLoad: ({ location: { pathname, search, hash } }) => {
+    const given = search as Search;
+    const account = accountIdFor(undefined);
+    if (given.account === undefined && account !== undefined)
+      throw redirect({ to: pathname, search: { ...given, account }, hash, replace: true });
+  },
+});
 
 const ofOperator = createRoute({
   getParentRoute: () => signedIn,

@@ -44,7 +44,7 @@ const bands = (changes: string) =>
   );
 
 const modelFields =
-  'name, owned_by, workload, created, enabled, context_window, max_output_tokens, capabilities, image_tokens, unsupported_parameters, sizes, max_images, pricing, providers';
+  'name, owned_by, maker, workload, created, enabled, context_window, max_output_tokens, capabilities, image_tokens, unsupported_parameters, sizes, max_images, pricing, providers';
 const parameters =
   'one of temperature, top_p, stop, presence_penalty, tool_choice, parallel_tool_calls, response_format, seed';
 const address = 'an http or https address without credentials, query or fragment';
@@ -546,6 +546,7 @@ describe('a good catalogue', () => {
     const plain = modelOf(catalog, 'plain');
     expect(plain).toMatchObject({
       ownedBy: 'backup',
+      maker: null,
       price: null,
       routes: [{ providerId: 'backup', upstreamModel: 'plain', weight: null }],
       maxImages: 0,
@@ -573,7 +574,7 @@ providers:
     unsupported_parameters: [seed, tool_choice]
     max_concurrency: 100000
 models:
-  a: { workload: chat, created: 2024-07-18T02:00:00+02:00, unsupported_parameters: [temperature], providers: [{ provider: one, upstream_model: a@1, weight: 3 }] }
+  a: { workload: chat, maker: Example Labs, created: 2024-07-18T02:00:00+02:00, unsupported_parameters: [temperature], providers: [{ provider: one, upstream_model: a@1, weight: 3 }] }
   b: { workload: image, sizes: ["512x512"], max_images: 1, capabilities: [] }
 `);
     expect(catalog.providers.get('one')).toMatchObject({
@@ -586,6 +587,7 @@ models:
     expect(modelOf(catalog, 'a')).toMatchObject({
       createdSeconds: Date.UTC(2024, 6, 18) / 1000,
       ownedBy: 'one',
+      maker: 'Example Labs',
       unsupportedParameters: new Set(['temperature']),
       routes: [{ providerId: 'one', upstreamModel: 'a@1', weight: 3 }],
     });

@@ -2,7 +2,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { curlOf, keyVariable, pythonOf, typescriptOf } from '../dashboard/kit/code-samples.ts';
+import {
+  curlOf,
+  keyVariable,
+  pythonImagesOf,
+  pythonOf,
+  typescriptImagesOf,
+  typescriptOf,
+} from '../dashboard/kit/code-samples.ts';
 import { temporaryFolder } from './support/gateway.ts';
 
 const nasty = 'It\'s "quoted" \\ `$HOME` $(id)\nJSON\n\u2028 ünïcödé 🎈 </script> {"a":1}';
@@ -28,7 +35,9 @@ const requests = {
 } as const;
 
 const key = 'key-from-the-environment';
-let received: { body: string; authorization: string | null }[] = [];
+const chatPath = '/v1/chat/completions';
+const imagesPath = '/v1/images/generations';
+let received: { path: string; body: string; authorization: string | null }[] = [];
 let server: ReturnType<typeof listen>;
 const folder = temporaryFolder();
 
@@ -38,7 +47,9 @@ function listen() {
     hostname: '127.0.0.1',
     fetch: async (request) => {
       const body = await request.text();
-      received.push({ body, authorization: request.headers.get('authorization') });
+      const path = new URL(request.url).pathname;
+      received.push({ path, body, authorization: request.headers.get('authorization') });
+      if (path === imagesPath) return Response.json({ created: 1, data: [{ url: 'https://x.test/Hello' }] });
       const isStream = JSON.parse(body).stream === true;
       const chunk = {
         choices: [
@@ -81,11 +92,12 @@ async function run(command: readonly string[]): Promise<string> {
   return output;
 }
 
-function expectReceived(request: unknown): void {
+function expectReceived(request: unknown, path = chatPath): void {
   expect(received).toHaveLength(1);
   const [only] = received;
   // Compared as texts, because an object would hide what became of a name such as `__proto__`.
   expect(JSON.stringify(JSON.parse(only?.body ?? ''))).toBe(JSON.stringify(request));
+  expect(only?.path).toBe(path);
   expect(only?.authorization).toBe(`Bearer ${key}`);
   received = [];
 }
@@ -116,6 +128,33 @@ describe.each(Object.entries(requests))('a request that is %s', (_, request) => 
   });
 });
 
+describe('a request for images', () => {
+  const request = { model: 'm', prompt: nasty, size: '1024x1024', n: 2 };
+
+  test('is sent by curl', async () => {
+    expect(await run(['sh', '-c', curlOf(server.url.origin, request, undefined, imagesPath)])).toContain(
+      'Hello',
+    );
+    expectReceived(request, imagesPath);
+  });
+
+  test('is sent by TypeScript', async () => {
+    const file = join(folder, 'images.ts');
+    writeFileSync(file, typescriptImagesOf(server.url.origin, request));
+    expect(await run([process.execPath, file])).toBe('https://x.test/Hello\n');
+    expectReceived(request, imagesPath);
+  });
+
+  test.skipIf(Bun.which('python3') === null)('is made by Python', async () => {
+    writeFileSync(join(folder, 'openai.py'), fakeLibrary);
+    const file = join(folder, 'images.py');
+    writeFileSync(file, pythonImagesOf(server.url.origin, request));
+    const [made, shown] = (await run(['python3', file])).split('\n');
+    expect(JSON.parse(made ?? '')).toEqual({ base_url: `${server.url.origin}/v1`, api_key: key, request });
+    expect(shown).toBe('Hello');
+  });
+});
+
 const fakeLibrary = `
 import json
 
@@ -124,6 +163,7 @@ class OpenAI:
         self.connection = {"base_url": base_url, "api_key": api_key}
         self.chat = self
         self.completions = self
+        self.images = self
 
     def create(self, **request):
         print(json.dumps({**self.connection, "request": request}))
@@ -132,4 +172,8 @@ class OpenAI:
         completion = Completion()
         completion.choices = [type("Choice", (), {"message": "Hello"})]
         return completion
+
+    def generate(self, **request):
+        print(json.dumps({**self.connection, "request": request}))
+        return type("Images", (), {"data": [type("Image", (), {"url": "Hello"})]})
 `;

@@ -90,7 +90,7 @@ describe('signing in', () => {
     await page.context().clearCookies();
     await page.getByRole('link', { name: 'Billing', exact: true }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(new URL(page.url()).searchParams.get('next')).toBe('/billing');
+    expect(new URL(page.url()).searchParams.get('next')).toBe(`/billing?account=${fixture.account}`);
   });
 
   test('sessions are listed, and another one can be ended', async () => {
@@ -192,6 +192,21 @@ describe('finding one’s way', () => {
     const { page } = await visit();
     expect((await page.goto('/nothing/here'))?.status()).toBe(404);
     await page.getByRole('heading', { name: 'Page not found' }).waitFor();
+    expect(await page.getByRole('navigation').count()).toBe(0);
+  });
+
+  test('an address that is none has the menu for someone who has signed in', async () => {
+    const page = await visitAs('owner', '/account');
+    await page.getByRole('heading', { name: 'Profile' }).waitFor();
+    await page.goto('/nothing/here');
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor();
+    await page.getByRole('navigation').getByRole('link', { name: 'Keys', exact: true }).click();
+    await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
+    await page.goto('/keys/nothing');
+    await page.getByRole('navigation').getByRole('link', { name: 'Usage', exact: true }).waitFor();
+    await page.context().clearCookies();
+    await page.goto('/nothing/here');
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 
   test('light and dark are remembered, and there before anything is painted', async () => {
@@ -219,6 +234,44 @@ test('a browser that has no room left still shows the account that was chosen', 
   await page.getByRole('button', { name: 'Test' }).click();
   await page.getByRole('menuitemradio', { name: 'Second' }).click();
   await page.getByRole('button', { name: 'Second' }).waitFor();
+});
+
+test('a link carries the account that it is about, to someone who has another one selected', async () => {
+  const { sql } = fixture.database;
+  await sql`update accounts set name = 'Third' where id = ${fixture.strangersAccount}`;
+  await sql`insert into memberships (user_id, account_id, role)
+    select id, ${fixture.strangersAccount}, 'member' from users where email = 'owner@example.com'
+    on conflict do nothing`;
+  const sender = await visitAs('stranger', '/generations?status=failed');
+  await sender.getByRole('heading', { name: 'Generations', level: 1 }).waitFor();
+  const link = sender.url();
+  const page = await visitAs('owner', '/billing');
+  await page.getByRole('button', { name: 'Test' }).waitFor();
+  await page.goto(link);
+  await page.getByRole('button', { name: 'Third' }).waitFor();
+  expect(new URL(page.url()).searchParams.get('status')).toBe('failed');
+  // The address of a link that is copied has it too, and it stays while filters change.
+  const keys = page.getByRole('link', { name: 'Keys', exact: true });
+  expect(await keys.getAttribute('href')).toBe(`/keys?account=${fixture.strangersAccount}`);
+  await page.goto('/account');
+  await page.getByRole('button', { name: 'Third' }).waitFor();
+  await page.goBack();
+  await page.getByRole('button', { name: 'Third' }).click();
+  await page.getByRole('menuitemradio', { name: 'Test' }).click();
+  await page.getByRole('button', { name: 'Test' }).waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: 'Test' }).waitFor();
+  expect(new URL(page.url()).search).toBe(`?account=${fixture.account}`);
+  await page.goBack();
+  await page.getByRole('button', { name: 'Third' }).waitFor();
+});
+
+test('a link to an account of others says so, and shows nothing of one’s own in its place', async () => {
+  const page = await visitAs('stranger', `/billing?account=${fixture.account}`);
+  await page.getByRole('heading', { name: 'You do not have access to this account' }).waitFor();
+  expect(await page.getByText('Balance').count()).toBe(0);
+  await page.getByRole('link', { name: 'Billing', exact: true }).click();
+  await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor();
 });
 
 describe('what everyone may expect', () => {

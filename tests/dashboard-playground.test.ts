@@ -26,11 +26,19 @@ import {
   wasAdmitted,
 } from '../dashboard/pages/playground/ending-words.ts';
 import {
+  type ImageResult,
+  imageRequestOf,
+  urlsIn,
+  withResult,
+} from '../dashboard/pages/playground/image-request.ts';
+import { mayCall, selectPair } from '../dashboard/pages/playground/selection.ts';
+import {
   emptyParameters,
   exampleTools,
   parseParameters,
   parseTools,
 } from '../dashboard/pages/playground/settings.ts';
+import { restore, textOf } from '../dashboard/pages/playground/use-playground-work.ts';
 import { parseChat } from '../src/chat/parse.ts';
 import { ApiError } from '../src/errors.ts';
 
@@ -361,4 +369,122 @@ test('advice is there for what people can do something about', () => {
     'stream_cut',
   ])
     expect(adviceFor(code)).not.toBe(otherwise);
+});
+
+describe('the model and the key', () => {
+  const modelIds = ['a', 'b', 'c', 'd'];
+  const ids = fc.subarray(modelIds);
+  const keyOf = fc.record({ allowed_models: fc.option(ids, { nil: null }) });
+  const keyLists = fc
+    .array(keyOf, { maxLength: 4 })
+    .map((keys) => keys.map((key, at) => ({ ...key, id: `key-${at}` })));
+  const modelLists = ids.chain((chosen) =>
+    fc.tuple(...chosen.map((id) => fc.constantFrom('chat', 'image').map((workload) => ({ id, workload })))),
+  ) as fc.Arbitrary<{ id: string; workload: 'chat' | 'image' }[]>;
+  const wanted = fc.record({
+    model: fc.constantFrom('', 'gone', ...modelIds),
+    key: fc.constantFrom('', 'gone', 'key-0', 'key-1', 'key-2'),
+  });
+
+  test('go together whenever a pair does, and are what was asked for where that is possible', () => {
+    fc.assert(
+      fc.property(keyLists, modelLists, wanted, (keys, models, asked) => {
+        const { key, model } = selectPair(keys, models, asked);
+        expect([key === undefined, model === undefined]).toEqual([keys.length === 0, models.length === 0]);
+        if (key === undefined || model === undefined) return;
+        const isNamed = models.some(({ id }) => id === asked.model);
+        if (isNamed) expect(model.id).toBe(asked.model);
+        const open = isNamed ? [model] : models;
+        const couldWork = open.some(({ id }) => keys.some((candidate) => mayCall(candidate, id)));
+        expect(mayCall(key, model.id)).toBe(couldWork);
+        const askedKey = keys.find(({ id }) => id === asked.key);
+        if (askedKey !== undefined && open.some(({ id }) => mayCall(askedKey, id)))
+          expect(key).toBe(askedKey);
+      }),
+    );
+  });
+
+  test('are a chat model by default', () => {
+    const models = [
+      { id: 'a', workload: 'image' as const },
+      { id: 'b', workload: 'chat' as const },
+    ];
+    const pictures = { id: 'one', allowed_models: ['a'] };
+    const everything = { id: 'two', allowed_models: null };
+    const nothing = { model: '', key: '' };
+    expect(selectPair([pictures, everything], models, nothing)).toEqual({
+      key: everything,
+      model: models[1],
+    });
+    expect(selectPair([pictures], models, nothing)).toEqual({ key: pictures, model: models[0] });
+  });
+});
+
+describe('what is kept in the tab', () => {
+  test('is what was written, and nothing that was not typed', () => {
+    const work = restore(null);
+    const changed = {
+      ...work,
+      wanted: { model: 'm', key: 'k' },
+      settings: { system: 's', parameters: { ...emptyParameters, seed: '7' }, tools: '[]' },
+      draft: {
+        kind: 'user' as const,
+        text: 'Hi',
+        images: [{ name: 'a', url: 'data:image/png;base64,AAAA' }],
+      },
+      imageForm: { prompt: 'A gate', size: '1x1', count: '2' },
+      turns: [user('before')],
+    };
+    expect(textOf(changed)).not.toContain('AAAA');
+    expect(restore(textOf(changed))).toEqual({
+      ...changed,
+      draft: { ...changed.draft, images: [] },
+      turns: [],
+    });
+  });
+
+  test('may be anything', () => {
+    const empty = restore(null);
+    for (const text of [
+      '',
+      '7',
+      'null',
+      '[]',
+      '{"settings":7,"draft":{},"wanted":[]}',
+      '{"settings":{"parameters":{"seed":7}}}',
+    ])
+      expect(restore(text)).toEqual(empty);
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(typeof restore(text).draft.text).toBe('string');
+      }),
+    );
+  });
+});
+
+describe('images', () => {
+  const model = { id: 'm', sizes: ['1x1', '2x2'], max_images: 2 };
+
+  test('are asked for as the form says, or as the model does by default', () => {
+    expect(imageRequestOf(model, { prompt: ' A gate ', size: '2x2', count: '2' })).toEqual({
+      model: 'm',
+      prompt: 'A gate',
+      size: '2x2',
+      n: 2,
+    });
+    expect(imageRequestOf(model, { prompt: '', size: '9x9', count: '3' })).toMatchObject({
+      size: '1x1',
+      n: 1,
+    });
+  });
+
+  test('are found in a response, and only the newest requests are kept', () => {
+    expect(urlsIn({ data: [{ url: 'a' }, {}, { url: 7 }] })).toEqual(['a']);
+    expect(urlsIn({})).toEqual([]);
+    const result = { number: 0, prompt: '', urls: [], requestId: null, ending: null };
+    const many = Array.from({ length: 12 }, (_, number) => ({ ...result, number }));
+    const kept = many.reduce<readonly ImageResult[]>(withResult, []);
+    expect(kept.map(({ number }) => number)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    expect(withResult(kept, { ...result, number: 11, urls: ['a'] }).at(-1)?.urls).toEqual(['a']);
+  });
 });

@@ -52,6 +52,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'routing',
     'ledger',
     'chat',
+    'images',
     'inference',
     'errors',
     'lib',

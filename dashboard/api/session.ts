@@ -1,8 +1,10 @@
 /** Who is signed in, which of their accounts is selected, and how sessions start and end. */
 import { queryOptions, type UseQueryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query';
+import { useLocation } from '@tanstack/react-router';
 import { useSyncExternalStore } from 'react';
 import type { Me, SignInOptions } from '../../src/console/contract.ts';
 import type { AuthBodies, ListedSession } from '../../src/sign-in/contract.ts';
+import { forgetWork } from '../saved-work.ts';
 import { readStored, removeStored, writeStored } from '../storage.ts';
 import { get, post, type Query, queryClient } from './client.ts';
 
@@ -53,21 +55,52 @@ function subscribeToSelection(listener: () => void): () => void {
   };
 }
 
-function selectAccount(id: string): void {
+/** For pages that name no account, and for the next visit. */
+export function selectAccount(id: string): void {
+  if (readStored(accountStorageKey) === id) return;
   writeStored(accountStorageKey, id);
   for (const listener of selectionListeners) listener();
 }
 
-/** The selected account, or null for a person who belongs to none. */
-export function useSelectedAccount(): [Account | null, (id: string) => void] {
+/**
+ * The account of a page: the one that its address names, or else the one that was selected last. Null for a person who
+ * belongs to none.
+ */
+export function accountOf(
+  accounts: readonly Account[],
+  named: unknown,
+  selectedId: string | null,
+): Account | null {
+  const find = (wanted: unknown) => accounts.find(({ id }) => id === wanted);
+  return find(named) ?? find(selectedId) ?? accounts[0] ?? null;
+}
+
+/** For addresses that are built before a page is shown. Undefined until it is known who is signed in. */
+export function accountIdFor(named: unknown): string | undefined {
+  const me = queryClient.getQueryData(meQuery.queryKey);
+  return me && accountOf(me.accounts, named, readStored(accountStorageKey))?.id;
+}
+
+/** The account in the address of the current page, if there is one. */
+export function useNamedAccount(): string | undefined {
+  return useLocation({
+    select: ({ search }) => {
+      const { account } = search as Readonly<{ account?: unknown }>;
+      return typeof account === 'string' ? account : undefined;
+    },
+  });
+}
+
+export function useSelectedAccount(): Account | null {
   const { accounts } = useMe();
+  const named = useNamedAccount();
   const selectedId = useSyncExternalStore(subscribeToSelection, () => readStored(accountStorageKey));
-  return [accounts.find(({ id }) => id === selectedId) ?? accounts[0] ?? null, selectAccount];
+  return accountOf(accounts, named, selectedId);
 }
 
 /** For pages about an account, which are not shown to people without one. */
 export function useAccount(): Account {
-  const [account] = useSelectedAccount();
+  const account = useSelectedAccount();
   if (account === null) throw new Error('This page needs an account, and there is none.');
   return account;
 }
@@ -119,6 +152,7 @@ export async function signOut(leave: () => Promise<void>): Promise<void> {
   await postAuth('sign-out', {});
   hasBeenSignedIn = false;
   removeStored(signedInKey);
+  forgetWork();
   await leave();
   queryClient.clear();
 }

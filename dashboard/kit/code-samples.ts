@@ -1,8 +1,9 @@
 /**
- * A chat request as code in three languages. The code reads the key from the environment, so that the key is never part
+ * A chat or image request as code in three languages. The code reads the key from the environment, so that the key is never part
  * of it.
  */
-export type ChatRequestBody = Readonly<Record<string, unknown>>;
+type RequestBody = Readonly<Record<string, unknown>>;
+export type ChatRequestBody = RequestBody;
 
 export const keyVariable = 'TOLLGATE_API_KEY';
 
@@ -10,10 +11,15 @@ const maxLineLength = 90;
 const step = '  ';
 const pythonStep = '    ';
 
-export function curlOf(apiOrigin: string, request: ChatRequestBody, key = `$${keyVariable}`): string {
+export function curlOf(
+  apiOrigin: string,
+  request: RequestBody,
+  key = `$${keyVariable}`,
+  path = '/v1/chat/completions',
+): string {
   const flags = request.stream === true ? ' -N' : '';
   return [
-    `curl${flags} ${apiOrigin}/v1/chat/completions \\`,
+    `curl${flags} ${apiOrigin}${path} \\`,
     `${step}-H "Authorization: Bearer ${key}" \\`,
     `${step}-H "Content-Type: application/json" \\`,
     // A quoted here-document needs no escaping and has no length limit.
@@ -24,12 +30,29 @@ export function curlOf(apiOrigin: string, request: ChatRequestBody, key = `$${ke
 }
 
 /** On one line if it fits. */
-function bodyText(request: ChatRequestBody): string {
+function bodyText(request: RequestBody): string {
   const text = JSON.stringify(request);
   return text.length <= maxLineLength ? text : JSON.stringify(request, null, 2);
 }
 
 export function pythonOf(apiOrigin: string, request: ChatRequestBody): string {
+  const name = request.stream === true ? 'stream' : 'completion';
+  return [
+    ...pythonCall(apiOrigin, `${name} = client.chat.completions.create`, request),
+    ...pythonReading(request),
+  ].join('\n');
+}
+
+export function pythonImagesOf(apiOrigin: string, request: RequestBody): string {
+  return [
+    ...pythonCall(apiOrigin, 'images = client.images.generate', request),
+    '',
+    'for image in images.data:',
+    `${pythonStep}print(image.url)`,
+  ].join('\n');
+}
+
+function pythonCall(apiOrigin: string, call: string, request: RequestBody): readonly string[] {
   const fields = Object.entries(request).map(
     ([name, value]) => `${pythonStep}${name}=${pythonLiteral(value, pythonStep)},`,
   );
@@ -40,11 +63,10 @@ export function pythonOf(apiOrigin: string, request: ChatRequestBody): string {
     '',
     `client = OpenAI(base_url=${JSON.stringify(`${apiOrigin}/v1`)}, api_key=os.environ["${keyVariable}"])`,
     '',
-    `${request.stream === true ? 'stream' : 'completion'} = client.chat.completions.create(`,
+    `${call}(`,
     ...fields,
     ')',
-    ...pythonReading(request),
-  ].join('\n');
+  ];
 }
 
 function pythonReading(request: ChatRequestBody): readonly string[] {
@@ -56,17 +78,30 @@ function pythonReading(request: ChatRequestBody): readonly string[] {
 }
 
 export function typescriptOf(apiOrigin: string, request: ChatRequestBody): string {
+  const name = request.stream === true ? 'stream' : 'completion';
+  return [
+    ...typescriptCall(apiOrigin, `const ${name} = await client.chat.completions.create`, request),
+    ...typescriptReading(request),
+  ].join('\n');
+}
+
+export function typescriptImagesOf(apiOrigin: string, request: RequestBody): string {
+  return [
+    ...typescriptCall(apiOrigin, 'const images = await client.images.generate', request),
+    'for (const image of images.data ?? []) console.log(image.url);',
+  ].join('\n');
+}
+
+function typescriptCall(apiOrigin: string, call: string, request: RequestBody): readonly string[] {
   const origin = typescriptLiteral(`${apiOrigin}/v1`, '');
-  const isStream = request.stream === true;
   return [
     "import OpenAI from 'openai';",
     '',
     `const client = new OpenAI({ baseURL: ${origin}, apiKey: process.env.${keyVariable} });`,
     '',
-    `const ${isStream ? 'stream' : 'completion'} = await client.chat.completions.create(${typescriptLiteral(request, '')});`,
+    `${call}(${typescriptLiteral(request, '')});`,
     '',
-    ...typescriptReading(request),
-  ].join('\n');
+  ];
 }
 
 function typescriptReading(request: ChatRequestBody): readonly string[] {

@@ -2,18 +2,19 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Navigate, Outlet, useLocation } from '@tanstack/react-router';
 import { Menu as MenuIcon, WifiOff, X } from 'lucide-react';
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { get, useIsReachable } from '../api/client.ts';
-import { useMe, useSelectedAccount } from '../api/session.ts';
+import { selectAccount, useMe, useNamedAccount, useSelectedAccount } from '../api/session.ts';
 import { IconButton } from '../kit/button.tsx';
 import { Loading, SkeletonLines } from '../kit/states.tsx';
-import { NoAccountPage } from './fallback-pages.tsx';
+import { ForeignAccountPage, NoAccountPage } from './fallback-pages.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { HomeLink, Wordmark } from './wordmark.tsx';
 
-export function AppLayout() {
+/** Around the page of the current route, or around what takes its place. */
+export function AppLayout({ children }: Readonly<{ children?: ReactNode }>) {
   const [isDrawerOpen, setDrawerOpen] = useState(false);
-  const [account] = useSelectedAccount();
+  const account = useSelectedAccount();
   const path = useLocation({ select: ({ pathname }) => pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: navigation closes the drawer.
   useEffect(() => setDrawerOpen(false), [path]);
@@ -50,7 +51,7 @@ export function AppLayout() {
         className="mx-auto w-full max-w-6xl px-4 pt-6 pb-20 sm:px-6 lg:px-8 lg:pt-8"
       >
         <UnreachableNote />
-        <Outlet />
+        {children ?? <Outlet />}
       </main>
     </div>
   );
@@ -115,7 +116,14 @@ function UnreachableNote() {
 /** Pages about an account need one. Switching accounts remounts the page, so that it keeps nothing of the previous one. */
 export function AccountGate() {
   const { user } = useMe();
-  const [account] = useSelectedAccount();
+  const account = useSelectedAccount();
+  const named = useNamedAccount();
+  const isNamed = account !== null && account.id === named;
+  // A link to an account selects it for the pages that name none.
+  useEffect(() => {
+    if (isNamed) selectAccount(named);
+  }, [isNamed, named]);
+  if (account !== null && named !== undefined && !isNamed) return <ForeignAccountPage />;
   if (account !== null) return <Outlet key={account.id} />;
   return user.is_operator ? <Navigate to="/operator/accounts" replace /> : <NoAccountPage />;
 }

@@ -1,5 +1,5 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router';
-import { Compass, UserRound } from 'lucide-react';
+import { Compass, Lock, UserRound } from 'lucide-react';
 import { useEffect } from 'react';
 import { ApiProblem } from '../api/client.ts';
 import { useMe } from '../api/session.ts';
@@ -27,7 +27,7 @@ export function NotFoundPage() {
   );
 }
 
-/** Outside the frame of the app. */
+/** Outside the frame of the app, for people who have not signed in. */
 export function UnknownAddressPage() {
   return (
     <div className="flex flex-col items-center px-4 pt-[10vh]">
@@ -53,6 +53,23 @@ export function BrokenPage({ error, reset }: ErrorComponentProps) {
     <div className="mx-auto max-w-lg px-4 pt-[8vh]">
       <Page title="Something went wrong" heading={<span className="sr-only">Something went wrong</span>}>
         <ErrorState error={error} title="This page could not be displayed" onRetry={retry} />
+      </Page>
+    </div>
+  );
+}
+
+/** For a link to an account of others. Another account in its place would be mistaken for it. */
+export function ForeignAccountPage() {
+  const { user } = useMe();
+  return (
+    <div className="pt-[8vh] text-center">
+      <Lock aria-hidden className="mx-auto mb-4 size-8 text-ink-faint" />
+      <Page
+        title="You do not have access to this account"
+        description={`The link is about an account that ${user.email} is not a member of. Ask one of its owners, or the operator of this gateway, to add you.`}
+        isCentered
+      >
+        <LinkButton to="/">Go to your overview</LinkButton>
       </Page>
     </div>
   );

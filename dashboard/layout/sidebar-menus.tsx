@@ -1,7 +1,7 @@
-import { useNavigate } from '@tanstack/react-router';
+import { useMatch, useNavigate } from '@tanstack/react-router';
 import { BookOpen, ChevronsUpDown, CircleUser, LogOut } from 'lucide-react';
 import { problemOf } from '../api/client.ts';
-import { signOut, useMe, useSelectedAccount } from '../api/session.ts';
+import { selectAccount, signOut, useMe, useSelectedAccount } from '../api/session.ts';
 import { Badge } from '../kit/badge.tsx';
 import { Menu, MenuAnchor, MenuChoice, MenuItem, MenuLabel, MenuLink, MenuSeparator } from '../kit/menu.tsx';
 import { showToast } from '../kit/toast.tsx';
@@ -9,7 +9,14 @@ import { showToast } from '../kit/toast.tsx';
 /** The name of the account, and a menu for people with several. */
 export function AccountSwitcher() {
   const { accounts } = useMe();
-  const [account, choose] = useSelectedAccount();
+  const account = useSelectedAccount();
+  const navigate = useNavigate();
+  const isOnAccountPage = useMatch({ from: '/signed-in/of-account', shouldThrow: false }) !== undefined;
+  const choose = (id: string) => {
+    selectAccount(id);
+    // The rest of the address, such as a filter by key, is about the account that is left.
+    if (isOnAccountPage) navigate({ to: '.', search: { account: id } }).catch(() => {});
+  };
   if (account === null) return <div className="h-2" />;
   const face = (
     <>

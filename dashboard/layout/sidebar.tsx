@@ -31,7 +31,7 @@ import { AccountSwitcher, PersonMenu } from './sidebar-menus.tsx';
 
 export function Sidebar() {
   const { user } = useMe();
-  const [account] = useSelectedAccount();
+  const account = useSelectedAccount();
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <AccountSwitcher />

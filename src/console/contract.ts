@@ -114,7 +114,16 @@ export type KeyReplacement = { revoke_at: string | null };
 export type NewKey = { key: Key; secret: string };
 
 /** GET …/accounts/{account}/models → { data: Model[] }: as /v1/models, for a key without an allowlist. */
-export type Model = PublicModel;
+export type Model = PublicModel & {
+  /** Who made it, as a name for people. */
+  maker: string;
+  /** Where it can be called. Null when no endpoint can, as for videos. */
+  endpoint: '/v1/chat/completions' | '/v1/images/generations' | null;
+  /** What an image model offers, the default first. Empty for other models. */
+  sizes: string[];
+  /** How many images one request may ask for. Zero for other models. */
+  max_images: number;
+};
 
 /** GET …/generations?limit&cursor&status&model&key → Page<GenerationRow>, the newest first, including open ones. */
 export type GenerationRow = ReturnType<typeof presentSummary> & { key: { id: string; name: string } };
@@ -177,8 +186,8 @@ export type Member = { id: string; email: string; name: string; role: Role; crea
 export type MemberChange = { role: Role };
 
 /**
- * POST …/playground/chat, where `request` is a body of POST /v1/chat/completions. It responds exactly like that endpoint, and
- * is charged to the key like any other request.
+ * POST …/playground/chat and …/playground/images, where `request` is a body of POST /v1/chat/completions or
+ * /v1/images/generations. They respond exactly like those endpoints, and are charged to the key like any other request.
  */
 export type PlaygroundRequest = { key_id: string; request: Record<string, unknown> };
 

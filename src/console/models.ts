@@ -1,8 +1,10 @@
-/** The models of the gateway, as /v1/models lists them for a key without an allowlist. */
+/** The models of the gateway, as /v1/models lists them for a key without an allowlist, with what people want to know of them. */
 import type { SQL } from 'bun';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
-import { callableModels } from '../models/access.ts';
+import { isMaker, offeredSizes } from '../images/order.ts';
+import { type CallableModel, callableModels } from '../models/access.ts';
+import type { Catalog } from '../models/model.ts';
 import { presentModel } from '../models/present.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { requireMembership } from './access.ts';
@@ -20,14 +22,45 @@ export function modelsPage({ sql, catalog: current }: ModelsServices): Routes<Ac
       GET: async (request, { caller }) => {
         readQuery(request.url, []);
         await lookUp('model_list_failed', () => requireMembership(sql, caller));
-        const { catalog, connections } = current();
+        const active = current();
+        const { catalog, connections } = active;
         const models = callableModels(catalog, {
           allowedModels: null,
           isProviderConfigured: (provider) => connections.has(provider.id),
         });
-        const data = models.map((model) => presentModel(model, catalog.priceVersion)) satisfies Model[];
+        const data = models.map((model) => ({
+          ...presentModel(model, catalog.priceVersion),
+          ...servingOf(model, active),
+          maker: makerOf(model, catalog),
+        })) satisfies Model[];
         return Response.json({ data }, { headers: cacheHeaders });
       },
     },
   };
+}
+
+/** The endpoint that serves a model, and what it can be asked for there. */
+function servingOf(
+  model: CallableModel,
+  { candidates }: ActiveCatalog,
+): Pick<Model, 'endpoint' | 'sizes' | 'max_images'> {
+  switch (model.workload) {
+    case 'chat':
+      return { endpoint: '/v1/chat/completions', sizes: [], max_images: 0 };
+    case 'image': {
+      const sizes = offeredSizes(model, (candidates.get(model.id) ?? []).filter(isMaker));
+      return {
+        endpoint: sizes.length === 0 ? null : '/v1/images/generations',
+        sizes: [...sizes],
+        max_images: model.maxImages,
+      };
+    }
+    case 'video':
+      return { endpoint: null, sizes: [], max_images: 0 };
+  }
+}
+
+/** An owner is usually a provider, and people know a provider by its name. */
+function makerOf({ maker, ownedBy }: CallableModel, { providers }: Catalog): string {
+  return maker ?? providers.get(ownedBy)?.name ?? ownedBy;
 }

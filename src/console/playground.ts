@@ -1,6 +1,6 @@
 /**
- * A chat request of a signed-in user, paid with a key of their account. Only the way in which the key is found differs
- * from the public endpoint.
+ * An inference request of a signed-in user, paid with a key of their account. Only the way in which the key is found
+ * differs from the public endpoints.
  */
 import type { SQL } from 'bun';
 import { z } from 'zod';
@@ -10,7 +10,9 @@ import { readJsonBody } from '../http/json-body.ts';
 import { lookUp } from '../http/lookup.ts';
 import { parseBody } from '../http/problem.ts';
 import { readQuery } from '../http/query.ts';
+import { imageWorkload } from '../images/workload.ts';
 import { type InferenceServices, serveRequest } from '../inference/answer.ts';
+import type { Plan, Workload } from '../inference/workload.ts';
 import { checkKey } from '../keys/authenticate.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
 import type { ApiKey } from '../keys/key-store.ts';
@@ -34,36 +36,41 @@ export function playgroundPage(services: PlaygroundServices): Routes<AccountHand
   }
 
   async function readCall(request: Request, caller: Caller) {
-    // A chat may be large, so it is read only from members.
+    // A request may be large, so it is read only from members.
     await lookUp('api_keys_lookup_failed', () => requireMembership(sql, caller));
     const payer = { budget: bodies, accountId: caller.accountId };
     const body = await readJsonBody(request, { payer }).catch((thrown: unknown) => {
       throw thrown instanceof ApiError ? withoutPrefix(thrown) : thrown;
     });
-    const { key_id: keyId, request: chat } = parseBody(callSchema, body);
-    return { key: await lookUp('api_keys_lookup_failed', () => findKey(caller, keyId)), chat };
+    const { key_id: keyId, request: inner } = parseBody(callSchema, body);
+    return { key: await lookUp('api_keys_lookup_failed', () => findKey(caller, keyId)), inner };
+  }
+
+  function serve<Wanted, Planned extends Plan, Job, Answer>(
+    workload: Workload<Wanted, Planned, Job, Answer>,
+  ): AccountHandler {
+    return async (request, context) => {
+      readQuery(request.url, []);
+      const { key, inner } = await context.inSlot(() => readCall(request, context.caller));
+      // Not in a slot: a provider may take minutes, and the key limits how many requests there are.
+      return await serveRequest(workload, services, key, inner, request, context.base);
+    };
   }
 
   return {
-    '/playground/chat': {
-      POST: async (request, context) => {
-        readQuery(request.url, []);
-        const { key, chat } = await context.inSlot(() => readCall(request, context.caller));
-        // Not in a slot: a provider may take minutes, and the key limits how many requests there are.
-        return await serveRequest(chatWorkload, services, key, chat, request, context.base);
-      },
-    },
+    '/playground/chat': { POST: serve(chatWorkload) },
+    '/playground/images': { POST: serve(imageWorkload) },
   };
 }
 
-/** The inner request is validated with all chat requests. A record would copy it, and lose `__proto__`. */
+/** The inner request is validated by its workload. A record would copy it, and lose `__proto__`. */
 const callSchema = bodyOf({
   key_id: z.string('the ID of a key'),
   request: z
     .unknown()
     .refine(
       (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-      'an object: the body of a chat request',
+      'an object: the body of the inner request',
     ),
 });
 

@@ -52,15 +52,24 @@ export function orderOf(
   const able = makers.filter((maker) => unsupportedBy(maker, call) === null);
   if (tier !== undefined && able.length > 0) return { call, tier, makers: able };
 
-  const isOffered = (name: string) =>
-    makers.some((maker) => unsupportedBy(maker, { ...call, size: name }) === null);
   const [first] = makers.map((maker) => unsupportedBy(maker, call));
   if (tier !== undefined && first && first.param !== 'size')
     throw new ApiError('unsupported_parameter', first);
   throw new ApiError('invalid_size', {
     param: 'size',
-    message: `The parameter size is invalid: this model offers ${names.filter(isOffered).join(', ') || 'no size'}.`,
+    message: `The parameter size is invalid: this model offers ${offeredSizes({ sizes }, makers, call).join(', ') || 'no size'}.`,
   });
+}
+
+/** The sizes of a model that at least one of its providers can make. */
+export function offeredSizes(
+  { sizes }: Pick<Model, 'sizes'>,
+  makers: readonly ImageMaker[],
+  { prompt, count }: Pick<ImageCall, 'prompt' | 'count'> = { prompt: '', count: 1 },
+): readonly string[] {
+  return [...sizes.keys()].filter((size) =>
+    makers.some((maker) => unsupportedBy(maker, { prompt, size, count }) === null),
+  );
 }
 
 function unsupportedBy({ connection }: ImageMaker, call: ImageCall) {

@@ -108,6 +108,7 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
   return fields({
     name: plainText(200).optional(),
     owned_by: plainText(100).optional(),
+    maker: plainText(100).optional(),
     workload: oneOf(...workloads),
     created: created.optional(),
     enabled: trueOrFalse.optional(),
@@ -131,6 +132,7 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
       id,
       name: wire.name ?? id,
       ownedBy: wire.owned_by ?? routes[0]?.providerId ?? 'unknown',
+      maker: wire.maker ?? null,
       workload: wire.workload,
       createdSeconds: wire.created ?? secondsOfDate(`${version}-01`) ?? Date.UTC(2026, 0, 1) / 1000,
       enabled: wire.enabled ?? true,

@@ -67,6 +67,8 @@ export type Model = Readonly<{
   id: string;
   name: string;
   ownedBy: string;
+  /** Who made the model, for people to read; null means the owner. */
+  maker: string | null;
   workload: Workload;
   createdSeconds: number;
   enabled: boolean;

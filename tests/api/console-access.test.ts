@@ -98,6 +98,10 @@ const table: Readonly<Record<string, Row>> = {
     who: forMembers,
     body: () => ({ key_id: fixture.keyId, request: chat }),
   },
+  [`POST ${account}/playground/images`]: {
+    who: forMembers,
+    body: () => ({ key_id: fixture.keyId, request: { model: 'picture', prompt: 'A gate' } }),
+  },
   [`GET ${account}/ledger`]: { who: forMembers },
   [`GET ${operator}/accounts`]: { who: forOperators },
   [`POST ${operator}/accounts`]: {

@@ -2,7 +2,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Model } from '../../src/console/contract.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { type Chunk, type ErrorBody, eventsOf, finishedGeneration } from '../support/chat-fixture.ts';
+import type { PublicModel } from '../../src/models/present.ts';
+import {
+  type Chunk,
+  chatCatalog,
+  type ErrorBody,
+  eventsOf,
+  finishedGeneration,
+} from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import {
   type ConsoleFixture,
@@ -17,7 +24,16 @@ let member: Visitor;
 let path: string;
 
 beforeAll(async () => {
-  fixture = await openConsoleFixture();
+  fixture = await openConsoleFixture((url) =>
+    chatCatalog(url, {
+      providers: `  words: { adapter: anthropic, base_url: ${url}/v1, api_key_env: MAIN_KEY }`,
+      models: [
+        '  made: { workload: chat, maker: Example Labs, pricing: { billing_type: token, input: "1", output: "2" }, providers: [main] }',
+        '  clip: { workload: video, owned_by: someone, pricing: { billing_type: second, unit_price: "0.1" }, providers: [main] }',
+        '  misplaced: { workload: image, sizes: ["1024x1024"], pricing: { billing_type: image, unit_price: "1" }, providers: [words] }',
+      ].join('\n'),
+    }),
+  );
   member = fixture.people.member;
   path = `/api/console/accounts/${fixture.account}/playground/chat`;
 }, 60_000);
@@ -175,6 +191,35 @@ describe('an answer', () => {
       status: 'cancelled',
       usage: { output_tokens: 30 },
     });
+  });
+});
+
+describe('images', () => {
+  const draw = (request: unknown, headers = {}) =>
+    member.send('POST', path.replace(/chat$/, 'images'), { key_id: fixture.keyId, request }, headers);
+
+  test('are the endpoint’s, and are charged to the key', async () => {
+    const response = await draw({ model: 'picture', prompt: 'A gate', n: 2 });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ data: [{ url: expect.any(String) }, {}] });
+    expect(await generationOf(response)).toMatchObject({
+      status: 'completed',
+      usage: { unit: 'images', units: '2' },
+      cost: { total: '0.080000000000' },
+    });
+  });
+
+  test('are refused in the words of the endpoint', async () => {
+    expect(await errorOf(await draw({ model: 'picture', prompt: 'A gate', n: 9 }))).toEqual([
+      400,
+      'invalid_n',
+      'n',
+    ]);
+    expect(await errorOf(await draw({ model: 'full', prompt: 'A gate' }))).toEqual([
+      400,
+      'invalid_model',
+      'model',
+    ]);
   });
 });
 
@@ -339,9 +384,38 @@ describe('the models', () => {
     const there = await fetch(`${fixture.gateway.origin}/v1/models`, {
       headers: { authorization: `Bearer ${fixture.key}` },
     });
-    expect(data).toEqual(((await there.json()) as { data: Model[] }).data);
+    const listed = ((await there.json()) as { data: PublicModel[] }).data;
+    expect(
+      data.map(
+        ({ maker: _maker, endpoint: _endpoint, sizes: _sizes, max_images: _count, ...model }) => model,
+      ),
+    ).toEqual(listed);
     expect(data.map(({ id }) => id)).toContain('full');
     expect(data.map(({ id }) => id)).not.toContain('disabled');
+  });
+
+  test('come with their maker, and with the endpoint that serves them', async () => {
+    const { data } = (await (await list()).json()) as { data: Model[] };
+    const found = (id: string) => {
+      const { maker, endpoint, sizes, max_images } = data.find((model) => model.id === id) as Model;
+      return { maker, endpoint, sizes, max_images };
+    };
+    expect(found('full')).toEqual({
+      maker: 'Main',
+      endpoint: '/v1/chat/completions',
+      sizes: [],
+      max_images: 0,
+    });
+    expect(found('picture')).toEqual({
+      maker: 'Main',
+      endpoint: '/v1/images/generations',
+      sizes: ['1024x1024'],
+      max_images: 4,
+    });
+    expect(found('made')).toMatchObject({ maker: 'Example Labs' });
+    expect(found('clip')).toMatchObject({ maker: 'someone', endpoint: null });
+    // A format without images cannot make the picture that this model is for.
+    expect(found('misplaced')).toMatchObject({ endpoint: null, sizes: [] });
   });
 
   test('are told to nobody who does not belong to the account', async () => {

@@ -172,7 +172,12 @@ test('models are found, calculated and tried', async () => {
   await page.getByRole('heading', { name: 'plain' }).waitFor({ state: 'detached' });
   await page.getByLabel('Search models').fill('tier');
   await page.getByText('1 model', { exact: true }).waitFor();
-  expect(new URL(page.url()).search).toBe('?workload=chat&can=function_calling&q=tier');
+  expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({
+    workload: 'chat',
+    can: 'function_calling',
+    q: 'tier',
+    account: fixture.account,
+  });
   await page.getByText('Up to 1K input tokens').waitFor();
 
   await page.getByRole('button', { name: 'Calculate the cost of tiered' }).click();

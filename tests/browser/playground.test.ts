@@ -1,10 +1,11 @@
-/** The pages Playground and Decisions: what people try by hand, against a sandbox that misbehaves when asked to. */
+/** The pages Playground, Models and Decisions: what people try by hand, against a sandbox that misbehaves when asked to. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import type { GenerationDetail } from '../../src/console/contract.ts';
+import type { GenerationDetail, NewKey } from '../../src/console/contract.ts';
 import { checkLooks, expectNoComplaints, visit } from '../support/browser.ts';
+import { chatCatalog } from '../support/chat-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
@@ -13,8 +14,18 @@ let fixture: DashboardFixture;
 /** The same gateway once more, with a decision provider. */
 let deciding: Gateway;
 
+/** With images that come inline, and with videos, which no endpoint makes. */
+const catalogOf = (url: string) =>
+  chatCatalog(url, {
+    providers: `  drawing: { name: Drawing Board, adapter: google, base_url: ${url}/v1beta, api_key_env: MAIN_KEY }`,
+    models: [
+      '  sketch: { workload: image, sizes: ["1024x1024", "1408x768"], max_images: 2, pricing: { billing_type: image, unit_price: "0.03" }, providers: [drawing] }',
+      '  clip: { workload: video, pricing: { billing_type: second, unit_price: "0.1" }, providers: [main] }',
+    ].join('\n'),
+  });
+
 beforeAll(async () => {
-  fixture = await openDashboardFixture();
+  fixture = await openDashboardFixture(catalogOf);
   deciding = await startGateway({
     ...fixture.environment,
     DECISIONS_BASE_URL: `${fixture.sandbox.url}/v1`,
@@ -52,7 +63,7 @@ function asked(text: string): Promise<Asked> {
   });
 }
 
-test('an answer is streamed, shown as plain text, and charged as the page says', async () => {
+test('an answer is streamed, shown without its HTML taking effect, and charged as the page says', async () => {
   const watched = await enter('/playground?model=full');
   const { page } = watched;
   await page.getByLabel('System message').fill('Be brief.');
@@ -72,7 +83,8 @@ test('an answer is streamed, shown as plain text, and charged as the page says',
   expect(first.messages[0]).toEqual({ role: 'system', content: 'Be brief.' });
 
   const cost = await conversation(page).getByTitle(/USD$/).getAttribute('title');
-  const requestId = (await link.getAttribute('href'))?.split('/').at(-1) ?? '';
+  const href = (await link.getAttribute('href')) ?? '';
+  const requestId = new URL(href, fixture.gateway.origin).pathname.split('/').at(-1);
   const response = await fixture.people.owner.send(
     'GET',
     `/api/console/accounts/${fixture.account}/generations/${requestId}`,
@@ -218,6 +230,176 @@ test('the code to copy does the same, and holds no key', async () => {
   await watched.close();
 }, 60_000);
 
+test('an answer is shown as the Markdown that it is, and its links lead nowhere but to web pages', async () => {
+  const watched = await enter('/playground?model=full');
+  const { page } = watched;
+  const answer = [
+    '## Plan',
+    'It is **bold**, `code` and <b>not bold</b>.',
+    '',
+    '- one',
+    '- two [site](https://example.com/a) [trap](javascript:alert(1)) ![pixel](https://example.com/p.png)',
+    '',
+    '| Name | Count |',
+    '|---|---:|',
+    '| a | 1 |',
+    '',
+    '```js',
+    'const a = 1 < 2;',
+    '```',
+  ].join('\n');
+  await say(page, `Show [[say ${answer}]]`);
+  const said = conversation(page).getByRole('listitem').filter({ hasText: 'Model' }).last();
+  await page.getByText('Cost').waitFor();
+  await said.getByRole('heading', { name: 'Plan' }).waitFor();
+  expect(await said.locator('strong').textContent()).toBe('bold');
+  expect(await said.locator('pre code').textContent()).toBe('const a = 1 < 2;');
+  await said.getByText('<b>not bold</b>').waitFor();
+  await said.getByRole('cell', { name: '1', exact: true }).waitFor();
+  const link = said.getByRole('link', { name: 'site' });
+  expect(await link.getAttribute('href')).toBe('https://example.com/a');
+  expect(await link.getAttribute('rel')).toContain('noopener');
+  expect(await said.getByRole('link', { name: 'trap' }).count()).toBe(0);
+  expect(await conversation(page).locator('img, b').count()).toBe(0);
+  await checkLooks(page, 'playground-markdown');
+  await say(page, 'As JSON [[say {"a": "*b* and *c*"}]]');
+  await conversation(page).getByText('{"a": "*b* and *c*"}', { exact: true }).waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('the playground opens with a key that may call the model, and a choice of one moves the other', async () => {
+  const made = await fixture.people.owner.send('POST', `/api/console/accounts/${fixture.account}/keys`, {
+    name: 'Pictures only',
+    allowed_models: ['sketch'],
+  });
+  const { key } = (await made.json()) as NewKey;
+  const watched = await enter('/playground');
+  const { page } = watched;
+  const chosen = async () => [
+    await page.getByLabel('Model').inputValue(),
+    await page.getByLabel('Key').inputValue(),
+  ];
+  await page.getByLabel('Message', { exact: true }).waitFor();
+  expect(await chosen()).toEqual(['full', fixture.keyId]);
+  await page.goto(`/playground?model=full&key=${key.id}`);
+  await page.getByLabel('Message', { exact: true }).waitFor();
+  expect(await chosen()).toEqual(['full', fixture.keyId]);
+  await page.getByLabel('Key').selectOption(key.id);
+  await page.getByLabel('Prompt').waitFor();
+  expect(await chosen()).toEqual(['sketch', key.id]);
+  await page.getByLabel('Model').selectOption('plain');
+  await page.getByLabel('Message', { exact: true }).waitFor();
+  expect(await chosen()).toEqual(['plain', fixture.keyId]);
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('images are made in the playground, shown when they come inline and linked to when they do not', async () => {
+  const watched = await enter('/models?q=sketch');
+  const { page } = watched;
+  await page.getByRole('link', { name: 'Try sketch' }).click();
+  await page.getByLabel('Prompt').fill('A gate at dawn');
+  expect(await page.getByLabel('Number of images').locator('option').allTextContents()).toEqual(['1', '2']);
+  await page.getByLabel('Size').selectOption('1408x768');
+  await page.getByLabel('Number of images').selectOption('2');
+  await page.getByRole('button', { name: 'Generate' }).click();
+  const results = page.getByRole('log', { name: 'Images' });
+  await results.getByText('$0.06').waitFor();
+  const drawn = results.getByRole('img', { name: 'A gate at dawn' });
+  expect(await drawn.count()).toBe(2);
+  await eventually('an image to be painted', () =>
+    drawn.first().evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth === 1408),
+  );
+  await results.getByRole('link', { name: 'View Generation' }).waitFor();
+  await checkLooks(page, 'playground-images');
+  await page.getByText('Code', { exact: true }).click();
+  await page.getByText('/v1/images/generations').waitFor();
+  await page.getByText('Images', { exact: true }).last().click();
+
+  await page.getByLabel('Model').selectOption('picture');
+  await page.getByLabel('Prompt').fill('A bridge');
+  await page.getByRole('button', { name: 'Generate' }).click();
+  const hosted = results.getByRole('link', { name: 'Open image 1' });
+  expect(await hosted.getAttribute('href')).toStartWith(`${fixture.sandbox.url}/images/`);
+  expect(await hosted.getAttribute('rel')).toContain('noopener');
+  await page.getByLabel('Prompt').fill('No more [[status 400]]');
+  await page.getByRole('button', { name: 'Generate' }).click();
+  await results.getByText('The provider rejected these settings').waitFor();
+  // What cannot be tried is said, instead of something else being tried.
+  await page.goto('/playground?model=clip');
+  await page.getByText('clip cannot be called').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('what is written in the playground survives a walk to other pages and the end of the session, but no sign-out', async () => {
+  const watched = await enter('/playground?model=tiered');
+  const { page } = watched;
+  const message = page.getByLabel('Message', { exact: true });
+  const goToPlayground = () => page.getByRole('link', { name: 'Playground', exact: true }).click();
+  const signIn = async () => {
+    await page.getByLabel('E-mail').fill('owner@example.com');
+    await page.getByLabel('Password').fill('correct horse battery');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  };
+  await say(page, 'First [[say Said before.]]');
+  await conversation(page).getByText('Said before.', { exact: true }).waitFor();
+  await message.fill('A long thought');
+  await page.getByLabel('System message').fill('Be brief.');
+  await page.getByRole('link', { name: 'Keys', exact: true }).click();
+  await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
+  await goToPlayground();
+  expect(await message.inputValue()).toBe('A long thought');
+  expect(await page.getByLabel('System message').inputValue()).toBe('Be brief.');
+  expect(await page.getByLabel('Model').inputValue()).toBe('tiered');
+  await conversation(page).getByText('Said before.', { exact: true }).waitFor();
+
+  // A message that could not be sent without a session comes back as a draft.
+  await page.context().clearCookies();
+  await say(page, 'A longer thought');
+  await page.getByText('Your session has ended. Sign in again.').waitFor();
+  await signIn();
+  await message.waitFor();
+  expect(await message.inputValue()).toBe('A longer thought');
+  await page.context().clearCookies();
+  await page.reload();
+  await page.getByText('Your session has ended. Sign in again.').waitFor();
+  await signIn();
+  await message.waitFor();
+  expect(await message.inputValue()).toBe('A longer thought');
+  expect(await page.getByLabel('System message').inputValue()).toBe('Be brief.');
+
+  await page.getByRole('button', { name: 'owner@example.com' }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByLabel('E-mail').waitFor();
+  expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).not.toContain('thought');
+  await signIn();
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  await goToPlayground();
+  await message.waitFor();
+  expect(await message.inputValue()).toBe('');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('models are listed with their makers, and those that no endpoint can call say so', async () => {
+  const watched = await enter('/models');
+  const { page } = watched;
+  const card = (name: string) =>
+    page.getByRole('article').filter({ has: page.getByRole('heading', { name }) });
+  await card('sketch').getByText('Drawing Board', { exact: true }).waitFor();
+  expect(await card('sketch').getByText('drawing', { exact: true }).count()).toBe(0);
+  await card('sketch').getByText('/v1/images/generations').waitFor();
+  await card('clip').getByText('Not callable').waitFor();
+  await card('clip').getByText('no endpoint for video').waitFor();
+  expect(await card('clip').getByRole('link').count()).toBe(0);
+  expect(await page.getByText('All models that your keys can call').count()).toBe(0);
+  await checkLooks(page, 'models');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
 describe('decisions', () => {
   test('are answered with probabilities, whatever the questions are called', async () => {
     const watched = await enter('/decisions', deciding);
@@ -306,7 +488,7 @@ describe('decisions', () => {
     await page.context().clearCookies();
     await page.getByRole('button', { name: 'Run' }).click();
     await page.waitForURL('**/sign-in?next=*');
-    expect(new URL(page.url()).searchParams.get('next')).toBe('/decisions');
+    expect(new URL(page.url()).searchParams.get('next')).toBe(`/decisions?account=${fixture.account}`);
     expectNoComplaints(watched);
     await watched.close();
   }, 60_000);

@@ -101,7 +101,7 @@ test('calls the API with it, and sees the Generation and what it cost', async ()
   });
   const { cost } = (await known.json()) as { cost: { total: string } };
   await row.first().getByRole('link').first().click();
-  await page.waitForURL(`**/generations/${requestId}`);
+  await page.waitForURL(`**/generations/${requestId}?*`);
   await page.getByText(`$${cost.total}`).first().waitFor();
   await page.getByText(requestId).first().waitFor();
 });

@@ -13,8 +13,11 @@ export type DashboardFixture = ConsoleFixture &
 /** Another origin is that of another gateway on the same database. */
 type EnterOptions = Readonly<{ look?: Look; origin?: string }>;
 
-export async function openDashboardFixture(): Promise<DashboardFixture> {
-  const [fixture, browser] = await Promise.all([openConsoleFixture(), openBrowser()]);
+/** `catalogOf` makes the catalogue from the address of the sandbox. */
+export async function openDashboardFixture(
+  catalogOf?: (sandboxUrl: string) => string,
+): Promise<DashboardFixture> {
+  const [fixture, browser] = await Promise.all([openConsoleFixture(catalogOf), openBrowser()]);
   const enter: DashboardFixture['enter'] = async (person, path, options = {}) => {
     const { look = desktop, origin = fixture.gateway.origin } = options;
     const watched = await openPage(browser, origin, look);

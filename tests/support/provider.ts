@@ -49,6 +49,7 @@ export function testModel(fields: Partial<Model> = {}): Model {
     id: 'm',
     name: 'M',
     ownedBy: 'o',
+    maker: null,
     workload: 'chat',
     createdSeconds: 0,
     enabled: true,

@@ -1,4 +1,4 @@
-import { Calculator, MessageSquareText } from 'lucide-react';
+import { Calculator, ImageIcon, MessageSquareText } from 'lucide-react';
 import { Badge } from '../../kit/badge.tsx';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { CopyButton } from '../../kit/copy-button.tsx';
@@ -10,7 +10,7 @@ import { priceTableOf } from './pricing.ts';
 type ModelCardProps = Readonly<{ model: ListedModel; onCalculate: () => void }>;
 
 export function ModelCard({ model, onCalculate }: ModelCardProps) {
-  const { id, name, owned_by: owner, workload, context_window: context, max_output_tokens: output } = model;
+  const { id, name, maker, workload, endpoint, context_window: context, max_output_tokens: output } = model;
   const shown = capabilities.filter((capability) => model.capabilities[capability]);
   return (
     <article className="flex min-w-0 flex-col gap-3 rounded-lg border border-line bg-surface p-4 shadow-card sm:p-5">
@@ -22,7 +22,10 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
             <CopyButton text={id} label={`Copy model ID ${id}`} />
           </p>
         </div>
-        <Badge tone="accent">{workload}</Badge>
+        <span className="flex flex-wrap justify-end gap-1.5">
+          {endpoint === null && <Badge tone="warn">Not callable</Badge>}
+          <Badge tone="accent">{workload}</Badge>
+        </span>
       </header>
       {shown.length > 0 && (
         <p className="flex flex-wrap gap-1.5">
@@ -32,11 +35,34 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
         </p>
       )}
       <dl className="grid grid-cols-3 gap-3 text-[0.8125rem]">
-        <Figure name="Owner">{owner}</Figure>
+        <Figure name="Maker">{maker}</Figure>
         {context !== null && <Figure name="Context">{tokensOf(context)}</Figure>}
         {output !== null && <Figure name="Max output">{tokensOf(output)}</Figure>}
       </dl>
       <PriceView name={name} pricing={model.pricing} />
+      {endpoint === null ? (
+        <p className="mt-auto pt-1 text-xs text-ink-soft">{whyNotCallable(model)}</p>
+      ) : (
+        <CallableFooter model={model} endpoint={endpoint} onCalculate={onCalculate} />
+      )}
+    </article>
+  );
+}
+
+export function whyNotCallable({ workload }: Pick<ListedModel, 'workload'>): string {
+  return workload === 'video'
+    ? 'This gateway has no endpoint for video yet. The model is listed for its price.'
+    : 'None of its providers can serve it on this gateway. The operator has to change the catalogue.';
+}
+
+type CallableFooterProps = ModelCardProps & Readonly<{ endpoint: string }>;
+
+function CallableFooter({ model: { id, name, workload }, endpoint, onCalculate }: CallableFooterProps) {
+  return (
+    <>
+      <p className="text-xs text-ink-faint">
+        Called at <code className="font-mono wrap-anywhere">POST {endpoint}</code>
+      </p>
       <footer className="mt-auto flex flex-wrap gap-2 pt-1">
         <Button
           size="small"
@@ -46,19 +72,17 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
         >
           Calculate
         </Button>
-        {workload === 'chat' && (
-          <LinkButton
-            size="small"
-            icon={MessageSquareText}
-            to="/playground"
-            search={{ model: id }}
-            aria-label={`Try ${name}`}
-          >
-            Try
-          </LinkButton>
-        )}
+        <LinkButton
+          size="small"
+          icon={workload === 'image' ? ImageIcon : MessageSquareText}
+          to="/playground"
+          search={{ model: id }}
+          aria-label={`Try ${name}`}
+        >
+          Try
+        </LinkButton>
       </footer>
-    </article>
+    </>
   );
 }
 

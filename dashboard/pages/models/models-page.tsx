@@ -28,10 +28,7 @@ const listClass = 'grid gap-4 md:grid-cols-2';
 export function ModelsPage() {
   const models = useModels();
   return (
-    <Page
-      title="Models"
-      description="All models that your keys can call, with their capabilities and prices."
-    >
+    <Page title="Models" description="The models of this gateway, with their capabilities and prices.">
       <Filters />
       <Loaded query={models} skeleton={<Skeletons />} errorTitle="The models could not be loaded">
         {({ data }) => <ModelList models={data} />}
@@ -64,7 +61,7 @@ function Filters() {
     <div className="flex flex-wrap items-center gap-3">
       <SearchInput
         label="Search models"
-        placeholder="Search by name, ID or owner"
+        placeholder="Search by name, ID or maker"
         value={filters.words}
         onSearch={setWords}
         className="w-full sm:w-72"

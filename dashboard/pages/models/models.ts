@@ -52,7 +52,7 @@ export function capabilitiesIn(text: string): readonly Capability[] {
 export function findModels(models: readonly ListedModel[], filters: ModelFilters): readonly ListedModel[] {
   const words = filters.words.toLowerCase().split(/\s+/).filter(Boolean);
   return models.filter((model) => {
-    const text = `${model.id} ${model.name} ${model.owned_by}`.toLowerCase();
+    const text = `${model.id} ${model.name} ${model.maker} ${model.owned_by}`.toLowerCase();
     return (
       (filters.workload === 'all' || model.workload === filters.workload) &&
       filters.capabilities.every((capability) => model.capabilities[capability]) &&

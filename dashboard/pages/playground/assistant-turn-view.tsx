@@ -1,4 +1,4 @@
-/** A response: its text, never interpreted as HTML, its tool calls, how it ended, and what it cost. */
+/** A response: its text as Markdown, its tool calls, how it ended, and what it cost. */
 import { Link } from '@tanstack/react-router';
 import { LoaderCircle, RotateCw, Wrench } from 'lucide-react';
 import { StatusBadge } from '../../kit/badge.tsx';
@@ -8,6 +8,7 @@ import { textLinkClass } from '../../kit/class-names.ts';
 import { RequestId } from '../../kit/copy-button.tsx';
 import { Money } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
+import { Markdown } from '../../kit/markdown/markdown.tsx';
 import { useGeneration } from '../generations/queries.ts';
 import type { AssistantTurn, Ending, ToolCall } from './conversation.ts';
 import { adviceFor, describeFinish, titleFor, wasAdmitted } from './ending-words.ts';
@@ -22,12 +23,16 @@ export function AssistantTurnView({ turn, onRetry }: AssistantTurnViewProps) {
   const { text, toolCalls, ending, requestId } = turn;
   return (
     <div className="space-y-3">
-      {text !== '' && <p className="whitespace-pre-wrap wrap-anywhere">{text}</p>}
+      {text !== '' && <ResponseText text={text} />}
       {toolCalls.map((call, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: calls are added at the end and never move.
         <ToolCallView key={at} call={call} />
       ))}
-      {ending === null ? <Waiting hasText={text !== ''} /> : <EndingNote ending={ending} onRetry={onRetry} />}
+      {ending === null ? (
+        <Waiting text={text === '' ? 'Waiting for the response …' : 'Writing …'} />
+      ) : (
+        <EndingNote ending={ending} onRetry={onRetry} />
+      )}
       {ending !== null && requestId !== null && (
         <GenerationNote
           requestId={requestId}
@@ -39,11 +44,17 @@ export function AssistantTurnView({ turn, onRetry }: AssistantTurnViewProps) {
   );
 }
 
-function Waiting({ hasText }: Readonly<{ hasText: boolean }>) {
+/** JSON is not Markdown, although it may contain the same characters. */
+function ResponseText({ text }: Readonly<{ text: string }>) {
+  if (!/^\s*(?:\{|\[\s*[[{"])/.test(text)) return <Markdown text={text} />;
+  return <p className="font-mono text-[0.8125rem]/5 whitespace-pre-wrap wrap-anywhere">{text}</p>;
+}
+
+export function Waiting({ text }: Readonly<{ text: string }>) {
   return (
     <p className="flex items-center gap-2 text-ink-faint">
       <LoaderCircle aria-hidden className="size-4 animate-spin" />
-      {hasText ? 'Writing …' : 'Waiting for the response …'}
+      {text}
     </p>
   );
 }
@@ -71,7 +82,7 @@ function prettyArguments(text: string): string {
   }
 }
 
-function EndingNote({ ending, onRetry }: Readonly<{ ending: Ending; onRetry: (() => void) | null }>) {
+export function EndingNote({ ending, onRetry }: Readonly<{ ending: Ending; onRetry: (() => void) | null }>) {
   const retry =
     onRetry === null ? undefined : (
       <Button size="small" icon={RotateCw} onClick={onRetry}>
@@ -114,7 +125,7 @@ type GenerationNoteProps = Readonly<{
 }>;
 
 /** What a response cost, with a link to its Generation. */
-function GenerationNote({ requestId, hasGeneration, hasStatus }: GenerationNoteProps) {
+export function GenerationNote({ requestId, hasGeneration, hasStatus }: GenerationNoteProps) {
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-ink-faint">
       <RequestId id={requestId} />
@@ -134,7 +145,9 @@ function GenerationCost({ requestId, hasStatus }: GenerationCostProps) {
       {generation?.status === 'in_progress' && <span>Settling …</span>}
       {usage && (
         <span className="figures">
-          {formatCount(usage.input_tokens)} in, {formatCount(usage.output_tokens)} out
+          {usage.unit === 'images'
+            ? `${usage.units} ${usage.units === '1' ? 'image' : 'images'}`
+            : `${formatCount(usage.input_tokens)} in, ${formatCount(usage.output_tokens)} out`}
         </span>
       )}
       {generation?.cost && (

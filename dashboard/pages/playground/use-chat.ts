@@ -2,11 +2,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { PlaygroundRequest } from '../../../src/console/contract.ts';
-import { problemOf, reportReachable, send } from '../../api/client.ts';
-import { accountKey, accountPath, useAccount } from '../../api/session.ts';
+import { reportReachable, send } from '../../api/client.ts';
+import { accountPath, useAccount } from '../../api/session.ts';
 import type { ChatRequestBody } from '../../kit/code-samples.ts';
 import { onConnectionEnd, splitEvents, withBody, withEvent } from './answer-stream.ts';
-import { type AssistantTurn, emptyTurn, type Turn } from './conversation.ts';
+import { type AssistantTurn, emptyTurn, type Turn, type UserTurn } from './conversation.ts';
+import { endOf, refreshAfterRequest } from './end-of-request.ts';
 
 export type Chat = Readonly<{
   turns: readonly Turn[];
@@ -17,10 +18,16 @@ export type Chat = Readonly<{
   startOver: () => void;
 }>;
 
-export function useChat(): Chat {
+type ChatProps = Readonly<{
+  turns: readonly Turn[];
+  onTurns: (turns: readonly Turn[]) => void;
+  /** A message that was not accepted because the session has ended, to be sent again after the next sign-in. */
+  onUnsent: (turns: readonly Turn[], draft: UserTurn) => void;
+}>;
+
+export function useChat({ turns, onTurns, onUnsent }: ChatProps): Chat {
   const { id: accountId } = useAccount();
   const queryClient = useQueryClient();
-  const [turns, setTurns] = useState<readonly Turn[]>([]);
   const [running, setRunning] = useState<AbortController | null>(null);
   const latest = useRef<AbortController | null>(null);
   useEffect(() => () => latest.current?.abort(), []);
@@ -32,36 +39,30 @@ export function useChat(): Chat {
     let turn = emptyTurn;
     const show = (next: AssistantTurn) => {
       turn = next;
-      if (latest.current === controller) setTurns([...before, next]);
+      if (latest.current === controller) onTurns([...before, next]);
     };
     show(emptyTurn);
     const path = accountPath(accountId, 'playground', 'chat');
     readResponse(path, { key_id: keyId, request }, controller.signal, () => turn, show)
-      .catch((error: unknown) => show({ ...turn, ...endOf(error, controller.signal, turn) }))
+      .catch((error: unknown) => {
+        const end = endOf(error, controller.signal, turn);
+        const message = before.at(-1);
+        const isUnsent = end.ending?.kind === 'failed' && end.ending.problem.code === 'session_required';
+        if (isUnsent && message?.kind === 'user') onUnsent(before.slice(0, -1), message);
+        else show({ ...turn, ...end });
+      })
       .finally(() => {
         if (latest.current === controller) setRunning(null);
-        for (const what of ['keys', 'overview', 'generations'])
-          queryClient.invalidateQueries({ queryKey: accountKey(accountId, what) }).catch(() => {});
+        refreshAfterRequest(queryClient, accountId);
       });
   };
   const startOver = () => {
     latest.current?.abort();
     latest.current = null;
     setRunning(null);
-    setTurns([]);
+    onTurns([]);
   };
   return { turns, isBusy: running !== null, ask, stop: () => running?.abort(), startOver };
-}
-
-function endOf(
-  error: unknown,
-  signal: AbortSignal,
-  { requestId, ending }: AssistantTurn,
-): Pick<AssistantTurn, 'ending' | 'requestId'> {
-  if (ending !== null) return { ending, requestId };
-  if (signal.aborted) return { ending: { kind: 'stopped' }, requestId };
-  const problem = problemOf(error);
-  return { ending: { kind: 'failed', problem }, requestId: requestId ?? problem.requestId };
 }
 
 async function readResponse(

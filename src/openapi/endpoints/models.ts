@@ -67,7 +67,8 @@ export const listModels: Endpoint = {
   tag: 'Models',
   summary: 'List models',
   description:
-    'The models that are enabled and that this key may call. What is listed here can be called; nothing else can.',
+    'The models that are enabled and that this key may call. Nothing else can be called. Models with the workload ' +
+    '`video` are listed for their prices: there is no endpoint for videos yet.',
   parameters: [],
   body: null,
   response: {
