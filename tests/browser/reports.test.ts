@@ -112,10 +112,19 @@ test('a running request is followed in the list until it ends, and leads to its 
 }, 60_000);
 
 test('filters stand in the address, and pages can be turned and come back to', async () => {
+  // One that costs much more than the others, which shows fewer decimals on its own.
+  await settleAs(fixture.database, { accountId: fixture.account, keyId: fixture.keyId });
   const watched = await fixture.enter('owner', '/generations');
   const { page } = watched;
   const rows = page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
   await rows.nth(49).waitFor();
+  const costs = await page
+    .getByRole('table', { name: 'Generations' })
+    .locator('td:nth-child(7)')
+    .allInnerTexts();
+  const decimals = costs.flatMap((cost) => /\.(\d+)/.exec(cost)?.[1]?.length ?? []);
+  expect(decimals.length).toBeGreaterThan(40);
+  expect([...new Set(decimals)]).toHaveLength(1);
   await page.getByRole('button', { name: 'Older' }).click();
   await page.getByText('Page 2').waitFor();
   await rows.nth(49).waitFor({ state: 'detached' });

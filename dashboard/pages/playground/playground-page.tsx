@@ -8,6 +8,7 @@ import { Button, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Field, Select } from '../../kit/field.tsx';
 import { Page } from '../../kit/page.tsx';
+import { Picker } from '../../kit/picker.tsx';
 import { EmptyState, Loaded, Loading, Skeleton } from '../../kit/states.tsx';
 import { useKeys } from '../keys/queries.ts';
 import { type ListedModel, useModels } from '../models/models.ts';
@@ -95,7 +96,7 @@ function Workbench({ keys, models, chat }: WorkbenchProps) {
           />
         </Field>
         <Field label="Key">
-          <Select
+          <Picker
             value={key.id}
             options={keys.map(({ id, name, hint }) => ({ value: id, label: `${name} (${hint})` }))}
             onChange={setWantedKey}
