@@ -1,6 +1,12 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import type { Member, MemberChange } from '../../../src/console/contract.ts';
-import { patch, remove } from '../../api/client.ts';
+import type {
+  Invitation,
+  InvitationDraft,
+  Member,
+  MemberChange,
+  NewInvitation,
+} from '../../../src/console/contract.ts';
+import { patch, post, remove } from '../../api/client.ts';
 import { accountKey, accountPath, meQuery, useAccount, useAccountQuery, useMe } from '../../api/session.ts';
 
 export function useMembers() {
@@ -33,4 +39,32 @@ export function useRemoveMember(memberId: string) {
         queryKey: memberId === user.id ? meQuery.queryKey : accountKey(id, 'members'),
       }),
   });
+}
+
+/** They disappear when they are accepted. */
+const invitationsRefreshMs = 10_000;
+
+export function useInvitations() {
+  return useAccountQuery<{ data: Invitation[] }>('invitations', { refetchInterval: invitationsRefreshMs });
+}
+
+function useInvitationMutation<Input, Body>(call: (accountId: string, input: Input) => Promise<Body>) {
+  const { id } = useAccount();
+  const queryClient = useQueryClient();
+  return useMutation({
+    mutationFn: (input: Input) => call(id, input),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: accountKey(id, 'invitations') }),
+  });
+}
+
+export function useInvite() {
+  return useInvitationMutation((account, draft: InvitationDraft) =>
+    post<NewInvitation>(accountPath(account, 'invitations'), draft),
+  );
+}
+
+export function useRevokeInvitation(invitationId: string) {
+  return useInvitationMutation<void, null>((account) =>
+    remove(accountPath(account, 'invitations', invitationId)),
+  );
 }
