@@ -5,7 +5,14 @@ import type { Page } from 'playwright-core';
 import type { Audit, Audits, CatalogStatus, Providers } from '../../src/console/operator-contract.ts';
 import { lossOf } from '../../src/ledger/settlement.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { checkLooks, expectNoComplaints, takePicture, visit, type Watched } from '../support/browser.ts';
+import {
+  checkLooks,
+  expectNoComplaints,
+  openPage,
+  takePicture,
+  visit,
+  type Watched,
+} from '../support/browser.ts';
 import { signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
@@ -532,7 +539,71 @@ describe('the team', () => {
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
     await rowOf(page, 'grace@example.com').waitFor({ state: 'detached' });
     await rowOf(page, 'member@example.com').waitFor();
+    expectNoComplaints(owner);
+    await owner.close();
+  });
+
+  test('is joined by those whom its owners invite, new or not, and by nobody else', async () => {
+    const owner = await fixture.enter('owner', '/team');
+    const { page } = owner;
+    const open = page.getByRole('table', { name: 'Open invitations' }).locator('tbody tr');
+    /** The link, as a place in the app. */
+    const invite = async (role: 'owner' | 'member') => {
+      await page.getByRole('button', { name: 'Invite' }).click();
+      await page.getByLabel('Role').selectOption(role);
+      // This gateway cannot send mail.
+      expect(await page.getByLabel('E-mail').count()).toBe(0);
+      await page.getByRole('button', { name: 'Create link' }).click();
+      const link = new URL(await page.getByTestId('invitation-link').innerText());
+      expect([link.origin, link.search]).toEqual([fixture.gateway.origin, '']);
+      await page.getByRole('button', { name: 'Copy link' }).click();
+      await page.getByRole('button', { name: 'I have sent it' }).click();
+      return `${link.pathname}${link.hash}`;
+    };
+    const links = [await invite('owner'), await invite('member'), await invite('member')] as const;
+    await open.nth(2).waitFor();
     await checkLooks(page, 'team');
+    // The newest comes first.
+    await open.first().getByRole('button', { name: 'Revoke the invitation' }).click();
+    await page.getByRole('button', { name: 'Revoke invitation', exact: true }).click();
+    await open.nth(2).waitFor({ state: 'detached' });
+
+    const guest = await openPage(fixture.browser, fixture.gateway.origin);
+    const guestPage = guest.page;
+    await guestPage.goto(links[2]);
+    await guestPage.getByText('This invitation does not work').waitFor();
+    await guestPage.evaluate(`location.hash = ${JSON.stringify(links[0].split('#')[1])}`);
+    await guestPage.getByRole('heading', { name: 'Join Northwind' }).waitFor();
+    expect(guestPage.url()).toEndWith('/invitation');
+    await checkLooks(guestPage, 'invitation');
+    await guestPage.getByLabel('Name').fill('Ada');
+    await guestPage.getByLabel('E-mail').fill('ada@example.com');
+    await guestPage.getByLabel('Password', { exact: true }).fill('a password of her own');
+    await guestPage.getByRole('button', { name: 'Create sign-in and join' }).click();
+    await guestPage.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    await rowOf(page, 'ada@example.com').getByText('Owner', { exact: true }).waitFor();
+    expectNoComplaints(guest);
+    await guest.close();
+
+    const known = await openPage(fixture.browser, fixture.gateway.origin);
+    const knownPage = known.page;
+    await knownPage.goto(links[1]);
+    await knownPage.getByRole('link', { name: 'Sign in' }).click();
+    await knownPage.getByLabel('E-mail').fill('stranger@example.com');
+    await knownPage.getByLabel('Password').fill('correct horse battery');
+    expect(knownPage.url()).not.toContain('token');
+    await knownPage.getByRole('button', { name: 'Sign in' }).click();
+    await knownPage.getByText('You are signed in as stranger@example.com').waitFor();
+    await takePicture(knownPage, 'invitation-signed-in');
+    await knownPage.getByRole('button', { name: 'Join', exact: true }).click();
+    await knownPage.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    // The account that was joined is selected.
+    await knownPage.getByText('of Northwind').waitFor();
+    await knownPage.goto(links[1]);
+    await knownPage.getByText('This invitation does not work').waitFor();
+    expectNoComplaints(known);
+    await known.close();
+    await open.first().waitFor({ state: 'detached' });
     expectNoComplaints(owner);
     await owner.close();
   });

@@ -9,8 +9,11 @@ import type {
 import { patch, post, remove } from '../../api/client.ts';
 import { accountKey, accountPath, meQuery, useAccount, useAccountQuery, useMe } from '../../api/session.ts';
 
+/** An invitation becomes a member when it is accepted. */
+const refreshMs = 10_000;
+
 export function useMembers() {
-  return useAccountQuery<{ data: Member[] }>('members');
+  return useAccountQuery<{ data: Member[] }>('members', { refetchInterval: refreshMs });
 }
 
 export function useChangeRole(memberId: string) {
@@ -41,11 +44,8 @@ export function useRemoveMember(memberId: string) {
   });
 }
 
-/** They disappear when they are accepted. */
-const invitationsRefreshMs = 10_000;
-
 export function useInvitations() {
-  return useAccountQuery<{ data: Invitation[] }>('invitations', { refetchInterval: invitationsRefreshMs });
+  return useAccountQuery<{ data: Invitation[] }>('invitations', { refetchInterval: refreshMs });
 }
 
 function useInvitationMutation<Input, Body>(call: (accountId: string, input: Input) => Promise<Body>) {
