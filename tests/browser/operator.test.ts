@@ -455,7 +455,7 @@ test('the ledger is audited on demand, and says what operators did', async () =>
   );
   await page.reload();
   await page.getByText('The ledger is inconsistent').waitFor();
-  await page.getByText('$123.123456789012 and 72 of unknown amount').waitFor();
+  await page.getByText('and 72 of unknown amount').waitFor();
   await page.getByText('A full audit is running: 7 of 19 rules were checked.').waitFor();
   const progress = page.getByRole('meter', { name: 'Progress of the audit' });
   expect(await progress.getAttribute('aria-valuenow')).toBe('36.8');

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import type { GenerationDetail, GenerationRow, NewKey, Statement } from '../../src/console/contract.ts';
 import { lossOf } from '../../src/ledger/settlement.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
-import { checkLooks, expectNoComplaints, visit } from '../support/browser.ts';
+import { checkLooks, expectNoComplaints, takePicture, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { refund, settleAs } from '../support/rare-settlements.ts';
 
@@ -125,6 +125,7 @@ test('filters stand in the address, and pages can be turned and come back to', a
   const decimals = costs.flatMap((cost) => /\.(\d+)/.exec(cost)?.[1]?.length ?? []);
   expect(decimals.length).toBeGreaterThan(40);
   expect([...new Set(decimals)]).toHaveLength(1);
+  await takePicture(page, 'generations-costs');
   await page.getByRole('button', { name: 'Older' }).click();
   await page.getByText('Page 2').waitFor();
   await rows.nth(49).waitFor({ state: 'detached' });

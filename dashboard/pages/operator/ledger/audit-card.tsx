@@ -167,7 +167,7 @@ function Totals({ totals }: Readonly<{ totals: NonNullable<Audit['totals']> }>) 
         <Total name="Held" hint="For open requests." amount={totals.held} />
         <Total
           name="Written off"
-          hint="Total losses since the first request. The amount is unknown where a provider reported no usage."
+          hint="Total losses since the first request."
           amount={totals.written_off}
           unknownCount={totals.unknown_write_offs}
         />
@@ -202,8 +202,15 @@ function Total({ name, hint, amount, unknownCount = 0 }: TotalProps) {
     >
       <span className="font-semibold">
         {isKnown && <Money amount={amount} isExact />}
-        {isKnown && unknownCount > 0 && ' and '}
-        {unknownCount > 0 && `${formatCount(unknownCount)} of unknown amount`}
+        {unknownCount > 0 && (
+          <span
+            title="The provider reported no usage."
+            className={isKnown ? 'block text-xs font-normal text-ink-soft' : undefined}
+          >
+            {isKnown && 'and '}
+            {formatCount(unknownCount)} of unknown amount
+          </span>
+        )}
       </span>
     </Fact>
   );

@@ -143,7 +143,7 @@ const failureColumns: readonly Column<Failure>[] = [
   {
     key: 'error',
     header: 'Error',
-    cell: ({ error }) => <BreakableCode className="text-bad">{error}</BreakableCode>,
+    cell: ({ error }) => <BreakableCode className="text-bad md:whitespace-nowrap">{error}</BreakableCode>,
   },
   {
     key: 'status',
