@@ -588,12 +588,19 @@ describe('the team', () => {
     const known = await openPage(fixture.browser, fixture.gateway.origin);
     const knownPage = known.page;
     await knownPage.goto(links[1]);
-    await knownPage.getByRole('link', { name: 'Sign in' }).click();
-    await knownPage.getByLabel('E-mail').fill('stranger@example.com');
-    await knownPage.getByLabel('Password').fill('correct horse battery');
-    expect(knownPage.url()).not.toContain('token');
-    await knownPage.getByRole('button', { name: 'Sign in' }).click();
-    await knownPage.getByText('You are signed in as stranger@example.com').waitFor();
+    const signInAs = async (name: string) => {
+      await knownPage.getByRole('link', { name: 'Sign in' }).click();
+      await knownPage.getByLabel('E-mail').fill(`${name}@example.com`);
+      await knownPage.getByLabel('Password').fill('correct horse battery');
+      expect(knownPage.url()).not.toContain('token');
+      await knownPage.getByRole('button', { name: 'Sign in' }).click();
+      await knownPage.getByText(`You are signed in as ${name}@example.com`).waitFor();
+    };
+    await signInAs('member');
+    await knownPage.getByRole('button', { name: 'Join', exact: true }).click();
+    await knownPage.getByText('This user belongs to the account already.').waitFor();
+    await knownPage.getByRole('button', { name: 'Use another sign-in' }).click();
+    await signInAs('stranger');
     await takePicture(knownPage, 'invitation-signed-in');
     await knownPage.getByRole('button', { name: 'Join', exact: true }).click();
     await knownPage.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
