@@ -26,11 +26,19 @@ let openedToken = '';
 /** Each link starts over, whatever happened with the one before. */
 export function InvitationPage() {
   const { token, link } = useAddressToken();
+  const [signOuts, setSignOuts] = useState(0);
   if (token !== '') openedToken = token;
-  return <InvitationOf key={link} token={openedToken} />;
+  return (
+    <InvitationOf
+      // What was fetched before a sign-out is gone, so it starts over as well.
+      key={`${link} ${signOuts}`}
+      token={openedToken}
+      onSignedOut={() => setSignOuts(signOuts + 1)}
+    />
+  );
 }
 
-function InvitationOf({ token }: Readonly<{ token: string }>) {
+function InvitationOf({ token, onSignedOut }: Readonly<{ token: string; onSignedOut: () => void }>) {
   const invitation = useQuery({
     queryKey: ['invitation', token],
     queryFn: () => findInvitation(token),
@@ -60,7 +68,7 @@ function InvitationOf({ token }: Readonly<{ token: string }>) {
   return session.data === null ? (
     <SignUpForm {...props} />
   ) : (
-    <JoinForm {...props} email={session.data.user.email} />
+    <JoinForm {...props} email={session.data.user.email} onSignedOut={onSignedOut} />
   );
 }
 
@@ -91,14 +99,12 @@ function useEnter() {
   };
 }
 
-function JoinForm({ token, invitation, email }: InvitationProps & Readonly<{ email: string }>) {
+type JoinFormProps = InvitationProps & Readonly<{ email: string; onSignedOut: () => void }>;
+
+function JoinForm({ token, invitation, email, onSignedOut }: JoinFormProps) {
   const enter = useEnter();
   const joining = useMutation({ mutationFn: () => acceptInvitation(token), onSuccess: enter });
-  const session = useQuery(currentSessionQuery);
-  const leaving = useMutation({
-    mutationFn: () => signOut(async () => {}),
-    onSuccess: () => session.refetch(),
-  });
+  const leaving = useMutation({ mutationFn: () => signOut(async () => {}), onSuccess: onSignedOut });
   if (isUnusable(joining.error)) return <UnusableLink />;
   return (
     <Page
