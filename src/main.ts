@@ -47,6 +47,8 @@ import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts
 import { reportOf } from './routing/node-report.ts';
 import { openAttempts } from './sessions/attempts.ts';
 import { createAuth } from './sessions/auth.ts';
+import { openInvitationMail } from './sessions/invitation-mail.ts';
+import { openMailer } from './sessions/mailer.ts';
 import { openResetMail } from './sessions/reset-mail.ts';
 import { openSessions } from './sessions/sessions.ts';
 import { keepSignInTidy } from './sessions/upkeep.ts';
@@ -134,8 +136,8 @@ async function start(
     secret: deriveKey('sessions').toString('base64'),
     publicUrl: config.publicUrl,
   });
-  const resetMail = config.mail === null ? null : openResetMail(database.sql, config.mail, log);
-  if (resetMail !== null) closers.add('mail', resetMail.close);
+  const mailer = config.mail === null ? null : openMailer(config.mail, log);
+  if (mailer !== null) closers.add('mail', mailer.close);
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
   let isDraining = false;
@@ -164,7 +166,8 @@ async function start(
     sessions: openSessions(database.sql, auth),
     attempts: openAttempts(database.sql, deriveKey('sign-in attempts')),
     isSignUpOpen: config.isSignUpOpen,
-    resetMail,
+    resetMail: mailer && openResetMail(database.sql, mailer),
+    invitationMail: mailer && openInvitationMail(mailer),
     trustedProxies: config.trustedProxies,
     decisions: openDecisions({
       settings: config.decisions,

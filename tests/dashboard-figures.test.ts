@@ -2,7 +2,14 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { parseSearch, placeAfterSignIn, stringifySearch } from '../dashboard/address.ts';
-import { formatBalance, formatMoney, formatMoneyExactly } from '../dashboard/kit/amounts.ts';
+import {
+  decimalsOf,
+  formatAmount,
+  formatBalance,
+  formatMoney,
+  formatMoneyExactly,
+  missingZeros,
+} from '../dashboard/kit/amounts.ts';
 import {
   formatCount,
   formatCountShort,
@@ -84,6 +91,28 @@ describe('money', () => {
     );
     expect(formatMoneyExactly('1234.500000000001')).toBe('$1,234.500000000001');
     expect(formatMoneyExactly('3')).toBe('$3.00');
+  });
+
+  test('of a column has the same number of decimals in every row, and none is rounded more than it would be alone', () => {
+    const styles = fc.constantFrom('short', 'balance', 'exact');
+    fc.assert(
+      fc.property(fc.array(amounts), styles, (column, style) => {
+        const texts = column.map((units) => wireForm(units));
+        const decimals = decimalsOf(texts, style);
+        for (const [at, text] of texts.entries()) {
+          const written = formatAmount(text, style, decimals);
+          const shown = `${written}${missingZeros(written, decimals)}`;
+          expect(shown.split('.')[1]).toHaveLength(decimals);
+          const offBy = (units: bigint) =>
+            units > (column[at] ?? 0n) ? units - (column[at] ?? 0n) : (column[at] ?? 0n) - units;
+          expect(offBy(back(shown)) <= offBy(back(formatAmount(text, style)))).toBe(true);
+        }
+      }),
+    );
+    expect(decimalsOf([], 'short')).toBe(2);
+    expect(decimalsOf(['12.345678', '0.0000415'], 'short')).toBe(7);
+    expect(formatAmount('12.345678', 'short', 7)).toBe('$12.345678');
+    expect(missingZeros('$12.345678', 7)).toBe('0');
   });
 
   test.each(['', 'abc', '1e3', '1.', '.5', '1.0000000000001', 'NaN'])('%j is no amount', (text) => {

@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { nearLimitPercent, shareOfLimit, toneOfShare } from '../dashboard/kit/amounts.ts';
+import { pageOfList } from '../dashboard/kit/pager.tsx';
+import { matchesOf } from '../dashboard/kit/picker.tsx';
 import {
   changesOf,
   draftOf,
@@ -12,6 +14,7 @@ import {
   problemsOf,
   timeOf,
 } from '../dashboard/pages/keys/key-form-state.ts';
+import { selectKeys, shownStateOf } from '../dashboard/pages/keys/key-list.ts';
 import { nearLimitPercent as serverNearLimitPercent } from '../src/console/attention.ts';
 import type { Key } from '../src/console/contract.ts';
 import { parseKeyDraft } from '../src/console/keys.ts';
@@ -158,5 +161,57 @@ describe('the share of a limit', () => {
     expect([0, 0.79, 0.8, 1, 2].map(toneOfShare)).toEqual(['accent', 'accent', 'warn', 'bad', 'bad']);
     expect(shareOfLimit('0.000000000000', '0.000000000000')).toBe(1);
     expect(shareOfLimit('0.001500000000', '20.000000000000')).toBeCloseTo(0.000075, 9);
+  });
+});
+
+describe('the list of keys', () => {
+  const keys: readonly Key[] = [
+    { ...key, id: '1', name: 'Robot 10', month_spent: '3.000000000000' },
+    { ...key, id: '2', name: 'robot 9', created_at: '2026-02-01T00:00:00.000Z', month_spent: '10' },
+    { ...key, id: '3', name: 'Aviary', hint: 'svc_sk_…f00d', last_used_at: '2026-03-01T00:00:00.000Z' },
+    { ...key, id: '4', name: 'Zoo', state: 'revoked', last_used_at: '2026-04-01T00:00:00.000Z' },
+  ];
+  const all = { search: '', order: 'newest', hasRevoked: true } as const;
+  const idsOf = (view: Partial<Parameters<typeof selectKeys>[1]>) =>
+    selectKeys(keys, { ...all, ...view }).map(({ id }) => id);
+
+  test('is sorted by what the reader looks for', () => {
+    expect(idsOf({})[0]).toBe('2');
+    expect(idsOf({ order: 'name' })).toEqual(['3', '2', '1', '4']);
+    expect(idsOf({ order: 'spent' }).slice(0, 2)).toEqual(['2', '1']);
+    expect(idsOf({ order: 'used' })).toEqual(['4', '3', '2', '1']);
+  });
+
+  test('is searched by words in the name and the hint', () => {
+    expect(idsOf({ search: 'ROBOT' }).toSorted()).toEqual(['1', '2']);
+    expect(idsOf({ search: ' 10 robot ' })).toEqual(['1']);
+    expect(idsOf({ search: 'f00d' })).toEqual(['3']);
+    expect(idsOf({ search: 'nobody' })).toEqual([]);
+    expect(idsOf({ search: 'zoo', hasRevoked: false })).toEqual([]);
+    expect(matchesOf([{ value: '1', label: 'Robot 10 (f00d)' }], 'f00 rob')).toHaveLength(1);
+  });
+
+  test('has each key on one page', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat()), fc.integer({ min: 1, max: 7 }), (list, size) => {
+        const { pageCount } = pageOfList(list, 1, size);
+        const pages = Array.from({ length: pageCount }, (_, at) => pageOfList(list, at + 1, size));
+        expect(pages.flatMap(({ items }) => items)).toEqual(list);
+        expect(pageOfList(list, 1_000, size)).toEqual(pages.at(-1) ?? pageOfList(list, 1, size));
+        expect(pageOfList(list, 0, size).number).toBe(1);
+      }),
+    );
+  });
+
+  test.each([
+    ['active', '20.4', '0', 'active'],
+    ['active', '20.5', '0', 'at_limit'],
+    ['active', '20', '0.5', 'at_limit'],
+    ['replaced', '21', '0', 'at_limit'],
+    ['expired', '21', '0', 'expired'],
+    ['revoked', '21', '0', 'revoked'],
+  ] as const)('a key that is %s with %s spent and %s held is shown as %s', (state, spent, held, shown) => {
+    expect(shownStateOf({ ...key, state, month_spent: spent, held })).toBe(shown);
+    expect(shownStateOf({ ...key, state, month_spent: spent, held, monthly_limit: null })).toBe(state);
   });
 });

@@ -136,7 +136,38 @@ test('a report names models as customers do, and is the same a moment later', ()
   ]);
   // Two clocks are read one after the other.
   expect(reportOf(catalog, { gateNowMs: untilMs - 27_950, nowMs: nowMs + 2_000 })).toEqual(report);
-  expect(readReport(JSON.parse(JSON.stringify(report)))).toEqual(report);
+  expect(readReport(JSON.parse(JSON.stringify(report)), nowMs)).toEqual(report);
+});
+
+test('a circuit or a pause whose time is over is neither reported nor read as if it lasted', () => {
+  const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
+  fail(gate);
+  const untilMs = gate.status(performance.now())?.untilMs ?? 0;
+  const stateAt = (gateNowMs: number) =>
+    reportOf(catalogWith(gate, null), { gateNowMs, nowMs: 1_800_000_000_000 }).circuits[0];
+  expect(stateAt(untilMs - 1_000)).toMatchObject({ state: 'open', until: expect.any(String) });
+  expect(stateAt(untilMs + 3_600_000)).toMatchObject({ state: 'half_open', until: null });
+  const endedMs = Date.parse('2026-11-15T00:00:30.000Z');
+  const read = (state: string, nowMs: number) =>
+    readReport(
+      {
+        circuits: [
+          {
+            provider: 'p',
+            model: 'm',
+            state,
+            consecutive_failures: 1,
+            until: new Date(endedMs).toISOString(),
+          },
+        ],
+        price_version: '1',
+        catalog_error: null,
+      },
+      nowMs,
+    )?.circuits[0];
+  expect(read('open', endedMs - 1)).toMatchObject({ state: 'open', until: '2026-11-15T00:00:30.000Z' });
+  expect(read('open', endedMs)).toMatchObject({ state: 'half_open', until: null });
+  expect(read('closed', endedMs)).toMatchObject({ state: 'closed', until: null });
 });
 
 test('what an account alone has met with is told as a number of accounts', () => {

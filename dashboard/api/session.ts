@@ -3,7 +3,13 @@ import { queryOptions, type UseQueryOptions, useQuery, useSuspenseQuery } from '
 import { useLocation } from '@tanstack/react-router';
 import { useSyncExternalStore } from 'react';
 import type { Me, SignInOptions } from '../../src/console/contract.ts';
-import type { AuthBodies, ListedSession } from '../../src/sign-in/contract.ts';
+import type {
+  AuthBodies,
+  CurrentSession,
+  InvitationDetails,
+  JoinedAccount,
+  ListedSession,
+} from '../../src/sign-in/contract.ts';
 import { forgetWork } from '../saved-work.ts';
 import { readStored, removeStored, writeStored } from '../storage.ts';
 import { get, post, type Query, queryClient } from './client.ts';
@@ -133,8 +139,11 @@ export function accountKey(accountId: string, ...segments: readonly string[]): r
 }
 
 /** The gateway rejects a body with an unknown field, so bodies are checked against the contract. */
-async function postAuth<Path extends keyof AuthBodies>(path: Path, body: AuthBodies[Path]): Promise<void> {
-  await post(`/api/auth/${path}`, body);
+async function postAuth<Path extends keyof AuthBodies, Body = unknown>(
+  path: Path,
+  body: AuthBodies[Path],
+): Promise<Body> {
+  return await post<Body>(`/api/auth/${path}`, body);
 }
 
 export async function signIn(email: string, password: string): Promise<void> {
@@ -168,6 +177,30 @@ export async function resetPassword(token: string, newPassword: string): Promise
 /** Ends all other sessions too. */
 export async function changePassword(currentPassword: string, newPassword: string): Promise<void> {
   await postAuth('change-password', { currentPassword, newPassword });
+}
+
+/** Who is signed in, for a page that also people without a session see. */
+export const currentSessionQuery = queryOptions({
+  queryKey: ['current-session'],
+  queryFn: ({ signal }) => get<CurrentSession>('/api/auth/get-session', { signal }),
+});
+
+export async function findInvitation(token: string): Promise<InvitationDetails> {
+  return await postAuth<'invitation/details', InvitationDetails>('invitation/details', { token });
+}
+
+/** The account that was joined is the selected one from now on. */
+function enterAccount({ accountId }: JoinedAccount): void {
+  queryClient.clear();
+  selectAccount(accountId);
+}
+
+export async function acceptInvitation(token: string): Promise<void> {
+  enterAccount(await postAuth<'invitation/accept', JoinedAccount>('invitation/accept', { token }));
+}
+
+export async function signUpInvited(body: AuthBodies['invitation/sign-up']): Promise<void> {
+  enterAccount(await postAuth<'invitation/sign-up', JoinedAccount>('invitation/sign-up', body));
 }
 
 export const sessionsQuery = queryOptions({

@@ -45,24 +45,50 @@ export function compareMoneyDown(left: string, right: string): number {
 const significantDigits = 4;
 const minDecimals = 2;
 
-/** Cents from a dollar up, four significant digits below: `$12.35`, `$0.50`, `$0.00001235`. */
-export function formatMoney(amount: string): string {
+/**
+ * Cents from a dollar up, four significant digits below: `$12.35`, `$0.50`, `$0.00001235`. With `decimals` it is rounded no
+ * further than that.
+ */
+export function formatMoney(amount: string, decimals = minDecimals): string {
   const units = unitsOf(amount);
   const size = sizeOf(units);
-  return withSign(units, roundHalfUp(size, shortScale(size)));
+  return withSign(units, roundHalfUp(size, Math.max(decimals, shortScale(size))));
 }
 
 /** Rounded down, so that a balance never looks higher than it is. */
-export function formatBalance(amount: string): string {
+export function formatBalance(amount: string, decimals = minDecimals): string {
   const units = unitsOf(amount);
   const size = sizeOf(units);
-  return withSign(units, (units < 0n ? roundUp : roundDown)(size, shortScale(size)));
+  const scale = Math.max(decimals, shortScale(size));
+  return withSign(units, (units < 0n ? roundUp : roundDown)(size, scale));
 }
 
 /** All digits, with at least two decimals. */
 export function formatMoneyExactly(amount: string): string {
   const units = unitsOf(amount);
   return withSign(units, sizeOf(units));
+}
+
+export type AmountStyle = 'short' | 'balance' | 'exact';
+
+const formats = { short: formatMoney, balance: formatBalance, exact: formatMoneyExactly } as const;
+
+export function formatAmount(amount: string, style: AmountStyle, decimals = minDecimals): string {
+  return formats[style](amount, decimals);
+}
+
+/** As many decimals as any of these amounts is shown with, so that the decimal points of a column line up. */
+export function decimalsOf(amounts: readonly string[], style: AmountStyle): number {
+  return Math.max(minDecimals, ...amounts.map((amount) => countDecimals(formatAmount(amount, style))));
+}
+
+/** The zeros that an amount lacks. `written` is the amount as shown. */
+export function missingZeros(written: string, decimals: number): string {
+  return '0'.repeat(Math.max(0, decimals - countDecimals(written)));
+}
+
+function countDecimals(written: string): number {
+  return (written.split('.')[1] ?? '').length;
 }
 
 /** How many decimals to show. */

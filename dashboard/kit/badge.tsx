@@ -39,6 +39,7 @@ const statuses = new Map<string, Readonly<{ tone: BadgeTone; label: string }>>([
   ['failed', { tone: 'bad', label: 'Failed' }],
   ['cancelled', { tone: 'plain', label: 'Cancelled' }],
   ['active', { tone: 'good', label: 'Active' }],
+  ['at_limit', { tone: 'bad', label: 'At limit' }],
   ['replaced', { tone: 'warn', label: 'Replaced' }],
   ['revoked', { tone: 'plain', label: 'Revoked' }],
   ['expired', { tone: 'plain', label: 'Expired' }],

@@ -54,6 +54,7 @@ type ButtonProps = Looks &
   Readonly<{
     /** While the action is in progress, the button keeps its width and cannot be pressed again. */
     isBusy?: boolean;
+    ref?: Ref<HTMLButtonElement> | undefined;
   }>;
 
 export function Button({

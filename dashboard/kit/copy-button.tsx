@@ -1,6 +1,6 @@
 /** Text to copy: a button, an ID with its button, and a secret that is shown once. */
 import { Check, Copy } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { type Ref, useEffect, useState } from 'react';
 import { Button, type ButtonVariant, IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
 import { showToast } from './toast.tsx';
@@ -14,9 +14,12 @@ type CopyButtonProps = Readonly<{
   /** With text next to the icon. */
   isWide?: boolean;
   variant?: ButtonVariant;
+  /** Of a wide button. */
+  ref?: Ref<HTMLButtonElement>;
+  onCopied?: () => void;
 }>;
 
-export function CopyButton({ text, label, isWide = false, variant }: CopyButtonProps) {
+export function CopyButton({ text, label, isWide = false, variant, ref, onCopied }: CopyButtonProps) {
   const [copies, setCopies] = useState(0);
   const [isShown, setShown] = useState(false);
   useEffect(() => {
@@ -29,6 +32,7 @@ export function CopyButton({ text, label, isWide = false, variant }: CopyButtonP
     try {
       await navigator.clipboard.writeText(text);
       setCopies((count) => count + 1);
+      onCopied?.();
     } catch {
       showToast('bad', 'The browser did not allow copying. Select the text and copy it yourself.');
     }
@@ -37,7 +41,7 @@ export function CopyButton({ text, label, isWide = false, variant }: CopyButtonP
   return (
     <>
       {isWide ? (
-        <Button icon={icon} variant={variant} onClick={copy} aria-label={label}>
+        <Button ref={ref} icon={icon} variant={variant} onClick={copy} aria-label={label}>
           {isShown ? 'Copied' : 'Copy'}
         </Button>
       ) : (
@@ -76,21 +80,29 @@ export function ShortId({ id, label }: Readonly<{ id: string; label: string }>) 
   );
 }
 
-/** A secret in full, which cannot be shown again. */
-export function OneTimeSecret({
-  text,
-  label,
-  testId,
-}: Readonly<{ text: string; label: string; testId: string }>) {
+type OneTimeSecretProps = Readonly<{
+  text: string;
+  label: string;
+  testId: string;
+  buttonRef: Ref<HTMLButtonElement>;
+  /** By the button, or by hand. */
+  onCopied: () => void;
+}>;
+
+/** A secret in full, which cannot be shown again. In a dialog, its button has the focus first. */
+export function OneTimeSecret({ text, label, testId, buttonRef, onCopied }: OneTimeSecretProps) {
   return (
-    <div className="flex flex-wrap items-center gap-2">
+    <div data-part="initial-focus" className="flex flex-wrap items-center gap-2">
       <code
         data-testid={testId}
+        onCopy={() => {
+          if (getSelection()?.toString().trim() === text) onCopied();
+        }}
         className="min-w-0 flex-1 basis-72 rounded-md border border-line bg-sunken px-3 py-2 font-mono text-[0.8125rem] wrap-anywhere select-all"
       >
         {text}
       </code>
-      <CopyButton text={text} label={label} isWide variant="primary" />
+      <CopyButton ref={buttonRef} text={text} label={label} isWide variant="primary" onCopied={onCopied} />
     </div>
   );
 }

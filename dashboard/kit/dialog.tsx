@@ -58,9 +58,11 @@ export function Dialog(props: DialogProps) {
         event.preventDefault();
         if (isDismissible) onClose();
       }}
-      // Some browsers close the dialog on a second Escape even if the event was cancelled.
+      // Browsers close the dialog on a second Escape even if the event was cancelled.
       onClose={() => {
-        if (ref.current !== null) onClose();
+        if (ref.current === null) return;
+        if (isDismissible) onClose();
+        else ref.current.showModal();
       }}
       onMouseDown={(event) => {
         if (isDismissible && event.target === event.currentTarget) onClose();
@@ -103,10 +105,14 @@ export function Dialog(props: DialogProps) {
   );
 }
 
-/** What can take the initial focus: the first input, or else the first button, which is the harmless one. */
+/**
+ * What can take the initial focus: what asks for it, or else the first input, or else the first button, which is the
+ * harmless one.
+ */
 function initialFocusOf(dialog: HTMLDialogElement | null): HTMLElement[] {
   const find = (selector: string) => [...(dialog?.querySelectorAll<HTMLElement>(selector) ?? [])];
   return [
+    ...find('[data-part="initial-focus"] button'),
     ...find('[data-part="body"] :is(input, textarea, select):not(:disabled)'),
     ...find('[data-part="footer"] :is(button, a):not(:disabled)'),
   ];

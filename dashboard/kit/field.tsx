@@ -94,7 +94,7 @@ export function FieldGroup({ label, error, children }: FieldGroupProps) {
 }
 
 /** The label and description of the surrounding field. */
-function useControlNames(): ControlNames {
+export function useControlNames(): ControlNames {
   return useContext(FieldContext);
 }
 

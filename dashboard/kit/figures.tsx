@@ -1,6 +1,6 @@
 /** Values with their details on hover: money, times, durations, and shares as bars. */
-import { useEffect, useState } from 'react';
-import { formatBalance, formatMoney, formatMoneyExactly } from './amounts.ts';
+import { createContext, useContext, useEffect, useState } from 'react';
+import { formatAmount, formatMoneyExactly, missingZeros } from './amounts.ts';
 import { classNames } from './class-names.ts';
 import { formatDistance, formatDuration, formatTime, formatUtc, type TimeStyle } from './format-figures.ts';
 
@@ -16,17 +16,35 @@ type MoneyProps = Readonly<{
   isExact?: boolean;
   /** Rounds down, so that a balance never looks higher than it is. */
   isBalance?: boolean;
-  className?: string;
+  className?: string | undefined;
 }>;
+
+/** How many decimals the amounts of a table's column have. Outside of one, each has as many as it needs. */
+export const ColumnDecimals = createContext<number | undefined>(undefined);
 
 /** Short by default, with all digits in the title. */
 export function Money({ amount, isExact = false, isBalance = false, className }: MoneyProps) {
+  const decimals = useContext(ColumnDecimals);
   if (amount === null) return <Dash />;
-  const exact = formatMoneyExactly(amount);
-  const short = isBalance ? formatBalance(amount) : formatMoney(amount);
+  const written = formatAmount(amount, isExact ? 'exact' : isBalance ? 'balance' : 'short', decimals);
   return (
-    <span title={`${exact} USD`} className={classNames('figures whitespace-nowrap', className)}>
-      {isExact ? exact : short}
+    <span
+      title={`${formatMoneyExactly(amount)} USD`}
+      className={classNames('figures whitespace-nowrap', className)}
+    >
+      {written}
+      <PaddingZeros written={written} decimals={decimals ?? 0} />
+    </span>
+  );
+}
+
+/** Faint, because they only make the decimal points line up. On a narrow screen there are no columns. */
+export function PaddingZeros({ written, decimals }: Readonly<{ written: string; decimals: number }>) {
+  const zeros = missingZeros(written, decimals);
+  if (zeros === '') return null;
+  return (
+    <span aria-hidden className="font-normal text-ink-faint max-md:hidden">
+      {zeros}
     </span>
   );
 }

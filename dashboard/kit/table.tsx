@@ -3,8 +3,10 @@
  * value.
  */
 import { Link, type LinkProps } from '@tanstack/react-router';
-import type { MouseEvent as ReactMouseEvent, ReactNode } from 'react';
+import { Fragment, type MouseEvent as ReactMouseEvent, type ReactNode } from 'react';
+import { type AmountStyle, decimalsOf } from './amounts.ts';
 import { classNames } from './class-names.ts';
+import { ColumnDecimals, Money } from './figures.tsx';
 import { Skeleton } from './states.tsx';
 
 /** Explicit roles, because some browsers drop the table semantics when CSS changes the display type. */
@@ -29,7 +31,49 @@ export type Column<Row> = Readonly<{
   isCorner?: boolean;
   /** Hidden if there is not enough room. */
   isOptional?: boolean;
+  /** For a column of money: the amounts that have to have the same number of decimals. */
+  amounts?: Readonly<{ of: (row: Row) => string | null; style: AmountStyle }>;
 }>;
+
+type MoneyColumn<Row> = Pick<Column<Row>, 'key' | 'header' | 'width'> &
+  Readonly<{ amountOf: (row: Row) => string | null; style?: AmountStyle; className?: string }>;
+
+/** Amounts with the same number of decimals in every row. */
+export function moneyColumn<Row>({
+  amountOf,
+  style = 'short',
+  className,
+  ...column
+}: MoneyColumn<Row>): Column<Row> {
+  const looks = { isExact: style === 'exact', isBalance: style === 'balance', className };
+  return {
+    ...column,
+    align: 'right',
+    amounts: { of: amountOf, style },
+    cell: (row) => <Money amount={amountOf(row)} {...looks} />,
+  };
+}
+
+function columnDecimals<Row>({ amounts }: Column<Row>, rows: readonly Row[]): number | undefined {
+  if (amounts === undefined) return undefined;
+  const known = rows.map(amounts.of).filter((amount) => amount !== null);
+  return decimalsOf(known, amounts.style);
+}
+
+/** A code or an ID that breaks after its separators only, so that no column squeezes it letter by letter. */
+export function BreakableCode({ children, className }: Readonly<{ children: string; className?: string }>) {
+  return (
+    <code className={classNames('font-mono text-[0.8125rem] wrap-break-word', className)}>
+      {children.split(/(?<=[_/:.-])/).map((part, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text never move.
+        <Fragment key={at}>
+          {at > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </code>
+  );
+}
 
 /** The last column, with the menu of each row. */
 export function actionsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
@@ -73,6 +117,7 @@ export function Table<Row>(props: TableProps<Row>) {
     isDimmed = false,
   } = props;
   if (rows !== undefined && rows.length === 0 && empty !== undefined) return empty;
+  const decimals = columns.map((column) => columnDecimals(column, rows ?? []));
   return (
     // Where the table cannot overflow sideways, its header sticks to the window.
     <div className="md:max-xl:overflow-x-auto">
@@ -115,6 +160,7 @@ export function Table<Row>(props: TableProps<Row>) {
                   key={rowKey(row)}
                   row={row}
                   columns={columns}
+                  decimals={decimals}
                   link={rowLink === undefined ? null : rowLink(row)}
                 />
               ))}
@@ -134,7 +180,7 @@ export function Table<Row>(props: TableProps<Row>) {
                     className={classNames('max-md:sr-only', column.isOptional && 'max-xl:hidden')}
                   />
                 ) : (
-                  <Cell key={column.key} column={column}>
+                  <Cell key={column.key} column={column} decimals={decimals[at]}>
                     {footer[at]}
                   </Cell>
                 ),
@@ -153,10 +199,12 @@ const rowClass =
 type TableRowProps<Row> = Readonly<{
   row: Row;
   columns: readonly Column<Row>[];
+  /** By column. */
+  decimals: readonly (number | undefined)[];
   link: Pick<LinkProps, 'to' | 'params' | 'search'> | null;
 }>;
 
-function TableRow<Row>({ row, columns, link }: TableRowProps<Row>) {
+function TableRow<Row>({ row, columns, decimals, link }: TableRowProps<Row>) {
   return (
     // Keyboard users have the link in the first cell.
     <tr
@@ -168,7 +216,7 @@ function TableRow<Row>({ row, columns, link }: TableRowProps<Row>) {
       )}
     >
       {columns.map((column, at) => (
-        <Cell key={column.key} column={column}>
+        <Cell key={column.key} column={column} decimals={decimals[at]}>
           {at === 0 && link !== null ? (
             <Link {...link} className="rounded font-medium text-ink hover:underline hover:underline-offset-2">
               {column.cell(row)}
@@ -201,7 +249,13 @@ function followLink(event: ReactMouseEvent<HTMLTableRowElement>): void {
   event.currentTarget.querySelector('a')?.dispatchEvent(press);
 }
 
-function Cell<Row>({ column, children }: Readonly<{ column: Column<Row>; children: ReactNode }>) {
+type CellProps<Row> = Readonly<{
+  column: Column<Row>;
+  decimals?: number | undefined;
+  children: ReactNode;
+}>;
+
+function Cell<Row>({ column, decimals, children }: CellProps<Row>) {
   const { align, isBare = false, isCorner = false, isOptional = false } = column;
   const isNamed = !isBare && !isCorner;
   return (
@@ -222,7 +276,9 @@ function Cell<Row>({ column, children }: Readonly<{ column: Column<Row>; childre
           {column.header}
         </span>
       )}
-      <span className="min-w-0 wrap-anywhere">{children}</span>
+      <span className="min-w-0 wrap-anywhere">
+        <ColumnDecimals value={decimals}>{children}</ColumnDecimals>
+      </span>
     </td>
   );
 }

@@ -42,6 +42,29 @@ export async function findRole(sql: SQL, { userId, accountId }: Caller): Promise
   return row?.role;
 }
 
+/**
+ * Owners change the keys and invitations of an account one after the other, so that each counts what the others have
+ * added. The members are locked, because the ledger locks the account with every request.
+ */
+export async function asOwner<Result>(
+  sql: SQL,
+  caller: Caller,
+  write: (transaction: TransactionSQL) => Promise<Result>,
+): Promise<Result> {
+  const { userId, accountId } = caller;
+  return await sql.begin(async (transaction) => {
+    await transaction`
+      select 1 from memberships
+      where account_id = ${accountId}
+        and exists (
+          select 1 from memberships where user_id = ${userId} and account_id = ${accountId} and role = 'owner'
+        )
+      order by user_id for no key update`;
+    requireOwner(await findRole(transaction, caller));
+    return await write(transaction);
+  });
+}
+
 /** Also locks the user, who therefore remains an operator until the transaction ends. */
 export async function requireOperator(transaction: TransactionSQL, userId: string): Promise<void> {
   const found = await transaction`select 1 from users where id = ${userId} and is_operator for share`;

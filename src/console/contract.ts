@@ -185,6 +185,27 @@ export type Member = { id: string; email: string; name: string; role: Role; crea
 /** PATCH …/members/{user} → Member. DELETE …/members/{user} → 204. Owners only, and the last owner stays one. */
 export type MemberChange = { role: Role };
 
+/** GET …/invitations → { data: Invitation[] }: those that can still be accepted, the newest first. Owners only. */
+export type Invitation = {
+  id: string;
+  role: Role;
+  /** Where it was mailed to, and who alone can accept it; null for a link that anyone can use. */
+  email: string | null;
+  /** The e-mail address of the owner who created it. */
+  invited_by: string;
+  created_at: string;
+  expires_at: string;
+};
+
+/**
+ * POST …/invitations → NewInvitation. Owners only. With an address the link is mailed there; that needs a gateway that can
+ * send mail. An account has at most 50 at a time. DELETE …/invitations/{id} → 204 revokes one.
+ */
+export type InvitationDraft = { role: Role; email?: string | null };
+
+/** `url` is the link, which is shown once; null when it was mailed. */
+export type NewInvitation = { invitation: Invitation; url: string | null };
+
 /**
  * POST …/playground/chat and …/playground/images, where `request` is a body of POST /v1/chat/completions or
  * /v1/images/generations. They respond exactly like those endpoints, and are charged to the key like any other request.

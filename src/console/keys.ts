@@ -21,7 +21,7 @@ import {
 } from '../keys/key-store.ts';
 import { parseTime } from '../lib/calendar.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
-import { type Caller, type Found, findRole, idIn, requireOwner, rowsForMember } from './access.ts';
+import { asOwner, type Caller, type Found, idIn, rowsForMember } from './access.ts';
 import type { Key, NewKey, Unsent } from './contract.ts';
 import { amountFrom, bodyOf, converted, nothing, readBody, readSmallBody } from './fields.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
@@ -246,29 +246,6 @@ async function lockKey(transaction: SQL, caller: Caller, keyId: string): Promise
   await transaction`
     select 1 from api_keys where id = ${keyId} and account_id = ${caller.accountId} for no key update`;
   return await findKey(transaction, caller, keyId);
-}
-
-/**
- * Owners change the keys of an account one after the other, so that each counts the keys that the others have added. The
- * members are locked, because the ledger locks the account with every request.
- */
-async function asOwner<Result>(
-  sql: SQL,
-  caller: Caller,
-  write: (transaction: SQL) => Promise<Result>,
-): Promise<Result> {
-  const { userId, accountId } = caller;
-  return await sql.begin(async (transaction) => {
-    await transaction`
-      select 1 from memberships
-      where account_id = ${accountId}
-        and exists (
-          select 1 from memberships where user_id = ${userId} and account_id = ${accountId} and role = 'owner'
-        )
-      order by user_id for no key update`;
-    requireOwner(await findRole(transaction, caller));
-    return await write(transaction);
-  });
 }
 
 async function requireRoom(transaction: SQL, { accountId }: Caller): Promise<void> {

@@ -159,6 +159,8 @@ export type Audit = {
     balance: string;
     held: string;
     written_off: string;
+    /** Write-offs whose amount nobody knows: `written_off` does not include them. Absent from older audits. */
+    unknown_write_offs?: number;
     /** The price of implausible usage that providers reported. It was not charged. */
     not_believed: string;
   } | null;

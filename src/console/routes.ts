@@ -6,11 +6,14 @@ import type { AuditJobs } from '../ledger/audit-jobs.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
+import type { Attempts } from '../sessions/attempts.ts';
+import type { InvitationMail } from '../sessions/invitation-mail.ts';
 import type { ResetMail } from '../sessions/reset-mail.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { billingPage } from './billing.ts';
 import { generationsPage } from './generations.ts';
 import { createGuard, type Routes } from './guard.ts';
+import { invitationsPage } from './invitations.ts';
 import { keysPage } from './keys.ts';
 import { mePage, signInOptionsPage } from './me.ts';
 import { membersPage } from './members.ts';
@@ -38,6 +41,9 @@ export type ConsoleServices = Readonly<{
   isSignUpOpen: boolean;
   /** Null when the gateway cannot send mail. */
   resetMail: ResetMail | null;
+  invitationMail: InvitationMail | null;
+  /** How often a client may try something. */
+  attempts: Attempts;
   catalog: () => ActiveCatalog;
   catalogFile: string;
   catalogStatus: FollowedCatalog['status'];
@@ -59,6 +65,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
     ...guarded(guard.forAccount, '/api/console/accounts/:account', {
       ...keysPage(services),
       ...membersPage(services),
+      ...invitationsPage(services),
       ...modelsPage(services),
       ...overviewPage(services),
       ...generationsPage({ ...services, cursorKey }),

@@ -5,6 +5,7 @@ export const appPaths = [
   '/sign-up',
   '/forgot-password',
   '/reset-password',
+  '/invitation',
   '/keys',
   '/models',
   '/generations',

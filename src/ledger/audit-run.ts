@@ -14,7 +14,14 @@ export type AuditOptions = Readonly<{
   onStep?: (done: number, next: string) => void;
 }>;
 
-export type AuditTotals = { balance: string; held: string; written_off: string; not_believed: string };
+export type AuditTotals = {
+  balance: string;
+  held: string;
+  written_off: string;
+  /** Write-offs whose amount nobody knows, because the provider reported no usage. Older audits did not count them. */
+  unknown_write_offs?: number;
+  not_believed: string;
+};
 
 export type AuditResult = Readonly<{
   id: string;
@@ -157,6 +164,7 @@ async function findTotals(connection: ReservedSQL): Promise<AuditTotals> {
   const [totals] = await connection<[AuditTotals]>`
     select coalesce(sum(balance), 0)::numeric(38,12) as balance, coalesce(sum(held), 0)::numeric(38,12) as held,
            coalesce((select sum(amount) from write_offs where reason <> 'implausible_usage'), 0)::numeric(38,12) as written_off,
+           (select count(*)::int from write_offs where reason <> 'implausible_usage' and amount is null) as unknown_write_offs,
            coalesce((select sum(amount) from write_offs where reason = 'implausible_usage'), 0)::numeric(38,12) as not_believed
     from accounts`;
   return totals;

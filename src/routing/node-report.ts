@@ -45,7 +45,9 @@ export function reportOf(
   const circuits = [...active.candidates].flatMap(([model, candidates]) =>
     candidates.flatMap(({ connection, gate }) => {
       const status = gate.status(clocks.gateNowMs);
-      return status === null ? [] : [circuitOf(connection.provider.id, model, status, clocks)];
+      if (status === null) return [];
+      const circuit = circuitOf(connection.provider.id, model, status, clocks);
+      return [circuitAt(circuit, clocks.nowMs)];
     }),
   );
   const { lastError } = catalog.status();
@@ -56,9 +58,26 @@ export function reportOf(
   };
 }
 
-/** Null for a report that another version of the gateway wrote in another format. */
-export function readReport(stored: unknown): NodeReport | null {
-  return reportSchema.safeParse(stored).data ?? null;
+/**
+ * Null for a report that another version of the gateway wrote in another format. Circuits are read as they are now, because
+ * time has passed since the report.
+ */
+export function readReport(stored: unknown, nowMs = Date.now()): NodeReport | null {
+  const report = reportSchema.safeParse(stored).data;
+  return report === undefined
+    ? null
+    : { ...report, circuits: report.circuits.map((circuit) => circuitAt(circuit, nowMs)) };
+}
+
+type ReportedCircuit = NodeReport['circuits'][number];
+
+/**
+ * A gate notices that a time is over only at its next call, which may come hours later. Until then its circuit is not shown
+ * as open: the next call goes through and decides, which is what half open means to a reader.
+ */
+function circuitAt(circuit: ReportedCircuit, nowMs: number): ReportedCircuit {
+  if (circuit.until === null || Date.parse(circuit.until) > nowMs) return circuit;
+  return { ...circuit, state: circuit.state === 'open' ? 'half_open' : circuit.state, until: null };
 }
 
 function circuitOf(
@@ -66,7 +85,7 @@ function circuitOf(
   model: string,
   { state, consecutiveFailures, untilMs, accountsShut, setback }: GateStatus,
   { gateNowMs, nowMs }: Clocks,
-): NodeReport['circuits'][number] {
+): ReportedCircuit {
   return {
     provider,
     model,

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { SQL, TransactionSQL } from 'bun';
 import { newId } from '../lib/ids.ts';
 import { lockUsers, putPassword } from '../users/user-store.ts';
+import { endInvitationsBy } from './invitations.ts';
 
 export const resetLinkMinutes = 60;
 
@@ -64,7 +65,7 @@ export async function spendResetToken(
 
 /**
  * Someone else may have known the old password, so everything they may have got with it ends in the same transaction:
- * sessions, and links, including those that an operator created for others. The user is already locked.
+ * sessions, invitations, and links, including those that an operator created for others. The user is already locked.
  */
 export async function replacePassword(
   transaction: TransactionSQL,
@@ -73,6 +74,7 @@ export async function replacePassword(
 ): Promise<void> {
   await putPassword(transaction, userId, passwordHash);
   await transaction`delete from sessions where user_id = ${userId}`;
+  await endInvitationsBy(transaction, userId);
   await transaction`
     with locked as materialized (
       select id from verifications where value = ${userId} or made_by = ${userId} order by id for update

@@ -1,4 +1,4 @@
-/** Removes what has expired: sessions, one-time tokens, rate counters, and networks not seen for long. */
+/** Removes what has expired: sessions, one-time tokens, invitations, rate counters, and networks not seen for long. */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 
@@ -23,6 +23,9 @@ async function removeExpired(sql: SQL): Promise<void> {
   await sql`
     delete from verifications where id in (
       select id from verifications where expires_at < now() for update skip locked)`;
+  await sql`
+    delete from invitations where id in (
+      select id from invitations where expires_at < now() for update skip locked)`;
   await sql`
     delete from sign_in_attempts where name in (
       select name from sign_in_attempts where theoretical_arrival_at < now() for update skip locked)`;

@@ -10,9 +10,26 @@ export type AuthBodies = Readonly<{
   'request-password-reset': Readonly<{ email: string }>;
   'reset-password': Readonly<{ token: string; newPassword: string }>;
   'change-password': Readonly<{ currentPassword: string; newPassword: string }>;
+  'invitation/details': Readonly<{ token: string }>;
+  'invitation/accept': Readonly<{ token: string }>;
+  'invitation/sign-up': Readonly<{ token: string; name: string; email: string; password: string }>;
   'revoke-session': Readonly<{ id: string }>;
   'revoke-other-sessions': Nothing;
 }>;
+
+/** The response to POST /api/auth/invitation/details. `email` is who alone can accept it; null when anyone can. */
+export type InvitationDetails = Readonly<{
+  accountName: string;
+  role: 'owner' | 'member';
+  email: string | null;
+  expiresAt: string;
+}>;
+
+/** The response to POST /api/auth/invitation/accept and …/sign-up. */
+export type JoinedAccount = Readonly<{ accountId: string }>;
+
+/** The response to GET /api/auth/get-session, of which the dashboard needs only this. */
+export type CurrentSession = Readonly<{ user: Readonly<{ email: string }> }> | null;
 
 /** One item of the response to GET /api/auth/list-sessions. */
 export type ListedSession = Readonly<{

@@ -7,13 +7,14 @@ import { OverloadError, type Ticket } from '../lib/bounded-queue.ts';
 import { clientNetworkOf, parseAddress, siteNetworksOf } from '../lib/ip-address.ts';
 import { LateError } from '../lib/within.ts';
 import type { Attempts } from '../sessions/attempts.ts';
+import { acceptInvitation, findInvitation, requireInvitation } from '../sessions/invitations.ts';
 import { findResetUser, spendResetToken } from '../sessions/reset-link.ts';
 import type { ResetMail } from '../sessions/reset-mail.ts';
 import type { Sessions, SignedIn } from '../sessions/sessions.ts';
 import { endOtherSessions, endSession, findSession, findSessions } from '../sessions/sessions.ts';
 import { hashPassword, verifyPassword } from '../users/password.ts';
 import { findCredential, findPasswordHash, findProfile } from '../users/user-store.ts';
-import type { ListedSession } from './contract.ts';
+import type { InvitationDetails, JoinedAccount, ListedSession } from './contract.ts';
 import {
   type ClientNetworks,
   guessLimits,
@@ -27,6 +28,7 @@ import {
   changeKnownPassword,
   type Place,
   signUpCustomer,
+  signUpMember,
   wrongPassword,
 } from './sign-in-store.ts';
 
@@ -61,6 +63,9 @@ export function signInRoutes(services: Services) {
     '/api/auth/revoke-session': { POST: forUsers(revokeSession) },
     '/api/auth/revoke-other-sessions': { POST: forUsers(revokeOtherSessions) },
     '/api/auth/change-password': { POST: forUsers(changePassword) },
+    '/api/auth/invitation/details': { POST: forVisitors(showInvitation) },
+    '/api/auth/invitation/accept': { POST: forUsers(joinAccount) },
+    '/api/auth/invitation/sign-up': { POST: forVisitors(signUpInvited) },
     '/api/auth/request-password-reset': { POST: forVisitors(requestPasswordReset) },
     '/api/auth/reset-password': { POST: forVisitors(resetPassword) },
   };
@@ -214,6 +219,37 @@ async function resetPassword(request: Request, { services, client }: Visit): Pro
   // A user who is locked out by a stranger's attempts can sign in after using a link.
   await services.attempts.rememberNetwork(email, client.network);
   return respond({ status: true });
+}
+
+/** For anyone with the link: what it leads to. The token is in the body, because addresses end up in logs. */
+async function showInvitation(request: Request, { services, client }: Visit): Promise<Response> {
+  const { token } = await parse.readInvitation(request);
+  await services.attempts.take(networkLimits(client, false));
+  const invitation = await findInvitation(services.sql, token);
+  if (invitation === null) throw new ApiError('invalid_invitation');
+  return respond(invitation satisfies Record<keyof InvitationDetails, unknown>);
+}
+
+async function joinAccount(request: Request, { services, client, signedIn }: UserVisit): Promise<Response> {
+  const { token } = await parse.readInvitation(request);
+  await services.attempts.take(networkLimits(client, true));
+  const accountId = await acceptInvitation(services.sql, token, signedIn);
+  return respond({ accountId } satisfies JoinedAccount);
+}
+
+/** An invitation also admits new users, whether or not anyone can sign up here. They get no account of their own. */
+async function signUpInvited(request: Request, visit: Visit): Promise<Response> {
+  const { services, place, client } = visit;
+  const { sql, sessions, attempts } = services;
+  const { token, ...newcomer } = await parse.readInvitedSignUp(request);
+  await attempts.take(signUpLimits(newcomer.email, client));
+  // A hash is expensive, so the link is checked first.
+  await requireInvitation(sql, token, newcomer.email);
+  const { accountId, ...credential } = await signUpMember(sql, newcomer, token, ticketOf(client, true));
+  const { cookies } = await beginSession(sql, sessions.auth, credential, place);
+  await attempts.rememberNetwork(newcomer.email, client.network);
+  await endCurrentSession(request, visit);
+  return respond({ accountId } satisfies JoinedAccount, cookies);
 }
 
 /** A wide network counts as one origin. Known users have reserved places in the queue. */

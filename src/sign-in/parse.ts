@@ -38,6 +38,11 @@ const schemas = {
     { currentPassword: givenPassword, newPassword } satisfies FieldsOf<'change-password'>,
     object,
   ),
+  invitation: z.strictObject({ token } satisfies FieldsOf<'invitation/accept'>, object),
+  invitedSignUp: z.strictObject(
+    { token, name, email, password: newPassword } satisfies FieldsOf<'invitation/sign-up'>,
+    object,
+  ),
   session: z.strictObject({ id: z.guid('the ID of a session') } satisfies FieldsOf<'revoke-session'>, object),
   nothing: z.strictObject({}, object),
 };
@@ -47,6 +52,8 @@ export const readSignUp = (request: Request) => read(request, schemas.signUp);
 export const readResetRequest = (request: Request) => read(request, schemas.resetRequest);
 export const readReset = (request: Request) => read(request, schemas.reset);
 export const readPasswordChange = (request: Request) => read(request, schemas.passwordChange);
+export const readInvitation = (request: Request) => read(request, schemas.invitation);
+export const readInvitedSignUp = (request: Request) => read(request, schemas.invitedSignUp);
 export const readSessionId = (request: Request) => read(request, schemas.session);
 
 /** For endpoints without parameters: an empty object, or no body at all. */

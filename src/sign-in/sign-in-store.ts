@@ -4,6 +4,7 @@ import { insertAccount } from '../accounts/account-store.ts';
 import { ApiError } from '../errors.ts';
 import type { Ticket } from '../lib/bounded-queue.ts';
 import { type Auth, addressHeader } from '../sessions/auth.ts';
+import { spendInvitation } from '../sessions/invitations.ts';
 import { replacePassword } from '../sessions/reset-link.ts';
 import { endSession, findSession, type SignedIn } from '../sessions/sessions.ts';
 import { hashPassword } from '../users/password.ts';
@@ -14,6 +15,7 @@ import {
   insertUser,
   isPasswordHash,
   lockUsers,
+  nameFrom,
   type UserProfile,
 } from '../users/user-store.ts';
 
@@ -41,6 +43,30 @@ export async function signUpCustomer(
     const account = await insertAccount(transaction, shownName, 0n);
     await insertMembership(transaction, user.id, account.id, 'owner');
     return { userId: user.id, passwordHash };
+  });
+}
+
+/** Creates a user who joins the account of an invitation, in one transaction. */
+export async function signUpMember(
+  sql: SQL,
+  { name, email, password }: NewCustomer,
+  token: string,
+  ticket: Ticket,
+): Promise<Credential & Readonly<{ accountId: string }>> {
+  const passwordHash = await hashPassword(password, ticket);
+  return await sql.begin(async (transaction) => {
+    const { accountId, role, isMailed } = await spendInvitation(transaction, token, email);
+    const user = await insertUser(transaction, {
+      email,
+      name: name === '' ? nameFrom(email) : name,
+      passwordHash,
+      isOperator: false,
+      // A mailed link has reached the address.
+      isEmailVerified: isMailed,
+    });
+    if (user === null) throw new ApiError('email_taken', { param: 'email' });
+    await insertMembership(transaction, user.id, accountId, role);
+    return { userId: user.id, passwordHash, accountId };
   });
 }
 

@@ -1,5 +1,6 @@
 /** Who may call what of the console API: every route, for everyone. A route without a row here fails the first test. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { NewInvitation } from '../../src/console/contract.ts';
 import { type ConsoleServices, consoleRoutes } from '../../src/console/routes.ts';
 import { newId } from '../../src/lib/ids.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
@@ -56,6 +57,14 @@ async function someUser(): Promise<{ user: string }> {
   return { user };
 }
 
+async function someInvitation(): Promise<{ invitation: string }> {
+  const path = `/api/console/accounts/${fixture.account}/invitations`;
+  const response = await fixture.people.owner.send('POST', path, { role: 'member' });
+  const { invitation, url } = (await response.json()) as NewInvitation;
+  fixture.canaries.add(url?.split('token=')[1] ?? '');
+  return { invitation: invitation.id };
+}
+
 async function someKey(): Promise<{ key: string }> {
   const path = `/api/console/accounts/${fixture.account}/keys`;
   const response = await fixture.people.owner.send('POST', path, { name: 'Some' });
@@ -88,6 +97,9 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/members`]: { who: forMembers },
   [`PATCH ${account}/members/:user`]: { who: forOwners, names: someUser, body: () => ({ role: 'owner' }) },
   [`DELETE ${account}/members/:user`]: { who: forOwners, names: someUser },
+  [`GET ${account}/invitations`]: { who: forOwners },
+  [`POST ${account}/invitations`]: { who: forOwners, body: () => ({ role: 'member' }) },
+  [`DELETE ${account}/invitations/:invitation`]: { who: forOwners, names: someInvitation },
   [`GET ${account}/models`]: { who: forMembers },
   [`GET ${account}/overview`]: { who: forMembers },
   [`GET ${account}/generations`]: { who: forMembers },
@@ -163,6 +175,7 @@ async function state(): Promise<string> {
            (select string_agg(memberships::text, ' ' order by user_id, account_id) from memberships) as memberships,
            (select string_agg(id::text, ' ' order by id) from sessions) as sessions,
            (select string_agg(id::text, ' ' order by id) from verifications) as links,
+           (select string_agg(id::text, ' ' order by id) from invitations) as invitations,
            (select string_agg(id::text || name || coalesce(suspended_at::text, ''), ' ' order by id) from accounts) as accounts,
            (select string_agg(api_keys::text, ' ' order by id) from api_keys) as keys,
            (select count(*)::int from ledger_entries where kind = 'credit') as credits,

@@ -342,6 +342,7 @@ test('the audit tells whether the ledger holds, and what it comes to', async () 
   const [totals] = await sql`
     select sum(balance) as balance, sum(held) as held,
            (select coalesce(sum(amount), 0) from write_offs where reason <> 'implausible_usage')::numeric(38,12) as written_off,
+           (select count(*)::int from write_offs where reason <> 'implausible_usage' and amount is null) as unknown_write_offs,
            (select coalesce(sum(amount), 0) from write_offs where reason = 'implausible_usage')::numeric(38,12) as not_believed
     from accounts`;
   expect(first.totals).toEqual(totals);

@@ -3,7 +3,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import type { Audit, Audits, CatalogStatus, Providers } from '../../src/console/operator-contract.ts';
-import { checkLooks, expectNoComplaints, takePicture, visit, type Watched } from '../support/browser.ts';
+import { lossOf } from '../../src/ledger/settlement.ts';
+import { newId } from '../../src/lib/ids.ts';
+import {
+  checkLooks,
+  expectNoComplaints,
+  openPage,
+  takePicture,
+  visit,
+  type Watched,
+} from '../support/browser.ts';
 import { signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
@@ -44,6 +53,23 @@ async function choose(page: Page, subject: string, item: string): Promise<void> 
   await page.getByRole('button', { name: `Actions for ${subject}` }).click();
   await page.getByRole('menuitem', { name: item }).click();
 }
+
+/** Lists the parts of texts that stand on two lines, although nothing in them invites a break. Runs in the page. */
+const brokenWords = `((table) => {
+  const found = [];
+  const texts = document.createTreeWalker(table, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode() !== null) {
+    const node = texts.currentNode;
+    for (const { 0: word, index } of node.textContent.matchAll(/[^\\s_/-]+[_/-]?/g)) {
+      const range = document.createRange();
+      range.setStart(node, index);
+      range.setEnd(node, index + word.length);
+      const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+      if (lines.size > 1) found.push(word);
+    }
+  }
+  return found;
+})(document.querySelector('table[aria-label="Recent failures"]'))`;
 
 beforeAll(async () => {
   fixture = await openDashboardFixture();
@@ -182,6 +208,7 @@ describe('users', () => {
     await choose(page, 'grace@example.com', 'Create password link');
     await page.getByRole('button', { name: 'Create link' }).click();
     await page.getByTestId('password-link').waitFor();
+    await page.getByRole('button', { name: 'Copy link' }).click();
     await page.getByRole('button', { name: 'I have sent it' }).click();
     await choose(page, 'grace@example.com', 'Add to account');
     await page.getByRole('radio', { name: 'Northwind' }).check();
@@ -261,6 +288,66 @@ describe('providers', () => {
   });
 });
 
+describe('the table of failures', () => {
+  test('breaks no word on a wide screen, only long names where they have a mark', async () => {
+    const { page } = operator;
+    const failure: Providers['failures'][number] = {
+      request_id: failedId,
+      account: { id: fixture.account, name: 'Northwind Logistics International' },
+      model: 'anthropic/claude-sonnet-4-5-20250929-thinking',
+      provider: 'Amazon Bedrock Frankfurt',
+      attempt: 1,
+      error: 'provider_authentication_error',
+      upstream_status: 401,
+      at: new Date().toISOString(),
+    };
+    await page.route('**/operator/providers', async (route) => {
+      const response = await route.fetch();
+      const providers = (await response.json()) as Providers;
+      await route.fulfill({ response, json: { ...providers, failures: [failure] } satisfies Providers });
+    });
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await visit(page, '/operator/catalog');
+    await visit(page, '/operator/providers');
+    const table = page.getByRole('table', { name: 'Recent failures' });
+    await table.getByText('401').waitFor();
+    expect(await page.evaluate<string[]>(brokenWords)).toEqual([]);
+    await takePicture(page, 'operator-failures-1440');
+    await page.unroute('**/operator/providers');
+    await checkLooks(page, 'operator-failures');
+  });
+});
+
+test('a circuit is shown as open until its time, and then as one that the next call decides on', async () => {
+  const { page } = operator;
+  const { sql } = fixture.database;
+  const circuit = { provider: 'main', model: 'plain', consecutive_failures: 5, state: 'open' };
+  const report = (minutes: number) => ({
+    circuits: [{ ...circuit, until: new Date(Date.now() + minutes * 60_000).toISOString() }],
+    price_version: '1',
+    catalog_error: null,
+  });
+  // A node that is alive for as long as this takes. Its circuit opened, and then nobody called the model.
+  await sql`
+    insert into nodes (id, name, heartbeat_at, report)
+    values (${newId()}, 'quiet-node', now() + interval '1 hour', ${JSON.stringify(report(5))}::text::jsonb)`;
+  const line = page.getByRole('listitem').filter({ hasText: 'quiet-node' });
+  const owner = await fixture.enter('owner', '/');
+  const notice = owner.page.getByText(/^plain is unavailable at /);
+  await notice.waitFor();
+  await visit(page, '/operator/nodes');
+  await visit(page, '/operator/providers');
+  await line.getByText('Circuit open').waitFor();
+  await sql`update nodes set report = ${JSON.stringify(report(-90))}::text::jsonb where name = 'quiet-node'`;
+  await line.getByText('Half open').waitFor();
+  expect(await line.innerText()).toContain('the next call decides');
+  await owner.page.reload();
+  await owner.page.getByRole('heading', { name: 'Last 24 hours' }).waitFor();
+  expect(await notice.count()).toBe(0);
+  await owner.close();
+  await sql`delete from nodes where name = 'quiet-node'`;
+});
+
 describe('the catalogue', () => {
   test('says why a model cannot be called', async () => {
     const { page } = operator;
@@ -313,8 +400,23 @@ test('the ledger is audited on demand, and says what operators did', async () =>
     .first()
     .getByText(/^Command line, /)
     .waitFor();
+  const { database, account: accountId, keyId } = fixture;
+  for (let times = 0; times < 2; times += 1)
+    await settleAs(
+      database,
+      { accountId, keyId },
+      {
+        status: 'failed',
+        errorCode: 'provider_stream_error',
+        cost: null,
+        usage: null,
+        loss: lossOf('usage_missing'),
+      },
+    );
   await page.getByRole('button', { name: 'Run audit' }).click();
   await page.getByText('The ledger is consistent').waitFor();
+  const writtenOff = page.getByRole('definition').filter({ hasText: 'unknown amount' });
+  expect(await writtenOff.innerText()).toBe('2 of unknown amount');
   const { data } = await ask<Audits>('GET', '/api/console/operator/ledger-audit');
   expect(Number(data[0]?.totals?.balance)).toBe(212.5);
   await page.getByText('$212.50').waitFor();
@@ -333,6 +435,7 @@ test('the ledger is audited on demand, and says what operators did', async () =>
       balance: '1234567.123456789012',
       held: '12345.123456789012',
       written_off: '123.123456789012',
+      unknown_write_offs: 72,
       not_believed: '98765.123456789012',
     },
   };
@@ -352,6 +455,7 @@ test('the ledger is audited on demand, and says what operators did', async () =>
   );
   await page.reload();
   await page.getByText('The ledger is inconsistent').waitFor();
+  await page.getByText('and 72 of unknown amount').waitFor();
   await page.getByText('A full audit is running: 7 of 19 rules were checked.').waitFor();
   const progress = page.getByRole('meter', { name: 'Progress of the audit' });
   expect(await progress.getAttribute('aria-valuenow')).toBe('36.8');
@@ -435,7 +539,78 @@ describe('the team', () => {
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
     await rowOf(page, 'grace@example.com').waitFor({ state: 'detached' });
     await rowOf(page, 'member@example.com').waitFor();
+    expectNoComplaints(owner);
+    await owner.close();
+  });
+
+  test('is joined by those whom its owners invite, new or not, and by nobody else', async () => {
+    const owner = await fixture.enter('owner', '/team');
+    const { page } = owner;
+    const open = page.getByRole('table', { name: 'Open invitations' }).locator('tbody tr');
+    /** The link, as a place in the app. */
+    const invite = async (role: 'owner' | 'member') => {
+      await page.getByRole('button', { name: 'Invite' }).click();
+      await page.getByLabel('Role').selectOption(role);
+      // This gateway cannot send mail.
+      expect(await page.getByLabel('E-mail').count()).toBe(0);
+      await page.getByRole('button', { name: 'Create link' }).click();
+      const link = new URL(await page.getByTestId('invitation-link').innerText());
+      expect([link.origin, link.search]).toEqual([fixture.gateway.origin, '']);
+      await page.getByRole('button', { name: 'Copy link' }).click();
+      await page.getByRole('button', { name: 'I have sent it' }).click();
+      return `${link.pathname}${link.hash}`;
+    };
+    const links = [await invite('owner'), await invite('member'), await invite('member')] as const;
+    await open.nth(2).waitFor();
     await checkLooks(page, 'team');
+    // The newest comes first.
+    await open.first().getByRole('button', { name: 'Revoke the invitation' }).click();
+    await page.getByRole('button', { name: 'Revoke invitation', exact: true }).click();
+    await open.nth(2).waitFor({ state: 'detached' });
+
+    const guest = await openPage(fixture.browser, fixture.gateway.origin);
+    const guestPage = guest.page;
+    await guestPage.goto(links[2]);
+    await guestPage.getByText('This invitation does not work').waitFor();
+    await guestPage.evaluate(`location.hash = ${JSON.stringify(links[0].split('#')[1])}`);
+    await guestPage.getByRole('heading', { name: 'Join Northwind' }).waitFor();
+    expect(guestPage.url()).toEndWith('/invitation');
+    await checkLooks(guestPage, 'invitation');
+    await guestPage.getByLabel('Name').fill('Ada');
+    await guestPage.getByLabel('E-mail').fill('ada@example.com');
+    await guestPage.getByLabel('Password', { exact: true }).fill('a password of her own');
+    await guestPage.getByRole('button', { name: 'Create sign-in and join' }).click();
+    await guestPage.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    await rowOf(page, 'ada@example.com').getByText('Owner', { exact: true }).waitFor();
+    expectNoComplaints(guest);
+    await guest.close();
+
+    const known = await openPage(fixture.browser, fixture.gateway.origin);
+    const knownPage = known.page;
+    await knownPage.goto(links[1]);
+    const signInAs = async (name: string) => {
+      await knownPage.getByRole('link', { name: 'Sign in' }).click();
+      await knownPage.getByLabel('E-mail').fill(`${name}@example.com`);
+      await knownPage.getByLabel('Password').fill('correct horse battery');
+      expect(knownPage.url()).not.toContain('token');
+      await knownPage.getByRole('button', { name: 'Sign in' }).click();
+      await knownPage.getByText(`You are signed in as ${name}@example.com`).waitFor();
+    };
+    await signInAs('member');
+    await knownPage.getByRole('button', { name: 'Join', exact: true }).click();
+    await knownPage.getByText('This user belongs to the account already.').waitFor();
+    await knownPage.getByRole('button', { name: 'Use another sign-in' }).click();
+    await signInAs('stranger');
+    await takePicture(knownPage, 'invitation-signed-in');
+    await knownPage.getByRole('button', { name: 'Join', exact: true }).click();
+    await knownPage.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    // The account that was joined is selected.
+    await knownPage.getByText('of Northwind').waitFor();
+    await knownPage.goto(links[1]);
+    await knownPage.getByText('This invitation does not work').waitFor();
+    expectNoComplaints(known);
+    await known.close();
+    await open.first().waitFor({ state: 'detached' });
     expectNoComplaints(owner);
     await owner.close();
   });

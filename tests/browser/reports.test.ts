@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import type { GenerationDetail, GenerationRow, NewKey, Statement } from '../../src/console/contract.ts';
 import { lossOf } from '../../src/ledger/settlement.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
-import { checkLooks, expectNoComplaints, visit } from '../support/browser.ts';
+import { checkLooks, expectNoComplaints, takePicture, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { refund, settleAs } from '../support/rare-settlements.ts';
 
@@ -116,10 +116,20 @@ test('a running request is followed in the list until it ends, and leads to its 
 }, 60_000);
 
 test('filters stand in the address, and pages can be turned and come back to', async () => {
+  // One that costs much more than the others, which shows fewer decimals on its own.
+  await settleAs(fixture.database, { accountId: fixture.account, keyId: fixture.keyId });
   const watched = await fixture.enter('owner', '/generations');
   const { page } = watched;
   const rows = page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
   await rows.nth(49).waitFor();
+  const costs = await page
+    .getByRole('table', { name: 'Generations' })
+    .locator('td:nth-child(7)')
+    .allInnerTexts();
+  const decimals = costs.flatMap((cost) => /\.(\d+)/.exec(cost)?.[1]?.length ?? []);
+  expect(decimals.length).toBeGreaterThan(40);
+  expect([...new Set(decimals)]).toHaveLength(1);
+  await takePicture(page, 'generations-costs');
   await page.getByRole('button', { name: 'Older' }).click();
   await page.getByText('Page 2').waitFor();
   await rows.nth(49).waitFor({ state: 'detached' });

@@ -115,6 +115,7 @@ test('replaces the key: the new one is accepted, the old one refused', async () 
   await page.getByRole('button', { name: 'Replace key' }).click();
   secret = (await page.getByTestId('secret').textContent()) ?? '';
   expect(secret).not.toBe(old);
+  await page.getByRole('button', { name: 'Copy key' }).click();
   await page.getByRole('button', { name: 'I have saved it' }).click();
   expect((await sayHello(secret)).data.choices).toHaveLength(1);
   expect(await refusalOf(old)).toMatchObject({ status: 401, code: 'invalid_api_key' });

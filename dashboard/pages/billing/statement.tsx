@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router';
 import type { LedgerEntry } from '../../../src/console/contract.ts';
-import { formatMoneyExactly, signOfMoney } from '../../kit/amounts.ts';
+import { decimalsOf, formatMoneyExactly, signOfMoney } from '../../kit/amounts.ts';
 import { Badge, type BadgeTone, EstimatedMark } from '../../kit/badge.tsx';
 import { classNames, textLinkClass } from '../../kit/class-names.ts';
-import { Dash, Time } from '../../kit/figures.tsx';
+import { Dash, PaddingZeros, Time } from '../../kit/figures.tsx';
 import type { Column } from '../../kit/table.tsx';
 
 const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone: BadgeTone }>>> = {
@@ -88,26 +88,15 @@ function StatementAmount({ amount, digits, hasSign = false }: StatementAmountPro
     >
       {isIncome && '+'}
       {exact}
-      <span aria-hidden className="font-normal text-ink-faint max-md:hidden">
-        {missingZeros(exact, digits)}
-      </span>
+      <PaddingZeros written={exact} decimals={digits} />
     </span>
   );
 }
 
-const minDigits = 2;
-
-/** As many decimals as any amount on the page needs, so that the decimal points line up. */
+/** Both columns have as many decimals as any amount on the page needs. */
 export function digitsOf(entries: readonly Pick<LedgerEntry, 'amount' | 'balance_after'>[]): number {
-  const needed = entries.flatMap(({ amount, balance_after: balance }) => [amount, balance].map(neededDigits));
-  return Math.max(minDigits, ...needed);
-}
-
-function neededDigits(amount: string): number {
-  return (amount.split('.')[1] ?? '').replace(/0+$/, '').length;
-}
-
-/** The zeros that an amount lacks. `written` is the amount as shown, with at least two decimals. */
-export function missingZeros(written: string, digits: number): string {
-  return '0'.repeat(Math.max(0, digits - (written.split('.')[1] ?? '').length));
+  return decimalsOf(
+    entries.flatMap(({ amount, balance_after: balance }) => [amount, balance]),
+    'exact',
+  );
 }

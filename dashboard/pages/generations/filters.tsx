@@ -3,6 +3,7 @@ import type { GenerationRow } from '../../../src/console/contract.ts';
 import { type Search, useReplaceSearch } from '../../address.ts';
 import { Button } from '../../kit/button.tsx';
 import { Field, Select } from '../../kit/field.tsx';
+import { Picker } from '../../kit/picker.tsx';
 import { useModels } from '../models/models.ts';
 import { useKeyNames } from './queries.ts';
 
@@ -66,7 +67,7 @@ export function Filters({ filter, rows = [] }: FiltersProps) {
         />
       </Field>
       <Field label="Key" className="w-full sm:w-56">
-        <Select
+        <Picker
           value={filter.key ?? ''}
           options={[
             { value: '', label: 'Any key' },

@@ -5,12 +5,12 @@ import { useAccount } from '../../api/session.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
-import { Dash, Duration, Money, Time } from '../../kit/figures.tsx';
+import { Dash, Duration, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
-import type { Column } from '../../kit/table.tsx';
+import { type Column, moneyColumn } from '../../kit/table.tsx';
 import { useHasKey } from '../overview/queries.ts';
 import { Filters, filterIn, isFiltered } from './filters.tsx';
 import { FindRequest } from './find-request.tsx';
@@ -146,12 +146,7 @@ export const columns: readonly Column<GenerationRow>[] = [
     align: 'right',
     cell: ({ usage }) => <Usage usage={usage} />,
   },
-  {
-    key: 'cost',
-    header: 'Cost',
-    align: 'right',
-    cell: ({ cost }) => <Money amount={cost?.total ?? null} />,
-  },
+  moneyColumn({ key: 'cost', header: 'Cost', amountOf: ({ cost }) => cost?.total ?? null }),
   {
     key: 'latency',
     header: 'Latency',

@@ -9,6 +9,7 @@ import { formatCount, formatShare } from '../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
 import { actionsColumn, type Column } from '../../kit/table.tsx';
 import { nearLimitHint } from './key-fields.tsx';
+import { shownStateOf } from './key-list.ts';
 
 export type KeyAction = 'edit' | 'replace' | 'revoke';
 
@@ -21,7 +22,12 @@ const dataColumns: readonly Column<Key>[] = [
     align: 'right',
     cell: (key) => <KeyRate subject={key} />,
   },
-  { key: 'spend', header: 'Spent this month', cell: (key) => <KeySpend subject={key} /> },
+  {
+    key: 'spend',
+    header: 'Spent this month',
+    amounts: { of: ({ month_spent: spent }) => spent, style: 'short' },
+    cell: (key) => <KeySpend subject={key} />,
+  },
   {
     key: 'used',
     header: 'Last used',
@@ -64,10 +70,11 @@ function KeyName({ subject }: Readonly<{ subject: Key }>) {
   );
 }
 
-function KeyState({ subject: { state, revoked_at: revokedAt } }: Readonly<{ subject: Key }>) {
+function KeyState({ subject }: Readonly<{ subject: Key }>) {
+  const { state, revoked_at: revokedAt } = subject;
   return (
     <span className="inline-flex flex-col items-start gap-0.5">
-      <StatusBadge status={state} />
+      <StatusBadge status={shownStateOf(subject)} />
       {state === 'replaced' && (
         <span className="text-xs text-ink-faint">
           expires <Time at={revokedAt} style="distance" />

@@ -1,19 +1,23 @@
 /** The keys of the account. Owners create, edit, replace and revoke them; members can only view them. */
-import { KeyRound, Plus } from 'lucide-react';
-import { useState } from 'react';
+import { KeyRound, Plus, SearchX } from 'lucide-react';
+import { useCallback, useState } from 'react';
 import type { Key, NewKey } from '../../../src/console/contract.ts';
-import { useSearchValue } from '../../address.ts';
+import { useReplaceSearch, useSearchParameters } from '../../address.ts';
 import { useAccount } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Switch } from '../../kit/choice.tsx';
+import { Field, Select } from '../../kit/field.tsx';
 import { Page } from '../../kit/page.tsx';
+import { Pager, pageOfList } from '../../kit/pager.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
+import { SearchInput } from '../../kit/search-input.tsx';
 import { EmptyState } from '../../kit/states.tsx';
 import { useMembers } from '../team/queries.ts';
 import { type KeyAction, keyColumns } from './key-columns.tsx';
 import { CreateKeyDialog, EditKeyDialog, ReplaceKeyDialog, RevokeKeyDialog } from './key-dialogs.tsx';
+import { type KeyListView, keyOrders, selectKeys } from './key-list.ts';
 import { useKeys } from './queries.ts';
 import { SecretDialog } from './secret-dialog.tsx';
 
@@ -58,10 +62,12 @@ type KeyListProps = Readonly<{
 }>;
 
 function KeyList({ onCreate, onAction }: KeyListProps) {
-  const [revoked, setRevoked] = useSearchValue('revoked', 'hidden');
+  const { view, pageNumber, change } = useKeyListView();
   const keys = useKeys();
   const all = keys.data?.data;
-  const shown = revoked === 'shown' ? all : all?.filter(({ state }) => state !== 'revoked');
+  const shown = all && selectKeys(all, view);
+  const page = shown && pageOfList(shown, pageNumber, pageSize);
+  const hasMany = (all?.length ?? 0) > fewKeys;
   const revokedCount = all?.filter(({ state }) => state === 'revoked').length ?? 0;
   const inactiveCount = all?.filter(({ state }) => state === 'revoked' || state === 'expired').length ?? 0;
   return (
@@ -76,23 +82,80 @@ function KeyList({ onCreate, onAction }: KeyListProps) {
       actions={
         <Switch
           label={`Show revoked${revokedCount === 0 ? '' : ` (${revokedCount})`}`}
-          isChecked={revoked === 'shown'}
-          onChange={(isChecked) => setRevoked(isChecked ? 'shown' : 'hidden')}
+          isChecked={view.hasRevoked}
+          onChange={(isChecked) => change({ revoked: isChecked ? 'shown' : undefined })}
         />
       }
     >
+      {(hasMany || view.search !== '') && (
+        <div className="flex flex-wrap items-end gap-3 border-b border-line px-4 py-3 sm:px-5">
+          <SearchInput
+            label="Search keys"
+            placeholder="Name or last characters"
+            value={view.search}
+            onSearch={(search) => change({ search: search === '' ? undefined : search.slice(0, maxSearch) })}
+            className="flex-1 basis-56"
+          />
+          <Field label="Sort by" isLabelHidden className="w-full sm:w-56">
+            <Select
+              value={view.order}
+              options={keyOrders}
+              onChange={(order) => change({ sort: order === 'newest' ? undefined : order })}
+            />
+          </Field>
+        </div>
+      )}
       <QueryTable
         query={keys}
         errorTitle="The keys could not be loaded"
         caption="Keys of this account"
         columns={keyColumns(onAction)}
-        rows={shown}
+        rows={page?.items}
         rowKey={({ id }) => id}
         expectedRows={3}
-        empty={<NoKeys hasRevoked={revokedCount > 0} onCreate={onCreate} />}
+        empty={
+          view.search === '' ? (
+            <NoKeys hasRevoked={revokedCount > 0} onCreate={onCreate} />
+          ) : (
+            <EmptyState icon={SearchX} title="No matching keys">
+              Search for a part of the name, or for the last characters of the key.
+            </EmptyState>
+          )
+        }
       />
+      {page !== undefined && page.items.length > 0 && hasMany && (
+        <Pager
+          page={page}
+          label="Keys of this account"
+          onChange={(number) => change({ page: number === 1 ? undefined : `${number}` })}
+        />
+      )}
     </Card>
   );
+}
+
+const pageSize = 25;
+/** So few need no search. */
+const fewKeys = 8;
+const maxSearch = 200;
+
+type KeyListSearch = Partial<Record<'search' | 'sort' | 'revoked' | 'page', string | undefined>>;
+
+/** In the address, for reloads and links. Whatever changes the list leads to its first page. */
+function useKeyListView() {
+  const { search, sort, revoked, page } = useSearchParameters();
+  const replace = useReplaceSearch();
+  const change = useCallback(
+    (changed: KeyListSearch) => replace((before) => ({ ...before, page: undefined, ...changed })),
+    [replace],
+  );
+  const view: KeyListView = {
+    search: typeof search === 'string' ? search.slice(0, maxSearch) : '',
+    order: keyOrders.find(({ value }) => value === sort)?.value ?? 'newest',
+    hasRevoked: revoked === 'shown',
+  };
+  const pageNumber = typeof page === 'string' && /^\d{1,6}$/.test(page) ? Number(page) : 1;
+  return { view, pageNumber, change };
 }
 
 function NoKeys({

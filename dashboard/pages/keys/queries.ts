@@ -3,11 +3,16 @@ import type { Key, KeyChange, KeyDraft, KeyReplacement, NewKey } from '../../../
 import { patch, post } from '../../api/client.ts';
 import { accountKey, accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
 
-/** Spending and last use keep changing. */
+/** Spending and last use keep changing. A long list is half a megabyte, so it is fetched less often. */
 const refreshMs = 10_000;
+const longListRefreshMs = 60_000;
+const longList = 100;
 
 export function useKeys() {
-  return useAccountQuery<{ data: Key[] }>('keys', { refetchInterval: refreshMs });
+  return useAccountQuery<{ data: Key[] }>('keys', {
+    refetchInterval: ({ state }) =>
+      (state.data?.data.length ?? 0) > longList ? longListRefreshMs : refreshMs,
+  });
 }
 
 function useKeyMutation<Input, Body>(call: (accountId: string, input: Input) => Promise<Body>) {

@@ -1,12 +1,10 @@
-/** Shows a secret once. Only the button closes it, so that a stray click cannot lose the key. */
+/** Shows the secret of a new key, with a command to try it. */
 import type { NewKey } from '../../../src/console/contract.ts';
 import { useMe } from '../../api/session.ts';
-import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { CodeBlock } from '../../kit/code-block.tsx';
 import { curlOf } from '../../kit/code-samples.ts';
-import { OneTimeSecret } from '../../kit/copy-button.tsx';
-import { Dialog } from '../../kit/dialog.tsx';
+import { OneTimeDialog } from '../../kit/one-time-dialog.tsx';
 import { type ListedModel, useModels } from '../models/models.ts';
 
 type SecretDialogProps = Readonly<{ newKey: NewKey; onClose: () => void }>;
@@ -15,21 +13,20 @@ export function SecretDialog({ newKey: { key, secret }, onClose }: SecretDialogP
   const { api_origin: apiOrigin } = useMe();
   const models = useModels();
   return (
-    <Dialog
+    <OneTimeDialog
       title={`New key: ${key.name}`}
-      isDismissible={false}
+      secret={secret}
+      copyLabel="Copy key"
+      testId="secret"
+      doneLabel="I have saved it"
       width="wide"
       onClose={onClose}
-      footer={
-        <Button variant="primary" onClick={onClose}>
-          I have saved it
-        </Button>
+      introduction={
+        <Callout tone="warn" title="Copy this key now">
+          It is shown only once. The gateway does not store it, so nobody can recover it.
+        </Callout>
       }
     >
-      <Callout tone="warn" title="Copy this key now">
-        It is shown only once. The gateway does not store it, so nobody can recover it.
-      </Callout>
-      <OneTimeSecret text={secret} label="Copy key" testId="secret" />
       <div>
         <h3 className="mb-1.5 text-[0.8125rem] font-medium">Try it</h3>
         <CodeBlock
@@ -40,7 +37,7 @@ export function SecretDialog({ newKey: { key, secret }, onClose }: SecretDialogP
           height="max-h-56"
         />
       </div>
-    </Dialog>
+    </OneTimeDialog>
   );
 }
 

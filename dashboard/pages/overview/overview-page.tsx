@@ -9,11 +9,11 @@ import { Card } from '../../kit/card.tsx';
 import { formatCountMarks, formatMoneyMarks } from '../../kit/chart-scale.ts';
 import { Segmented } from '../../kit/choice.tsx';
 import { DayChart } from '../../kit/day-chart.tsx';
-import { Duration, Money, Time } from '../../kit/figures.tsx';
+import { Duration, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
 import { ErrorState, SkeletonLines } from '../../kit/states.tsx';
-import { type Column, Table } from '../../kit/table.tsx';
+import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
 import { describeAttention } from './describe-attention.ts';
 import { HealthFigures, MoneyFigures } from './figures.tsx';
 import { FirstSteps } from './first-steps.tsx';
@@ -143,13 +143,7 @@ function Chart({ days, measure }: Readonly<{ days: Overview['days']; measure: 's
 const columns: readonly Column<GenerationRow>[] = [
   { key: 'model', header: 'Model', isBare: true, cell: ({ model }) => model },
   { key: 'status', header: 'Status', width: 'w-32', cell: ({ status }) => <StatusBadge status={status} /> },
-  {
-    key: 'cost',
-    header: 'Cost',
-    align: 'right',
-    width: 'w-36',
-    cell: ({ cost }) => <Money amount={cost?.total ?? null} />,
-  },
+  moneyColumn({ key: 'cost', header: 'Cost', width: 'w-36', amountOf: ({ cost }) => cost?.total ?? null }),
   {
     key: 'latency',
     header: 'Duration',

@@ -9,6 +9,7 @@ import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Field, Select } from '../../kit/field.tsx';
 import { Page } from '../../kit/page.tsx';
+import { Picker } from '../../kit/picker.tsx';
 import { EmptyState, Loaded, Loading, Skeleton } from '../../kit/states.tsx';
 import { useKeys } from '../keys/queries.ts';
 import { whyNotCallable } from '../models/model-card.tsx';
@@ -129,7 +130,7 @@ function Workbench({ keys, models, chat, images, work, change }: WorkbenchProps)
           />
         </Field>
         <Field label="Key">
-          <Select
+          <Picker
             value={key.id}
             options={keys.map(({ id, name, hint }) => ({ value: id, label: `${name} (${hint})` }))}
             onChange={(id) => {

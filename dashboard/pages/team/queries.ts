@@ -1,10 +1,19 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import type { Member, MemberChange } from '../../../src/console/contract.ts';
-import { patch, remove } from '../../api/client.ts';
+import type {
+  Invitation,
+  InvitationDraft,
+  Member,
+  MemberChange,
+  NewInvitation,
+} from '../../../src/console/contract.ts';
+import { patch, post, remove } from '../../api/client.ts';
 import { accountKey, accountPath, meQuery, useAccount, useAccountQuery, useMe } from '../../api/session.ts';
 
+/** An invitation becomes a member when it is accepted. */
+const refreshMs = 10_000;
+
 export function useMembers() {
-  return useAccountQuery<{ data: Member[] }>('members');
+  return useAccountQuery<{ data: Member[] }>('members', { refetchInterval: refreshMs });
 }
 
 export function useChangeRole(memberId: string) {
@@ -33,4 +42,29 @@ export function useRemoveMember(memberId: string) {
         queryKey: memberId === user.id ? meQuery.queryKey : accountKey(id, 'members'),
       }),
   });
+}
+
+export function useInvitations() {
+  return useAccountQuery<{ data: Invitation[] }>('invitations', { refetchInterval: refreshMs });
+}
+
+function useInvitationMutation<Input, Body>(call: (accountId: string, input: Input) => Promise<Body>) {
+  const { id } = useAccount();
+  const queryClient = useQueryClient();
+  return useMutation({
+    mutationFn: (input: Input) => call(id, input),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: accountKey(id, 'invitations') }),
+  });
+}
+
+export function useInvite() {
+  return useInvitationMutation((account, draft: InvitationDraft) =>
+    post<NewInvitation>(accountPath(account, 'invitations'), draft),
+  );
+}
+
+export function useRevokeInvitation(invitationId: string) {
+  return useInvitationMutation<void, null>((account) =>
+    remove(accountPath(account, 'invitations', invitationId)),
+  );
 }

@@ -1,20 +1,20 @@
-/** The members of the account. Owners change roles and remove people; members can only view them. */
-import { Link } from '@tanstack/react-router';
-import { Ellipsis, UserMinus, UserRoundCog, Users } from 'lucide-react';
+/** The members of the account. Owners invite people, change roles and remove people; members can only view them. */
+import { Ellipsis, UserMinus, UserPlus, UserRoundCog, Users } from 'lucide-react';
 import { useState } from 'react';
 import type { Member } from '../../../src/console/contract.ts';
 import { useAccount, useMe } from '../../api/session.ts';
 import { Badge } from '../../kit/badge.tsx';
-import { IconButton } from '../../kit/button.tsx';
+import { Button, IconButton } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
-import { textLinkClass } from '../../kit/class-names.ts';
 import { Time } from '../../kit/figures.tsx';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
 import { actionsColumn, type Column } from '../../kit/table.tsx';
+import { InvitationsCard } from './invitations-card.tsx';
+import { InviteDialog } from './invite-dialog.tsx';
 import { RemoveDialog, RoleDialog } from './member-dialogs.tsx';
 import { useMembers } from './queries.ts';
 
@@ -25,25 +25,26 @@ export function TeamPage() {
   const { user } = useMe();
   const team = useMembers();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
+  const [isInviting, setInviting] = useState(false);
   const close = () => setDialog(null);
   const isOwner = role === 'owner';
   return (
-    <Page title="Team" description={`Everyone with access to ${name}.`}>
-      <Callout>
-        {user.is_operator ? (
-          <>
-            As an operator, you can add people under{' '}
-            <Link to="/operator/users" className={textLinkClass}>
-              Operator → Users
-            </Link>
-            . Owners change roles and remove people here.
-          </>
-        ) : isOwner ? (
-          'To add someone, send their e-mail address and role to the operator of this gateway. You can change roles and remove people here.'
-        ) : (
-          'You are a member of this account. Only owners can change roles and remove people, and only the operator of this gateway can add people.'
-        )}
-      </Callout>
+    <Page
+      title="Team"
+      description={`Everyone with access to ${name}.`}
+      actions={
+        isOwner ? (
+          <Button variant="primary" icon={UserPlus} onClick={() => setInviting(true)}>
+            Invite
+          </Button>
+        ) : undefined
+      }
+    >
+      {!isOwner && (
+        <Callout>
+          You are a member of this account. Only owners can invite people, change roles and remove people.
+        </Callout>
+      )}
       <Card isFlush>
         <QueryTable
           query={team}
@@ -57,11 +58,13 @@ export function TeamPage() {
           expectedRows={3}
           empty={
             <EmptyState icon={Users} title="No members yet">
-              Ask the operator of this gateway to add people.
+              Invite people, and they appear here.
             </EmptyState>
           }
         />
       </Card>
+      {isOwner && <InvitationsCard />}
+      {isInviting && <InviteDialog onClose={() => setInviting(false)} />}
       {dialog?.action === 'role' && <RoleDialog member={dialog.member} onClose={close} />}
       {dialog?.action === 'remove' && <RemoveDialog member={dialog.member} onClose={close} />}
     </Page>

@@ -13,7 +13,7 @@ import { formatCount, formatDay } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
-import { type Column, Table } from '../../kit/table.tsx';
+import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
 import { type Dimension, groupUsage, type UsageGroup } from './group-usage.ts';
 import { dayOf, type Range, RangePicker, rangeIn } from './range-picker.tsx';
 import { UsageChart } from './usage-chart.tsx';
@@ -126,7 +126,7 @@ function columnsOf(header: string, by: Dimension): Column<UsageGroup>[] {
     { key: 'input', header: 'Input tokens', align: 'right', cell: (row) => formatCount(row.input_tokens) },
     { key: 'output', header: 'Output tokens', align: 'right', cell: (row) => formatCount(row.output_tokens) },
     { key: 'images', header: 'Images', align: 'right', cell: (row) => formatCount(row.images) },
-    { key: 'cost', header: 'Cost', align: 'right', cell: (row) => <Money amount={row.cost} /> },
+    moneyColumn({ key: 'cost', header: 'Cost', amountOf: ({ cost }) => cost }),
   ];
 }
 

@@ -7,14 +7,13 @@ import { StatusBadge } from '../../../kit/badge.tsx';
 import { Button, IconButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { ShortId } from '../../../kit/copy-button.tsx';
-import { Money } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../../kit/menu.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
-import { actionsColumn, type Column } from '../../../kit/table.tsx';
+import { actionsColumn, type Column, moneyColumn } from '../../../kit/table.tsx';
 import { CreateUserDialog, LinkDialog } from '../users/user-dialogs.tsx';
 import { CreateAccountDialog, CreditDialog, SuspensionDialog } from './account-dialogs.tsx';
 import { useAccounts } from './queries.ts';
@@ -149,19 +148,15 @@ function accountColumns(
       header: 'Status',
       cell: ({ is_suspended: isSuspended }) => <StatusBadge status={isSuspended ? 'suspended' : 'active'} />,
     },
-    {
+    moneyColumn({
       key: 'balance',
       header: 'Balance',
-      align: 'right',
-      cell: ({ balance }) => <Money amount={balance} isBalance className="font-medium" />,
-    },
-    { key: 'held', header: 'Held', align: 'right', cell: ({ held }) => <Money amount={held} /> },
-    {
-      key: 'spent',
-      header: 'Spent this month',
-      align: 'right',
-      cell: ({ month_spent: spent }) => <Money amount={spent} />,
-    },
+      amountOf: ({ balance }) => balance,
+      style: 'balance',
+      className: 'font-medium',
+    }),
+    moneyColumn({ key: 'held', header: 'Held', amountOf: ({ held }) => held }),
+    moneyColumn({ key: 'spent', header: 'Spent this month', amountOf: ({ month_spent: spent }) => spent }),
     {
       key: 'keys',
       header: 'Keys',

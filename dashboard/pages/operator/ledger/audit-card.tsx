@@ -2,6 +2,7 @@
 import { Scale, ScanSearch } from 'lucide-react';
 import type { Audit, AuditOrder, Audits } from '../../../../src/console/operator-contract.ts';
 import { post } from '../../../api/client.ts';
+import { signOfMoney } from '../../../kit/amounts.ts';
 import { Badge } from '../../../kit/badge.tsx';
 import { Button } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
@@ -164,7 +165,12 @@ function Totals({ totals }: Readonly<{ totals: NonNullable<Audit['totals']> }>) 
           amount={totals.balance}
         />
         <Total name="Held" hint="For open requests." amount={totals.held} />
-        <Total name="Written off" hint="Total losses since the first request." amount={totals.written_off} />
+        <Total
+          name="Written off"
+          hint="Total losses since the first request."
+          amount={totals.written_off}
+          unknownCount={totals.unknown_write_offs}
+        />
         <Total
           name="Implausible usage"
           hint="Reported by providers beyond what requests can have used. Not charged to anyone."
@@ -175,7 +181,16 @@ function Totals({ totals }: Readonly<{ totals: NonNullable<Audit['totals']> }>) 
   );
 }
 
-function Total({ name, hint, amount }: Readonly<{ name: string; hint: string; amount: string }>) {
+type TotalProps = Readonly<{
+  name: string;
+  hint: string;
+  amount: string;
+  /** How many are not part of the amount, because theirs is unknown. */
+  unknownCount?: number | undefined;
+}>;
+
+function Total({ name, hint, amount, unknownCount = 0 }: TotalProps) {
+  const isKnown = unknownCount === 0 || signOfMoney(amount) !== 0;
   return (
     <Fact
       name={
@@ -186,7 +201,16 @@ function Total({ name, hint, amount }: Readonly<{ name: string; hint: string; am
       }
     >
       <span className="font-semibold">
-        <Money amount={amount} isExact />
+        {isKnown && <Money amount={amount} isExact />}
+        {unknownCount > 0 && (
+          <span
+            title="The provider reported no usage."
+            className={isKnown ? 'block text-xs font-normal text-ink-soft' : undefined}
+          >
+            {isKnown && 'and '}
+            {formatCount(unknownCount)} of unknown amount
+          </span>
+        )}
       </span>
     </Fact>
   );

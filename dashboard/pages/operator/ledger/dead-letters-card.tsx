@@ -5,9 +5,9 @@ import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
 import { CodeBlock } from '../../../kit/code-block.tsx';
-import { Money, Time } from '../../../kit/figures.tsx';
+import { Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
-import { type Column, Table } from '../../../kit/table.tsx';
+import { type Column, moneyColumn, Table } from '../../../kit/table.tsx';
 
 export function DeadLettersCard({ letters: { data, total } }: Readonly<{ letters: DeadLetters }>) {
   if (total === 0) return null;
@@ -72,12 +72,7 @@ const deadLetterColumns: readonly Column<DeadLetter>[] = [
       </Link>
     ),
   },
-  {
-    key: 'amount',
-    header: 'Charge',
-    align: 'right',
-    cell: ({ amount }) => <Money amount={amount} isExact />,
-  },
+  moneyColumn({ key: 'amount', header: 'Charge', amountOf: ({ amount }) => amount, style: 'exact' }),
   {
     key: 'refusal',
     header: 'Error',

@@ -4,11 +4,11 @@ import { ClipboardList } from 'lucide-react';
 import type { OperatorAction } from '../../../../src/console/operator-contract.ts';
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
-import { Dash, Money, Time } from '../../../kit/figures.tsx';
+import { Dash, Time } from '../../../kit/figures.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { QueryTable } from '../../../kit/query-table.tsx';
 import { EmptyState, ErrorState } from '../../../kit/states.tsx';
-import type { Column } from '../../../kit/table.tsx';
+import { type Column, moneyColumn } from '../../../kit/table.tsx';
 import { useDeadLetters, useOperatorQuery } from '../operator-query.ts';
 import { AuditCard } from './audit-card.tsx';
 import { DeadLettersCard } from './dead-letters-card.tsx';
@@ -52,12 +52,7 @@ const actionColumns: readonly Column<OperatorAction>[] = [
     cell: ({ action }) => <span className="font-medium md:whitespace-nowrap">{actionLabels[action]}</span>,
   },
   { key: 'subject', header: 'Subject', cell: (action) => <Subject action={action} /> },
-  {
-    key: 'amount',
-    header: 'Amount',
-    align: 'right',
-    cell: ({ amount }) => <Money amount={amount} isExact />,
-  },
+  moneyColumn({ key: 'amount', header: 'Amount', amountOf: ({ amount }) => amount, style: 'exact' }),
   {
     key: 'operator',
     header: 'By',

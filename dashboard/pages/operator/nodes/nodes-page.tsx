@@ -6,12 +6,12 @@ import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { CodeBlock } from '../../../kit/code-block.tsx';
 import { ShortId } from '../../../kit/copy-button.tsx';
-import { Dash, Money, Time, titleOf } from '../../../kit/figures.tsx';
+import { Dash, Time, titleOf } from '../../../kit/figures.tsx';
 import { formatCount, formatDistance, formatTime } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
 import { QueryTable } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
-import type { Column } from '../../../kit/table.tsx';
+import { type Column, moneyColumn } from '../../../kit/table.tsx';
 import { useOperatorQuery } from '../operator-query.ts';
 
 export function OperatorNodesPage() {
@@ -93,7 +93,7 @@ function nodeColumns(fetchedAt: Date): readonly Column<Node>[] {
       align: 'right',
       cell: ({ open_generations: count }) => formatCount(count),
     },
-    { key: 'held', header: 'Held', align: 'right', cell: ({ held }) => <Money amount={held} /> },
+    moneyColumn({ key: 'held', header: 'Held', amountOf: ({ held }) => held }),
     {
       key: 'prices',
       header: 'Prices',

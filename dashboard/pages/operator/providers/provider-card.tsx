@@ -55,7 +55,7 @@ function Circuits({ circuits }: Readonly<{ circuits: readonly Circuit[] }>) {
 }
 
 function CircuitLine({ circuit }: Readonly<{ circuit: Circuit }>) {
-  const { node, model, consecutive_failures: failures, until, setback } = circuit;
+  const { node, model, state, consecutive_failures: failures, until, setback } = circuit;
   const { tone, label } = describeCircuit(circuit);
   return (
     <>
@@ -75,7 +75,7 @@ function CircuitLine({ circuit }: Readonly<{ circuit: Circuit }>) {
             , next call <Time at={until} style="distance" />
           </>
         )}
-        .
+        {state === 'half_open' && '; the next call decides whether the circuit closes'}.
       </p>
     </>
   );

@@ -9,7 +9,7 @@ import { textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Time } from '../../../kit/figures.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { EmptyState, ErrorState, SkeletonLines } from '../../../kit/states.tsx';
-import { type Column, Table } from '../../../kit/table.tsx';
+import { BreakableCode, type Column, Table } from '../../../kit/table.tsx';
 import { FindRequest } from '../../generations/find-request.tsx';
 import { useOperatorQuery } from '../operator-query.ts';
 import { ProviderCard } from './provider-card.tsx';
@@ -129,21 +129,21 @@ function Unconfigured({ providers, isAlone }: UnconfiguredProps) {
 type Failure = Providers['failures'][number];
 
 const failureColumns: readonly Column<Failure>[] = [
-  { key: 'at', header: 'Time', isBare: true, cell: ({ at }) => <Time at={at} style="exact" /> },
+  { key: 'at', header: 'Time', isBare: true, cell: ({ at }) => <Time at={at} style="brief" /> },
   {
     key: 'provider',
     header: 'Provider',
-    cell: ({ provider, attempt }) => <span title={`Attempt ${attempt} of the request`}>{provider}</span>,
+    cell: ({ provider, attempt }) => (
+      <span title={`Attempt ${attempt} of the request`} className="wrap-break-word">
+        {provider}
+      </span>
+    ),
   },
-  {
-    key: 'model',
-    header: 'Model',
-    cell: ({ model }) => <code className="font-mono text-[0.8125rem]">{model}</code>,
-  },
+  { key: 'model', header: 'Model', cell: ({ model }) => <BreakableCode>{model}</BreakableCode> },
   {
     key: 'error',
     header: 'Error',
-    cell: ({ error }) => <code className="font-mono text-[0.8125rem] text-bad">{error}</code>,
+    cell: ({ error }) => <BreakableCode className="text-bad md:whitespace-nowrap">{error}</BreakableCode>,
   },
   {
     key: 'status',
@@ -155,7 +155,11 @@ const failureColumns: readonly Column<Failure>[] = [
     key: 'account',
     header: 'Account',
     cell: ({ account }) => (
-      <Link to="/operator/accounts" search={{ search: account.id }} className={textLinkClass}>
+      <Link
+        to="/operator/accounts"
+        search={{ search: account.id }}
+        className={`${textLinkClass} wrap-break-word`}
+      >
         {account.name}
       </Link>
     ),

@@ -2,13 +2,12 @@
 import { useState } from 'react';
 import type { Role } from '../../../../src/console/contract.ts';
 import type { NewUser, OperatorUser, ResetLink } from '../../../../src/console/operator-contract.ts';
-import { Button } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Checkbox } from '../../../kit/choice.tsx';
-import { OneTimeSecret } from '../../../kit/copy-button.tsx';
-import { Dialog, FormDialog } from '../../../kit/dialog.tsx';
+import { FormDialog } from '../../../kit/dialog.tsx';
 import { Field, Input, Select } from '../../../kit/field.tsx';
 import { Time } from '../../../kit/figures.tsx';
+import { OneTimeDialog } from '../../../kit/one-time-dialog.tsx';
 import { fieldProblem } from '../../../kit/states.tsx';
 import { showToast } from '../../../kit/toast.tsx';
 import { type AccountChoice, AccountPicker } from './account-picker.tsx';
@@ -168,27 +167,25 @@ export function UnverifiedNote({ email }: Readonly<{ email: string }>) {
 
 type LinkDialogProps = Readonly<{ email: string; link: ResetLink; isNew?: boolean; onClose: () => void }>;
 
-/** Shows a password link once. Only the button closes it, so that a stray click cannot lose the link. */
 export function LinkDialog({ email, link, isNew = false, onClose }: LinkDialogProps) {
   return (
-    <Dialog
+    <OneTimeDialog
       title={isNew ? `${email} was created` : `Password link for ${email}`}
-      isDismissible={false}
+      secret={link.reset_url}
+      copyLabel="Copy link"
+      testId="password-link"
+      doneLabel="I have sent it"
       onClose={onClose}
-      footer={
-        <Button variant="primary" onClick={onClose}>
-          I have sent it
-        </Button>
+      introduction={
+        <p className="text-ink-soft">
+          Send this link to {email} over a private channel. They use it to set their password.
+        </p>
       }
     >
-      <p className="text-ink-soft">
-        Send this link to {email} over a private channel. They use it to set their password.
-      </p>
-      <OneTimeSecret text={link.reset_url} label="Copy link" testId="password-link" />
       <Callout tone="warn" title="Copy it now: it is shown only once">
         It works once and expires in an hour, at <Time at={link.expires_at} />. You can create another one at
         any time.
       </Callout>
-    </Dialog>
+    </OneTimeDialog>
   );
 }
