@@ -84,7 +84,12 @@ const absent = z.null().optional();
 const toolCall = fields({
   id: nonEmptyText(),
   type: functionType,
-  function: fields({ name: nonEmptyText(), arguments: text, parsed_arguments: absent }),
+  function: fields({
+    name: nonEmptyText(),
+    arguments: text,
+    // Helpers such as `parse` add it to what the model sent. It says nothing that the arguments do not, and is dropped.
+    parsed_arguments: z.unknown().optional(),
+  }),
 });
 
 /** What a client may send back as its SDK returned it, in a message of any role. */

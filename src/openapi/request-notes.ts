@@ -92,7 +92,7 @@ export const requestNotes: Readonly<
     fields: {
       id: 'The ID as it came.',
       type: functionTypeNote,
-      function: 'Its name and arguments as they came. `parsed_arguments`, which SDKs add, must be null.',
+      function: 'Its name and arguments as they came. `parsed_arguments`, which SDKs add, is dropped.',
     },
   },
   Tool: {

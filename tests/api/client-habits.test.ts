@@ -152,6 +152,26 @@ describe('what a helper of the SDK returned is sent back', () => {
     }
   });
 
+  test('a call with the arguments that a helper parsed, which are dropped', async () => {
+    const tools = [zodFunction({ name: 'weather', parameters: z.object({ city: z.string() }) })];
+    const messages = [user('[[tool weather]] parsed-arguments')];
+    const first = await openai.chat.completions.parse({ model: 'm-strict', messages, tools });
+    const message = first.choices[0]?.message;
+    const [call] = message?.tool_calls ?? [];
+    expect(call?.function.parsed_arguments).toEqual({ city: 'sample' });
+    const answer = await openai.chat.completions.create({
+      model: 'm-strict',
+      tools,
+      messages: [
+        user('parsed-arguments, second turn'),
+        message as ChatCompletionMessageParam,
+        { role: 'tool', tool_call_id: call?.id ?? '', content: 'sunny' },
+      ],
+    });
+    expect(answer.choices[0]?.message.content).toContain('sunny');
+    expect(JSON.stringify(received('parsed-arguments, second turn'))).not.toContain('parsed_arguments');
+  });
+
   test('what is not null stays refused by name', async () => {
     const message = { role: 'assistant', content: 'Hi', refusal: 'No.' };
     const response = await post({ model: 'full', messages: [user('x'), message, user('y')] });
