@@ -3,7 +3,7 @@
  *
  * Points real clients at a gateway with the sandbox, and prints what works. It installs them from their registries, in a
  * folder that stays for the next run (.clients). It fails when something fails that the contract does not reject.
- * --write puts the tables into docs/clients.md.
+ * --write puts the tables into docs/clients.md, with the last results of clients that were not run this time.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +12,7 @@ import { clientEnvironment, openClientGateway, runScript } from '../tests/client
 import { generators } from '../tests/clients/generated.ts';
 import { furtherChecks, matrix, type Result, replaced } from '../tests/clients/matrix.ts';
 import { isExplained } from '../tests/clients/outcome.ts';
+import { lastResults, remember } from '../tests/clients/results.ts';
 import { missingFor, prepare } from '../tests/clients/prepare.ts';
 
 const words = process.argv.slice(2);
@@ -36,15 +37,14 @@ try {
   await gateway.close();
 }
 
-const tables = [matrix(results), furtherChecks(results)] as const;
-print(`\n${tables.join('\n\n')}\n`);
+print(`\n${matrix(results)}\n\n${furtherChecks(results)}\n`);
 for (const { name, reason } of notRun.filter((one) => isWanted(one.name)))
   print(`${name}: not run: ${reason}`);
 if (isWritten) {
   const file = join(import.meta.dir, '../docs/clients.md');
-  const [first, second] = tables;
-  const text = replaced(readFileSync(file, 'utf8'), 'the matrix', first);
-  writeFileSync(file, replaced(text, 'further checks', second));
+  const all = lastResults();
+  const text = replaced(readFileSync(file, 'utf8'), 'the matrix', matrix(all));
+  writeFileSync(file, replaced(text, 'further checks', furtherChecks(all)));
 }
 for (const problem of problems) print(`\n${problem}`);
 print(problems.length === 0 ? '\nEverything works or is explained.' : `\n${problems.length} failed.`);
@@ -56,7 +56,9 @@ async function test(client: Client): Promise<void> {
   if (missing !== null) return;
   try {
     const { outcomes, version } = await runScript(prepare(client), client, clientEnvironment(gateway));
-    results.push({ name: client.name, version, outcomes });
+    const result = { name: client.name, version, outcomes };
+    results.push(result);
+    remember(result);
     for (const outcome of outcomes.filter((one) => !isExplained(one)))
       problems.push(`${client.name}, ${outcome.check}: ${outcome.detail} ${outcome.param ?? ''}`);
   } catch (error) {

@@ -158,7 +158,7 @@ describe('what a helper of the SDK returned is sent back', () => {
     const first = await openai.chat.completions.parse({ model: 'm-strict', messages, tools });
     const message = first.choices[0]?.message;
     const [call] = message?.tool_calls ?? [];
-    expect(call?.function.parsed_arguments).toEqual({ city: 'sample' });
+    expect(call).toMatchObject({ function: { parsed_arguments: { city: 'sample' } } });
     const answer = await openai.chat.completions.create({
       model: 'm-strict',
       tools,
