@@ -84,6 +84,8 @@ const absent = z.null().optional();
 const toolCall = fields({
   id: nonEmptyText(),
   type: functionType,
+  // What an SDK put together from a stream still has it. The order of the calls says the same, so it is dropped.
+  index: wholeNumber(0, 'an integer from 0 on, or null').nullish(),
   function: fields({
     name: nonEmptyText(),
     arguments: text,
