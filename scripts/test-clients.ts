@@ -12,8 +12,8 @@ import { clientEnvironment, openClientGateway, runScript } from '../tests/client
 import { generators } from '../tests/clients/generated.ts';
 import { furtherChecks, matrix, type Result, replaced } from '../tests/clients/matrix.ts';
 import { isExplained } from '../tests/clients/outcome.ts';
-import { lastResults, remember } from '../tests/clients/results.ts';
 import { missingFor, prepare } from '../tests/clients/prepare.ts';
+import { lastResults, remember } from '../tests/clients/results.ts';
 
 const words = process.argv.slice(2);
 const isWritten = words.includes('--write');

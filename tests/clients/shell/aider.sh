@@ -6,7 +6,7 @@ ask() {
   model=$1
   shift
   aider --model "openai/$model" --no-git --no-analytics --no-check-update --no-show-model-warnings \
-    --no-pretty --yes-always "$@"
+    --no-pretty --yes-always --chat-history-file /dev/null --input-history-file /dev/null "$@"
 }
 
 check chat 'You said:' ask "$MODEL" --no-stream --message "$hello"
