@@ -141,6 +141,19 @@ export class ApiError extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.endsConnection = details.endsConnection ?? false;
   }
+
+  /** The same error with a link to the section of the documentation that explains it. */
+  explainedBy(docs: string): ApiError {
+    const { code, param, message, retryAfterSeconds, endsConnection, cause } = this;
+    return new ApiError(code, {
+      message,
+      docs,
+      endsConnection,
+      cause,
+      ...(param === undefined ? {} : { param }),
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    });
+  }
 }
 
 /** The standard error body. `origin` is the public address of the gateway, for links to its documentation. */

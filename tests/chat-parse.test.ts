@@ -115,16 +115,12 @@ describe('unsupported_parameter', () => {
     ['messages[0].refusal', talk({ ...user, refusal: 'No.' })],
     ['messages[0].tool_calls', talk({ ...user, tool_calls: [] })],
     [
-      'messages[0].tool_calls[0].function.parsed_arguments',
-      talk({ ...asking, tool_calls: [{ ...call, function: { ...call.function, parsed_arguments: {} } }] }),
-    ],
-    [
       'messages[0].__proto__',
       JSON.parse('{"model":"m","messages":[{"role":"user","content":"","__proto__":1}]}'),
     ],
     ['messages[0].content[0].cache_control', parts({ type: 'text', text: 'x', cache_control: {} })],
     ['messages[0].content[0].image_url.size', image({ url, size: 1 })],
-    ['messages[0].tool_calls[0].index', talk({ ...asking, tool_calls: [{ ...call, index: 0 }] })],
+    ['messages[0].tool_calls[0].status', talk({ ...asking, tool_calls: [{ ...call, status: 0 }] })],
     [
       'messages[0].tool_calls[0].function.output',
       talk({ ...asking, tool_calls: [{ ...call, function: { ...call.function, output: 1 } }] }),

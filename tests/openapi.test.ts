@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import Ajv from 'ajv/dist/2020';
 import fc from 'fast-check';
+import OpenAI from 'openai';
 import { z } from 'zod';
 import packageFile from '../package.json';
 import { parseChat } from '../src/chat/parse.ts';
@@ -15,6 +16,7 @@ import { createDocument, endpoints } from '../src/openapi/document.ts';
 import { referenceTo } from '../src/openapi/json-schema.ts';
 import { curl } from '../src/openapi/page/curl.ts';
 import { renderPage } from '../src/openapi/page/page.ts';
+import { nodeSample, pythonSample } from '../src/openapi/page/sdk-samples.ts';
 import { requestNotes } from '../src/openapi/request-notes.ts';
 import { requestComponents } from '../src/openapi/requests.ts';
 import { createRoutes, type Services } from '../src/routes.ts';
@@ -429,6 +431,81 @@ describe('the page', () => {
       expect(words.find((word) => word.startsWith('http://gateway/v1/'))).not.toMatch(/[{}]/);
       if (sample.body !== null) expect(JSON.parse(words[words.indexOf('-d') + 1] ?? '')).toEqual(sample.body);
     }
+  });
+
+  const origin = 'http://gateway';
+  const sdkSamples = endpoints.flatMap(({ method, path, parameters, body }) =>
+    Object.values(body?.examples ?? { none: { value: null } }).map(({ value }) => ({
+      method,
+      path,
+      origin,
+      parameters,
+      body: value,
+    })),
+  );
+
+  test('shows requests with which the SDK for Node sends the same as curl', async () => {
+    for (const sample of sdkSamples) {
+      const sent: Request[] = [];
+      class Recorder extends OpenAI {
+        constructor(options: { baseURL: string; apiKey: string }) {
+          super({
+            ...options,
+            apiKey: 'key',
+            maxRetries: 0,
+            fetch: async (...input) => {
+              sent.push(new Request(...(input as [string, RequestInit])));
+              return new Response('data: [DONE]\n\n', { headers: { 'content-type': 'text/event-stream' } });
+            },
+          });
+        }
+      }
+      const [imported = '', ...lines] = nodeSample(sample).split('\n');
+      expect(imported).toBe("import OpenAI from 'openai';");
+      const program = new Function('OpenAI', 'console', `return (async () => {${lines.join('\n')}})();`);
+      await program(Recorder, { log: () => {} });
+      const [request] = sent;
+      expect(request?.method.toLowerCase()).toBe(sample.method);
+      expect(curl({ ...sample, url: `${origin}${sample.path}` })).toContain(request?.url ?? 'nothing');
+      if (sample.body !== null) expect(await request?.json()).toEqual(sample.body);
+    }
+  });
+
+  test('shows requests in Python', () => {
+    const texts = sdkSamples.map((sample) => pythonSample(sample));
+    const body = { model: 'm', messages: [{ role: 'user', content: 'say "hi"' }], stop: null, seed: 1 };
+    expect(
+      pythonSample({ method: 'post', path: '/v1/chat/completions', origin, parameters: [], body }),
+    ).toBe(`from openai import OpenAI
+
+client = OpenAI(base_url="http://gateway/v1", api_key="svc_sk_…")
+
+print(client.chat.completions.create(
+    model="m",
+    messages=[{"role": "user", "content": "say \\"hi\\""}],
+    stop=None,
+    seed=1,
+))`);
+    for (const text of texts) expect(text).not.toMatch(/\b(?:true|false|null|undefined)\b/);
+    expect(texts.some((text) => text.includes('client.get("/generations", cast_to=object, options='))).toBe(
+      true,
+    );
+    expect(texts.some((text) => text.includes('for chunk in client.chat.completions.create('))).toBe(true);
+  });
+
+  test('shows one sample at a time without a script, each reachable with the keyboard', () => {
+    const page = renderPage(document, origin);
+    const groups = [...page.matchAll(/<div class="tabs"[^>]*>(.*?)<\/div>/gs)].map(([, html = '']) => html);
+    expect(groups).toHaveLength(sdkSamples.length);
+    for (const html of groups) {
+      const ids = [...html.matchAll(/<input type="radio" name="[\w-]+" id="([\w-]+)"/g)].map(([, id]) => id);
+      expect(ids).toHaveLength(3);
+      expect(html.match(/ checked/g)).toHaveLength(1);
+      for (const id of ids) expect(html).toContain(`<label for="${id}">`);
+      expect(html.match(/<figure /g)).toHaveLength(3);
+    }
+    const all = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    expect(new Set(all).size).toBe(all.length);
   });
 });
 

@@ -84,7 +84,14 @@ const absent = z.null().optional();
 const toolCall = fields({
   id: nonEmptyText(),
   type: functionType,
-  function: fields({ name: nonEmptyText(), arguments: text, parsed_arguments: absent }),
+  // What an SDK put together from a stream still has it. The order of the calls says the same, so it is dropped.
+  index: wholeNumber(0, 'an integer from 0 on, or null').nullish(),
+  function: fields({
+    name: nonEmptyText(),
+    arguments: text,
+    // Helpers such as `parse` add it to what the model sent. It says nothing that the arguments do not, and is dropped.
+    parsed_arguments: z.unknown().optional(),
+  }),
 });
 
 /** What a client may send back as its SDK returned it, in a message of any role. */

@@ -5,7 +5,7 @@ import { imageAdapters } from '../providers/image-call.ts';
 import type { ImageAdapter, ImageCall } from '../providers/images.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import type { Candidate } from '../routing/candidates.ts';
-import type { ImageRequest } from './parse.ts';
+import { docs, type ImageRequest } from './parse.ts';
 
 /** A candidate whose wire format has images. */
 export type ImageMaker = Candidate & Readonly<{ connection: Readonly<{ images: ImageAdapter }> }>;
@@ -45,6 +45,7 @@ export function orderOf(
     throw new ApiError('invalid_n', {
       param: 'n',
       message: `The parameter n is invalid: this model makes at most ${maxImages} at once.`,
+      docs,
     });
   const names = [...sizes.keys()];
   const call = { prompt, size: size ?? names[0] ?? '', count };
@@ -54,10 +55,11 @@ export function orderOf(
 
   const [first] = makers.map((maker) => unsupportedBy(maker, call));
   if (tier !== undefined && first && first.param !== 'size')
-    throw new ApiError('unsupported_parameter', first);
+    throw new ApiError('unsupported_parameter', { ...first, docs });
   throw new ApiError('invalid_size', {
     param: 'size',
     message: `The parameter size is invalid: this model offers ${offeredSizes({ sizes }, makers, call).join(', ') || 'no size'}.`,
+    docs,
   });
 }
 

@@ -18,6 +18,9 @@ export function parseImages(body: unknown): ImageRequest {
   return { model, prompt, size, count };
 }
 
+/** Where the parameters are explained. */
+export const docs = 'images#parameters';
+
 /** Parameters whose invalid values have a code of their own. */
 const ownCodes: ReadonlyMap<unknown, ErrorCode> = new Map([
   ['n', 'invalid_n'],
@@ -28,11 +31,12 @@ const ownCodes: ReadonlyMap<unknown, ErrorCode> = new Map([
 function errorOf(problem: Problem, body: unknown): ApiError {
   const [param] = problem.path;
   const code = ownCodes.get(param);
-  if (code === undefined) return toApiError(problem);
+  if (code === undefined) return toApiError({ ...problem, docs });
   if (code === 'invalid_response_format' && valueAt(body, ['response_format']) === 'b64_json')
     return new ApiError('unsupported_parameter', {
       param: 'response_format',
       message: 'The response_format "b64_json" is not supported: use "url".',
+      docs,
     });
-  return new ApiError(code, { param: `${param}`, message: problem.message });
+  return new ApiError(code, { param: `${param}`, message: problem.message, docs });
 }

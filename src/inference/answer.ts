@@ -51,9 +51,19 @@ export function inferenceHandler<Wanted, Planned extends Plan, Job, Answer>(
     const key = found instanceof Promise ? await found : found;
     readQuery(request.url, []);
     const payer = { budget: services.bodies, accountId: key.accountId };
-    const body = await readJsonBody(request, { payer });
+    let body: unknown;
+    try {
+      body = await readJsonBody(request, { payer });
+    } catch (thrown) {
+      throw thrown instanceof ApiError ? explained(thrown) : thrown;
+    }
     return await serveRequest(workload, services, key, body, request, context);
   };
+}
+
+/** An error of the body itself, with the section about bodies. */
+function explained(error: ApiError): ApiError {
+  return error.explainedBy(error.code === 'server_overloaded' ? 'chat#large-bodies' : 'chat#bodies');
 }
 
 /** The rest, once it is known which key pays, whether it came in a header or from a session. */

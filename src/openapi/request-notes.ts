@@ -92,7 +92,8 @@ export const requestNotes: Readonly<
     fields: {
       id: 'The ID as it came.',
       type: functionTypeNote,
-      function: 'Its name and arguments as they came. `parsed_arguments`, which SDKs add, must be null.',
+      index: 'Its place in the stream that it came from. It is dropped.',
+      function: 'Its name and arguments as they came. `parsed_arguments`, which SDKs add, is dropped.',
     },
   },
   Tool: {

@@ -152,6 +152,45 @@ describe('what a helper of the SDK returned is sent back', () => {
     }
   });
 
+  test('a call with the arguments that a helper parsed, which are dropped', async () => {
+    const tools = [zodFunction({ name: 'weather', parameters: z.object({ city: z.string() }) })];
+    const messages = [user('[[tool weather]] parsed-arguments')];
+    const first = await openai.chat.completions.parse({ model: 'm-strict', messages, tools });
+    const message = first.choices[0]?.message;
+    const [call] = message?.tool_calls ?? [];
+    expect(call).toMatchObject({ function: { parsed_arguments: { city: 'sample' } } });
+    const answer = await openai.chat.completions.create({
+      model: 'm-strict',
+      tools,
+      messages: [
+        user('parsed-arguments, second turn'),
+        message as ChatCompletionMessageParam,
+        { role: 'tool', tool_call_id: call?.id ?? '', content: 'sunny' },
+      ],
+    });
+    expect(answer.choices[0]?.message.content).toContain('sunny');
+    expect(JSON.stringify(received('parsed-arguments, second turn'))).not.toContain('parsed_arguments');
+  });
+
+  test('a streamed call with its place in the stream, which is dropped', async () => {
+    const called = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } };
+    const ask = (index: unknown) =>
+      post({
+        model: 'm-strict',
+        messages: [
+          user('call-index'),
+          { role: 'assistant', content: null, tool_calls: [{ index, ...called }] },
+          { role: 'tool', tool_call_id: 'call_1', content: 'sunny' },
+        ],
+        tools: [weather(null)],
+      });
+    expect((await ask(0)).status).toBe(200);
+    expect(JSON.stringify(received('call-index'))).not.toContain('"index"');
+    expect((await (await ask('first')).json()) as ErrorBody).toMatchObject({
+      error: { code: 'invalid_parameter', param: 'messages[1].tool_calls[0].index' },
+    });
+  });
+
   test('what is not null stays refused by name', async () => {
     const message = { role: 'assistant', content: 'Hi', refusal: 'No.' };
     const response = await post({ model: 'full', messages: [user('x'), message, user('y')] });

@@ -95,6 +95,45 @@ describe('400', () => {
     expect(await chat(fields)).toEqual({ status: 400, type: 'invalid_request_error', code, param, message });
   });
 
+  test.each([
+    [{ size: 'big' }, 'invalid_size', '/docs/images#parameters'],
+    [{ n: 9 }, 'invalid_n', '/docs/images#parameters'],
+    [{ response_format: 'b64_json' }, 'unsupported_parameter', '/docs/images#parameters'],
+    [{ response_format: 'file' }, 'invalid_response_format', '/docs/images#parameters'],
+    [{ quality: 'hd' }, 'unsupported_parameter', '/docs/images#parameters'],
+    [{ prompt: 7 }, 'invalid_parameter', '/docs/images#parameters'],
+  ])('of images: %j', async (fields, code, section) => {
+    const body = { model: 'picture', prompt: 'A cat', size: '1024x1024', ...fields };
+    const error = await errorOf('POST', '/v1/images/generations', body);
+    expect(error.code).toBe(code);
+    expect(error.message).toEndWith(` See ${section}`);
+  });
+
+  const jsonType = { 'content-type': 'application/json' };
+  test.each([
+    ['that are no JSON', '{broken', jsonType, 'invalid_json', 1],
+    ['that are no object', '[]', jsonType, 'invalid_request', 1],
+    ['with a key twice', '{"a":1,"a":2}', jsonType, 'invalid_parameter', 1],
+    ['of another type', '{}', { 'content-type': 'text/plain' }, 'invalid_request', 1],
+    ['that are compressed', '{}', { ...jsonType, 'content-encoding': 'gzip' }, 'invalid_request', 1],
+    ['that are too large', 'x', jsonType, 'invalid_request', 21 * 1024 * 1024],
+  ])('of bodies %s', async (_name, text, headers, code, times) => {
+    const body = text.repeat(times);
+    for (const path of ['chat/completions', 'images/generations']) {
+      const response = await fetch(`${fixture.gateway.origin}/v1/${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, ...headers },
+        body,
+      });
+      const { error } = (await response.json()) as ErrorBody;
+      expect([response.status, error.code, error.message]).toEqual([
+        400,
+        code,
+        expect.stringMatching(/ See \/docs\/chat#bodies$/),
+      ]);
+    }
+  });
+
   test('a chat model does not make images', async () => {
     const body = { model: 'full', prompt: 'A cat', size: '1024x1024' };
     expect(await errorOf('POST', '/v1/images/generations', body)).toMatchObject({

@@ -5,6 +5,7 @@ import type { MediaType, OpenApiResponse } from '../responses.ts';
 import { curl } from './curl.ts';
 import { type Components, fieldItem, fieldList, resolve, type View } from './fields.ts';
 import { blocks, code, inline, json, plain } from './markup.ts';
+import { nodeSample, pythonSample } from './sdk-samples.ts';
 
 export type Operation = Readonly<{
   operationId: string;
@@ -39,7 +40,7 @@ ${errorSummary(responses)}
 </div>
 <div class="examples">
 <h3>Request</h3>
-${requestExamples(place, parameters, body)}
+${requestExamples(place, operationId, parameters, body)}
 <h3>Response</h3>
 ${success === undefined ? '' : responseExamples(success)}
 </div>
@@ -97,15 +98,30 @@ function errorSummary(responses: Operation['responses']): string {
 
 function requestExamples(
   { method, path, origin }: Place,
+  operationId: string,
   parameters: readonly Parameter[],
   body: MediaType | undefined,
 ): string {
-  const url = `${origin}${path}`;
-  if (body === undefined) return code(plain(curl({ method, url, parameters, body: null })), 'curl');
+  const samples = (value: unknown, index: number) =>
+    tabs(`${operationId}-${index}`, [
+      ['curl', curl({ method, url: `${origin}${path}`, parameters, body: value })],
+      ['Python', pythonSample({ method, path, origin, parameters, body: value })],
+      ['Node', nodeSample({ method, path, origin, parameters, body: value })],
+    ]);
+  if (body === undefined) return samples(null, 0);
   const examples = Object.values(body.examples).map(({ summary, value }, index) =>
-    example(summary, code(plain(curl({ method, url, parameters, body: value })), 'curl'), index === 0),
+    example(summary, samples(value, index), index === 0),
   );
   return examples.join('\n');
+}
+
+/** Without a script: the radio button that is checked decides which sample the style sheet shows. */
+function tabs(id: string, samples: readonly (readonly [string, string])[]): string {
+  const choices = samples.map(
+    ([label], index) =>
+      `<input type="radio" name="${plain(id)}" id="${plain(id)}-${index}"${index === 0 ? ' checked' : ''}><label for="${plain(id)}-${index}">${label}</label>`,
+  );
+  return `<div class="tabs" role="group" aria-label="Language of the example">${choices.join('')}${samples.map(([label, text]) => code(plain(text), label)).join('')}</div>`;
 }
 
 function responseExamples({ content, 'x-event-stream': stream }: OpenApiResponse): string {

@@ -23,7 +23,8 @@ function codesWhere(isMeant: (row: (typeof errorTable)[ErrorCode]) => boolean): 
 export const errorSchema = errorBodySchema(
   codesWhere(({ status, inBand }) => status !== null || inBand),
 ).meta({
-  id: 'Error',
+  // Not `Error`: generated clients would have a class of that name with a field of that name.
+  id: 'ErrorResponse',
   description: 'The body of every error. Codes may be added later.',
 });
 
