@@ -16,7 +16,7 @@ mkdirSync(seenErrors);
 mkdirSync(cluster);
 const isWholeRun = process.argv.length === 2;
 /** Files spend about a third of their time waiting for a process or a deadline, so three keep two cores busy. */
-const filesAtOnce = 5;
+const filesAtOnce = 4;
 /** When more files than this fail, it was not by chance. */
 const maxRerunFiles = 8;
 

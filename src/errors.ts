@@ -142,16 +142,17 @@ export class ApiError extends Error {
     this.endsConnection = details.endsConnection ?? false;
   }
 
-  /** The same error with a link to the section of the documentation that explains it. */
-  explainedBy(docs: string): ApiError {
-    const { code, param, message, retryAfterSeconds, endsConnection, cause } = this;
+  /** The same error with some other details. */
+  with(changed: Pick<ErrorDetails, 'param' | 'docs'>): ApiError {
+    const { code, param, message, docs, retryAfterSeconds, endsConnection, cause } = this;
     return new ApiError(code, {
       message,
-      docs,
       endsConnection,
       cause,
       ...(param === undefined ? {} : { param }),
+      ...(docs === undefined ? {} : { docs }),
       ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      ...changed,
     });
   }
 }

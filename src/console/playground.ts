@@ -6,12 +6,11 @@ import type { SQL } from 'bun';
 import { z } from 'zod';
 import { chatWorkload } from '../chat/workload.ts';
 import { ApiError } from '../errors.ts';
-import { readJsonBody } from '../http/json-body.ts';
 import { lookUp } from '../http/lookup.ts';
 import { parseBody } from '../http/problem.ts';
 import { readQuery } from '../http/query.ts';
 import { imageWorkload } from '../images/workload.ts';
-import { type InferenceServices, serveRequest } from '../inference/answer.ts';
+import { type InferenceServices, readInferenceBody, serveRequest } from '../inference/answer.ts';
 import type { Plan, Workload } from '../inference/workload.ts';
 import { checkKey } from '../keys/authenticate.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
@@ -38,8 +37,7 @@ export function playgroundPage(services: PlaygroundServices): Routes<AccountHand
   async function readCall(request: Request, caller: Caller) {
     // A request may be large, so it is read only from members.
     await lookUp('api_keys_lookup_failed', () => requireMembership(sql, caller));
-    const payer = { budget: bodies, accountId: caller.accountId };
-    const body = await readJsonBody(request, { payer }).catch((thrown: unknown) => {
+    const body = await readInferenceBody(request, bodies, caller.accountId).catch((thrown: unknown) => {
       throw thrown instanceof ApiError ? withoutPrefix(thrown) : thrown;
     });
     const { key_id: keyId, request: inner } = parseBody(callSchema, body);
@@ -77,7 +75,7 @@ const callSchema = bodyOf({
 /** Users write only the inner request, so the path to what is wrong with it starts there. */
 function withoutPrefix(error: ApiError): ApiError {
   const inner = /^request(?:\.(?=.)|(?=\[))(.*)$/s.exec(error.param ?? '')?.[1];
-  return inner === undefined ? error : new ApiError(error.code, { param: inner, message: error.message });
+  return inner === undefined ? error : error.with({ param: inner });
 }
 
 async function findKeyHash(sql: SQL, { userId, accountId }: Caller, keyId: string): Promise<Buffer> {

@@ -30,7 +30,8 @@ export type Cluster = Readonly<{
   connection: SocketConnection;
 }>;
 
-export function openCluster(dataFolder: string): Cluster {
+/** `onCreate` is called before a new one is created, which takes seconds, on a slow machine many. */
+export function openCluster(dataFolder: string, onCreate: () => void = () => undefined): Cluster {
   const programs = locatePrograms();
   const user = serverUser();
   const folder = join(dataFolder, 'postgres');
@@ -38,7 +39,11 @@ export function openCluster(dataFolder: string): Cluster {
     mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
     removeLeftovers(dataFolder);
     if (isCluster(folder)) user.adopt(folder);
-    else createCluster(folder, programs, user);
+    else {
+      requireRoom(folder);
+      onCreate();
+      createCluster(folder, programs, user);
+    }
     return {
       folder,
       logFile: join(folder, 'server.log'),
@@ -70,8 +75,17 @@ function locatePrograms(): string {
   }
 }
 
-/** Whether a data folder has its database already. */
-export const hasCluster = (dataFolder: string) => isCluster(join(dataFolder, 'postgres'));
+/** Throws when something else has the place of the cluster. */
+function requireRoom(folder: string): void {
+  if (isCluster(folder) || !existsSync(folder) || isEmpty(folder)) return;
+  throw new OperatorError(
+    `TOLLGATE_DATA names ${dirname(folder)}, where ${folder} is not a PostgreSQL cluster: move it away or name another folder.`,
+  );
+}
+
+function isEmpty(path: string): boolean {
+  return statSync(path).isDirectory() && readdirSync(path).length === 0;
+}
 
 const isCluster = (folder: string) => existsSync(join(folder, 'PG_VERSION'));
 
@@ -92,10 +106,7 @@ function createCluster(folder: string, programs: string, user: ServerUser): void
     rmSync(unfinished, { recursive: true, force: true });
     if (!['EEXIST', 'ENOTEMPTY'].includes(codeOf(error) ?? '')) throw error;
     // Another process may have finished first, and its cluster serves both.
-    if (!isCluster(folder))
-      throw new OperatorError(
-        `TOLLGATE_DATA names ${dirname(folder)}, where ${folder} is not a PostgreSQL cluster: move it away or name another folder.`,
-      );
+    requireRoom(folder);
   }
 }
 

@@ -7,7 +7,7 @@
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
-import { type Cluster, hasCluster, openCluster, type SocketConnection } from './cluster.ts';
+import { type Cluster, openCluster, type SocketConnection } from './cluster.ts';
 import { startServer, stopServer } from './postmaster.ts';
 
 type EmbeddedServer = Readonly<{
@@ -26,9 +26,9 @@ const retryAfterFailureMs = 1_000;
 const presenceLock = 7_012_018_001;
 
 export async function acquireEmbeddedServer(dataFolder: string, log?: Log): Promise<EmbeddedServer> {
-  // It takes seconds, on a slow machine many.
-  if (!hasCluster(dataFolder)) log?.info('creating the embedded database', { file: dataFolder });
-  const cluster = openCluster(dataFolder);
+  const cluster = openCluster(dataFolder, () =>
+    log?.info('creating the embedded database', { file: dataFolder }),
+  );
   const first = await arrive(cluster);
   let isReleased = false;
   /** Null when this process released the server before it was back. */

@@ -50,20 +50,23 @@ export function inferenceHandler<Wanted, Planned extends Plan, Job, Answer>(
     const found = services.authenticate(request, context, 'api_keys_lookup_failed');
     const key = found instanceof Promise ? await found : found;
     readQuery(request.url, []);
-    const payer = { budget: services.bodies, accountId: key.accountId };
-    let body: unknown;
-    try {
-      body = await readJsonBody(request, { payer });
-    } catch (thrown) {
-      throw thrown instanceof ApiError ? explained(thrown) : thrown;
-    }
+    const body = await readInferenceBody(request, services.bodies, key.accountId);
     return await serveRequest(workload, services, key, body, request, context);
   };
 }
 
-/** An error of the body itself, with the section about bodies. */
-function explained(error: ApiError): ApiError {
-  return error.explainedBy(error.code === 'server_overloaded' ? 'chat#large-bodies' : 'chat#bodies');
+/** An error of the body itself names the section about bodies. */
+export async function readInferenceBody(
+  request: Request,
+  budget: BodyBudget,
+  accountId: string,
+): Promise<unknown> {
+  try {
+    return await readJsonBody(request, { payer: { budget, accountId } });
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw error.with({ docs: error.code === 'server_overloaded' ? 'chat#large-bodies' : 'chat#bodies' });
+  }
 }
 
 /** The rest, once it is known which key pays, whether it came in a header or from a session. */
