@@ -173,7 +173,7 @@ test('a known key does not wait for keys that may be invented', async () => {
 test('a known key is accepted while the database does not answer, and one that is not known is given up', async () => {
   let nowMs = 0;
   await cache.close();
-  cache = await openKeyCache(database.sql, () => nowMs, { lookupPatienceMs: 100 });
+  cache = await openKeyCache(database.sql, () => nowMs, { lookupPatienceMs: 1_000 });
   const known = await cache.find(hashes[1]);
   nowMs = 10_000;
   const { answer, letGo } = await holdUp(() => cache.find(hashes[1]));
