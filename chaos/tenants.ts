@@ -51,6 +51,8 @@ async function keyOf(sql: SQL, accountId: string, monthlyLimit: string | null): 
     accountId,
     name: 'chaos',
     requestsPerMinute: 1_000_000,
+    // What killed gateways leave open counts until another one has lived long enough to close it.
+    maxConcurrent: 100_000,
     monthlyLimit: monthlyLimit === null ? null : dollars(monthlyLimit),
     allowedModels: null,
     expiresAt: null,

@@ -160,6 +160,21 @@ describe('what was remembered is not relied on', () => {
   });
 });
 
+test('a hold that another gateway has released is charged late, although the rest is known as it is now', async () => {
+  const owner = await customer(100n);
+  const held = hold(owner, 40n);
+  await ledger.hold(held);
+  const interrupted = { isHeld: false, status: 'failed', errorCode: 'gateway_interrupted' } as const;
+  expect(await other.settle(settlement(held, null, interrupted))).toBe('settled');
+  // A lost connection lets it read the account again, which leaves the hold as the only thing that is out of date.
+  await database.sql`
+    select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'first ledger'`;
+  expect(await ledger.hold(hold(owner, 1n))).toMatchObject({ outcome: 'held' });
+  expect(await ledger.settle(settlement(held, 30n))).toBe('settled');
+  expect(await money(owner)).toEqual({ balance: '70', held: '1' });
+  await expectSound();
+});
+
 test('gateways that share accounts spend every balance exactly, and never more', async () => {
   const owners = await Promise.all([customer(500n), customer(500n), customer(3n)]);
   let spent = 0;

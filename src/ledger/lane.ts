@@ -100,12 +100,13 @@ export class Lane {
       return await committed;
     } catch (error) {
       this.#forget(batch);
-      if (!isConflict(error)) {
+      // What is out of date may also violate a constraint, before the database notices the rest.
+      if (!isConflict(error) && !isIntegrityError(error)) {
         this.#doubt(batch, error);
         throw error;
       }
-      const { detail } = error;
-      if (detail) this.#contended.set(detail, performance.now() + contendedMs);
+      if (isConflict(error) && error.detail)
+        this.#contended.set(error.detail, performance.now() + contendedMs);
     } finally {
       this.#sent.delete(committed);
     }
