@@ -8,6 +8,7 @@ import {
   programName,
   withDescendants,
 } from '../bench/process-tree.ts';
+import { eventually } from './support/eventually.ts';
 
 const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:270F 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 111 1 0 100 0 0 10 0
@@ -42,7 +43,8 @@ test.if(onLinux)('children of children belong to a process', async () => {
     expect(withDescendants([process.pid])).toEqual(
       expect.arrayContaining([process.pid, child.pid, grandchild]),
     );
-    expect(programName(grandchild)).toBe('sleep');
+    // For a moment it is still a copy of the shell.
+    await eventually('it has become the program', () => programName(grandchild) === 'sleep');
     process.kill(grandchild);
   } finally {
     child.kill();
