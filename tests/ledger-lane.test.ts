@@ -300,6 +300,19 @@ test('a settlement is confirmed only when it is durable, and counts once when th
 }, 60_000);
 
 describe('a session', () => {
+  test('that the database has ended for being idle in a transaction is replaced', async () => {
+    const writer = new Writer(() => new SQL(database.url, { max: 1 }), 'set lock_timeout = 0', 10_000, log);
+    const failed = writer.use(async (connection) => {
+      await connection`set idle_in_transaction_session_timeout = 1`;
+      await connection.unsafe('begin');
+      await Bun.sleep(100);
+      await connection`select 1`;
+    });
+    expect(await failed.catch(() => 'failed')).toBe('failed');
+    expect(await writer.use((connection) => connection`select 1 as one`)).toHaveLength(1);
+    await writer.close();
+  });
+
   test('confirms what was committed since it began, and nothing that an earlier one was to confirm', async () => {
     const openWriter = () =>
       new SQL(database.url, { max: 1, connection: { application_name: 'confirming' } });

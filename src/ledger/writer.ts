@@ -1,8 +1,8 @@
 /** A connection to the database for the ledger alone. One that is lost or silent is replaced. */
 import type { ReservedSQL, SQL } from 'bun';
-import { isDatabaseUnavailable } from '../lib/database-unavailable.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
+import { isConflict, isIntegrityError } from './database-error.ts';
 
 const deadlines = new Deadlines();
 
@@ -39,7 +39,8 @@ export class Writer {
     try {
       return await work(await reserved);
     } catch (error) {
-      if (isDatabaseUnavailable(error)) this.#replace(reserved);
+      // Only these leave the session as it was. Whatever else it is, the session may have ended with it.
+      if (!isIntegrityError(error) && !isConflict(error)) this.#replace(reserved);
       throw error;
     } finally {
       silence.clear();
