@@ -1,7 +1,7 @@
 /**
- * Commits the operations of some of the accounts, in batches, on one connection. A batch is usually decided on what this
- * process remembers and sent as one statement, while the one before it is still being executed. When the database finds
- * that something has changed, or when the outcome of an earlier attempt is unknown, the batch takes the careful way.
+ * Commits operations in batches, on one connection. A batch is usually decided on what this process remembers and sent as
+ * one statement, while the one before it is still being executed. When the database finds that something has changed, or
+ * when the outcome of an earlier attempt is unknown, the batch takes the careful way.
  */
 import type { SQL } from 'bun';
 import { GroupCommit } from '../lib/group-commit.ts';

@@ -50,7 +50,6 @@ const holdPatienceMs = 4_000;
 const minPauseMs = 20;
 const maxPauseMs = 1_000;
 const defaultSilenceMs = 10_000;
-const laneCount = 1;
 const deadlines = new Deadlines();
 
 /**
@@ -63,10 +62,8 @@ export function openLedger(
   silenceMs: number = defaultSilenceMs,
   onCommit: (batchSize: number) => void = () => undefined,
 ): Ledger {
-  const lanes = Array.from({ length: laneCount }, () => {
-    const writer = new Writer(openWriter, laneSettings, silenceMs, log);
-    return { writer, lane: new Lane(writer, log, onCommit) };
-  });
+  const writer = new Writer(openWriter, laneSettings, silenceMs, log);
+  const lane = new Lane(writer, log, onCommit);
   const flusher = new Writer(openWriter, flushSettings, silenceMs, log);
   const durability = new Durability(flusher);
   /** What this process has held and not started to settle, and what it is settling. */
@@ -76,16 +73,10 @@ export function openLedger(
   const logUnsettled = logSparingly((fields) => log.error('not settled yet, trying again', fields));
   const logNotSpooled = logSparingly((fields) => log.error('not written to the spool', fields));
 
-  /** All operations of an account go the same way. */
-  function laneOf({ generation }: Operation): Lane {
-    const { lane } = lanes[generation.accountId.charCodeAt(35) % lanes.length] as (typeof lanes)[0];
-    return lane;
-  }
-
   async function submitDurably<Result extends OperationResult>(operation: Operation): Promise<Result> {
     const known = durability.session();
     const session = known instanceof Promise ? await known : known;
-    const { result, isDurable } = await laneOf(operation).submit<Result>(operation);
+    const { result, isDurable } = await lane.submit<Result>(operation);
     if (!isDurable) await durability.confirm(session);
     return result;
   }
@@ -128,7 +119,7 @@ export function openLedger(
     };
     for (let attempt = 0; ; attempt++) {
       try {
-        const { result } = await laneOf(operation).submit<HoldResult>(operation, isWanted);
+        const { result } = await lane.submit<HoldResult>(operation, isWanted);
         return result;
       } catch (error) {
         if (effort.isOver || isIntegrityError(error)) throw error;
@@ -234,12 +225,12 @@ export function openLedger(
     settleOnce,
     isBusy: () => held.size + unsettled.size > 0,
     counts: () => ({
-      waiting: lanes.reduce((sum, { lane }) => sum + lane.waitingCount, 0),
+      waiting: lane.waitingCount,
       unsettled: unsettled.size,
     }),
     close: async () => {
       isClosed = true;
-      await Promise.all([flusher, ...lanes.map(({ writer }) => writer)].map((writer) => writer.close()));
+      await Promise.all([writer.close(), flusher.close()]);
     },
   };
 }
