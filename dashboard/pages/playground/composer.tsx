@@ -1,9 +1,10 @@
 /** Where the next message is written, with images for models with image input, and where tool results are entered. */
 import { ImagePlus, Send, Square, X } from 'lucide-react';
-import { type KeyboardEvent, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import { Button, IconButton } from '../../kit/button.tsx';
 import { Field, TextArea } from '../../kit/field.tsx';
 import type { ImageInput, ToolCall, ToolTurn, UserTurn } from './conversation.ts';
+import { sendOnEnter } from './send-on-enter.ts';
 
 type ComposerProps = Readonly<{
   draft: UserTurn;
@@ -31,12 +32,6 @@ export function Composer(props: ComposerProps) {
     }
     onChange({ ...draft, images });
   };
-  const sendOnEnter = (event: KeyboardEvent) => {
-    // Enter may also confirm a character in an input method.
-    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
-    event.preventDefault();
-    if (canSend) onSend();
-  };
   return (
     <div className="space-y-3 border-t border-line p-4 sm:px-5">
       {draft.images.length > 0 && (
@@ -48,7 +43,7 @@ export function Composer(props: ComposerProps) {
           placeholder="Write a message …"
           value={draft.text}
           onChange={(event) => onChange({ ...draft, text: event.target.value })}
-          onKeyDown={sendOnEnter}
+          onKeyDown={(event) => sendOnEnter(event, () => canSend && onSend())}
         />
       </Field>
       <div className="flex flex-wrap items-center justify-between gap-2">

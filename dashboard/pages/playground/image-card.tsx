@@ -1,6 +1,6 @@
 /** Makes images, and shows the same request as code. */
 import { ImageIcon, Sparkles, Square } from 'lucide-react';
-import { type KeyboardEvent, useState } from 'react';
+import { useState } from 'react';
 import type { Key } from '../../../src/console/contract.ts';
 import { useMe } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
@@ -12,6 +12,7 @@ import { CodeTab } from './code-tab.tsx';
 import { countsOf, type ImageForm, type ImageResult, imageRequestOf } from './image-request.ts';
 import { ImageResultView } from './image-result-view.tsx';
 import { mayCall } from './selection.ts';
+import { sendOnEnter } from './send-on-enter.ts';
 import type { Images } from './use-images.ts';
 import { ViewCard } from './view-card.tsx';
 
@@ -95,12 +96,6 @@ type ImageComposerProps = Readonly<{
 function ImageComposer({ form, onChange, model, obstacle, isBusy, onSend, onStop }: ImageComposerProps) {
   const { size, n } = imageRequestOf(model, form);
   const canSend = form.prompt.trim() !== '' && !isBusy && obstacle === null;
-  const sendOnEnter = (event: KeyboardEvent) => {
-    // Enter may also confirm a character in an input method.
-    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
-    event.preventDefault();
-    if (canSend) onSend();
-  };
   return (
     <div className="space-y-3 border-t border-line p-4 sm:px-5">
       <Field label="Prompt" isLabelHidden>
@@ -109,7 +104,7 @@ function ImageComposer({ form, onChange, model, obstacle, isBusy, onSend, onStop
           placeholder="Describe the image …"
           value={form.prompt}
           onChange={(event) => onChange({ ...form, prompt: event.target.value })}
-          onKeyDown={sendOnEnter}
+          onKeyDown={(event) => sendOnEnter(event, () => canSend && onSend())}
         />
       </Field>
       <div className="flex flex-wrap items-end gap-3">

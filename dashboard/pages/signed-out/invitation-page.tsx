@@ -15,10 +15,10 @@ import {
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
-import { EmailField, Field, Input, NewPasswordField } from '../../kit/field.tsx';
 import { Page } from '../../kit/page.tsx';
-import { ErrorState, FormProblem, fieldProblem, SkeletonLines } from '../../kit/states.tsx';
+import { ErrorState, FormProblem, SkeletonLines } from '../../kit/states.tsx';
 import { SignedOutForm, SignedOutMessage } from '../../layout/signed-out.tsx';
+import { type NewUser, NewUserFields } from './new-user-fields.tsx';
 
 /** Survives the way to the sign-in page and back, but no reload: it is stored nowhere. */
 let openedToken = '';
@@ -137,11 +137,9 @@ function JoinForm({ token, invitation, email, onSignedOut }: JoinFormProps) {
 
 function SignUpForm({ token, invitation }: InvitationProps) {
   const enter = useEnter();
-  const [name, setName] = useState('');
-  const [email, setEmail] = useState(invitation.email ?? '');
-  const [password, setPassword] = useState('');
+  const [user, setUser] = useState<NewUser>({ name: '', email: invitation.email ?? '', password: '' });
   const signing = useMutation({
-    mutationFn: () => signUpInvited({ token, name: name.trim(), email: email.trim(), password }),
+    mutationFn: () => signUpInvited({ ...user, token, name: user.name.trim(), email: user.email.trim() }),
     onSuccess: enter,
   });
   if (isUnusable(signing.error)) return <UnusableLink />;
@@ -161,24 +159,7 @@ function SignUpForm({ token, invitation }: InvitationProps) {
         </>
       }
     >
-      <Field label="Name" error={fieldProblem(signing.error, 'name')}>
-        <Input
-          name="name"
-          autoComplete="name"
-          autoFocus
-          required
-          maxLength={100}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-      </Field>
-      <EmailField value={email} onChange={setEmail} error={fieldProblem(signing.error, 'email')} />
-      <NewPasswordField
-        label="Password"
-        value={password}
-        onChange={setPassword}
-        error={fieldProblem(signing.error, 'password')}
-      />
+      <NewUserFields user={user} onChange={setUser} error={signing.error} />
     </SignedOutForm>
   );
 }

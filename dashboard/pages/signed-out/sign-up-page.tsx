@@ -4,9 +4,8 @@ import { useState } from 'react';
 import { placeAfterSignIn } from '../../address.ts';
 import { signInOptionsQuery, signUp } from '../../api/session.ts';
 import { textLinkClass } from '../../kit/class-names.ts';
-import { EmailField, Field, Input, NewPasswordField } from '../../kit/field.tsx';
-import { fieldProblem } from '../../kit/states.tsx';
 import { SignedOutForm, SignedOutMessage } from '../../layout/signed-out.tsx';
+import { type NewUser, NewUserFields } from './new-user-fields.tsx';
 
 export function SignUpPage() {
   const options = useQuery(signInOptionsQuery);
@@ -14,13 +13,11 @@ export function SignUpPage() {
 }
 
 function SignUpForm() {
-  const [name, setName] = useState('');
-  const [email, setEmail] = useState('');
-  const [password, setPassword] = useState('');
+  const [user, setUser] = useState<NewUser>({ name: '', email: '', password: '' });
   const router = useRouter();
   const { next }: { next?: unknown } = useSearch({ strict: false });
   const signing = useMutation({
-    mutationFn: () => signUp(name.trim(), email.trim(), password),
+    mutationFn: () => signUp(user.name.trim(), user.email.trim(), user.password),
     onSuccess: () => router.history.push(placeAfterSignIn(next, location.origin)),
   });
   return (
@@ -38,24 +35,7 @@ function SignUpForm() {
         </>
       }
     >
-      <Field label="Name" error={fieldProblem(signing.error, 'name')}>
-        <Input
-          name="name"
-          autoComplete="name"
-          autoFocus
-          required
-          maxLength={100}
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-      </Field>
-      <EmailField value={email} onChange={setEmail} error={fieldProblem(signing.error, 'email')} />
-      <NewPasswordField
-        label="Password"
-        value={password}
-        onChange={setPassword}
-        error={fieldProblem(signing.error, 'password')}
-      />
+      <NewUserFields user={user} onChange={setUser} error={signing.error} />
     </SignedOutForm>
   );
 }
