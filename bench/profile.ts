@@ -1,11 +1,11 @@
 /**
- * Where the gateway's time goes: runs it under Bun's sampling profiler with load on it and prints the functions that
- * took most time themselves. `bun bench/profile.ts [json|fast|paced] [SECONDS] [CONNECTIONS]`
+ * Where the gateway's time goes: runs it under Bun's sampling profiler with load on it and prints the functions
+ * and the files that took most time themselves. `bun bench/profile.ts [json|fast|paced] [SECONDS] [CONNECTIONS]`
  */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cpuMicroseconds } from './cpu.ts';
-import { type CpuProfile, selfTimes } from './cpu-profile.ts';
+import { type CpuProfile, type SelfTimes, selfTimes } from './cpu-profile.ts';
 import { Counts, warmUp } from './measure.ts';
 import { models } from './scenarios.ts';
 import { startBench, subjectNamed } from './subjects.ts';
@@ -14,7 +14,7 @@ import { withWorkshop } from './workshop.ts';
 
 const intervalMicroseconds = 250;
 const minWarmUp = { json: 30_000, streams: 1_000 };
-const shownFunctions = 50;
+const maxRows = 50;
 
 const [kind = 'json', seconds = '8', connections = '64'] = process.argv.slice(2);
 const model = Object.entries(models).find(([name]) => name === kind)?.[1];
@@ -47,15 +47,23 @@ await withWorkshop(async (workshop) => {
   const file = readdirSync(profileFolder).find((name) => name.endsWith('.cpuprofile'));
   if (file === undefined) throw new Error('The gateway wrote no profile.');
   const profile = JSON.parse(readFileSync(join(profileFolder, file), 'utf8')) as CpuProfile;
-  const times = selfTimes(profile, intervalMicroseconds, fromMs, toMs);
-  const total = times.reduce((sum, [, time]) => sum + time, 0);
-  const rows = times
-    .slice(0, shownFunctions)
-    .map(([name, time]) => [`${formatNumber((time * 100) / total)} %`, formatNumber(time / completed), name]);
+  const { byFunction, byFile } = selfTimes(profile, intervalMicroseconds, fromMs, toMs);
+  const total = byFunction.reduce((sum, [, time]) => sum + time, 0);
+  const table = (title: string, times: SelfTimes) =>
+    formatTable(
+      ['share', 'µs per request', title],
+      times
+        .slice(0, maxRows)
+        .map(([name, time]) => [
+          `${formatNumber((time * 100) / total)} %`,
+          formatNumber(time / completed),
+          name,
+        ]),
+    );
   process.stdout.write(
     `${kind}, ${connections} connections: ${completed} requests, errors: ${JSON.stringify(errors)}\n` +
       `CPU ${formatNumber(cpuPerRequest)} µs a request in all threads, with the profiler; ` +
       `of it ${formatNumber(total / completed)} µs seen in JavaScript and what it calls:\n\n` +
-      `${formatTable(['share', 'µs per request', 'function, by its own time'], rows)}\n`,
+      `${table('function, by its own time', byFunction)}\n${table('file, with what it calls of the runtime', byFile)}\n`,
   );
 });

@@ -34,7 +34,7 @@ export class Lane {
   readonly #writer: Writer;
   readonly #log: Log;
   readonly #onCommit: (batchSize: number) => void;
-  readonly #batches = new GroupCommit<Operation, Committed | Error>(
+  readonly #batches = new GroupCommit<Operation, Committed>(
     (batch) => this.#commitOrIsolate(batch),
     batchesAtOnce,
   );
@@ -60,13 +60,11 @@ export class Lane {
     return this.#batches.waitingCount;
   }
 
-  async submit<Result extends OperationResult>(
+  submit<Result extends OperationResult>(
     operation: Operation,
     isWanted?: () => boolean,
   ): Promise<Committed<Result>> {
-    const committed = await this.#batches.submit(operation, isWanted);
-    if (committed instanceof Error) throw committed;
-    return committed as Committed<Result>;
+    return this.#batches.submit(operation, isWanted) as Promise<Committed<Result>>;
   }
 
   /** One operation that the database rejects must not fail the rest of its batch. Its result is the error. */

@@ -66,9 +66,9 @@ export function openLedger(
   const lane = new Lane(writer, log, onCommit);
   const flusher = new Writer(openWriter, flushSettings, silenceMs, log);
   const durability = new Durability(flusher);
-  /** What this process has held and not started to settle, and what it is settling. */
+  /** What this process has held and not settled, and how many settlements are in progress. */
   const held = new Set<string>();
-  const unsettled = new Set<Promise<unknown>>();
+  let unsettledCount = 0;
   let isClosed = false;
   const logUnsettled = logSparingly((fields) => log.error('not settled yet, trying again', fields));
   const logNotSpooled = logSparingly((fields) => log.error('not written to the spool', fields));
@@ -134,21 +134,32 @@ export function openLedger(
   /** For a hold whose outcome is unknown: what it may have held is released as soon as the database is back. */
   function release(operation: Hold): void {
     const settlement = settlementOf({ ...operation, isHeld: false }, failure('balance_lookup_failed'));
-    track(settleUntilDone(settlement, () => settlement)).catch(() => undefined);
+    settle(settlement).catch(() => undefined);
   }
 
   function settle(settlement: Settlement, onTimeout = () => settlement): Promise<SettlementResult | 'late'> {
     return new Promise((resolve, reject) => {
-      const settled = settleUntilDone(settlement, () => {
+      unsettledCount += 1;
+      const end = () => {
+        unsettledCount -= 1;
+        held.delete(settlement.generation.id);
+      };
+      settleUntilDone(settlement, () => {
         const late = onTimeout();
         // In the spool before the caller learns of it: from now on this is what happened.
         writeToSpool(late);
         resolve('late');
         return late;
-      });
-      track(settled)
-        .finally(() => held.delete(settlement.generation.id))
-        .then(resolve, reject);
+      }).then(
+        (result) => {
+          end();
+          resolve(result);
+        },
+        (error: unknown) => {
+          end();
+          reject(error);
+        },
+      );
     });
   }
 
@@ -213,20 +224,15 @@ export function openLedger(
     }
   }
 
-  function track<Result>(settled: Promise<Result>): Promise<Result> {
-    unsettled.add(settled);
-    return settled.finally(() => unsettled.delete(settled));
-  }
-
   return {
     hold,
     count: (count) => within(holdPatienceMs, submitDurably<CountResult>(count)),
     settle,
     settleOnce,
-    isBusy: () => held.size + unsettled.size > 0,
+    isBusy: () => held.size + unsettledCount > 0,
     counts: () => ({
       waiting: lane.waitingCount,
-      unsettled: unsettled.size,
+      unsettled: unsettledCount,
     }),
     close: async () => {
       isClosed = true;

@@ -1,19 +1,15 @@
 /**
  * Gathers what arrives while commits are in progress and commits it together. There is no timer: one operation alone is
- * committed at once, and under load the batches grow by themselves.
+ * committed as soon as the event loop has handled what has arrived by then, and under load the batches grow by themselves.
  */
 export class GroupCommit<Operation, Result> {
-  readonly #commit: (batch: readonly Operation[]) => Promise<readonly Result[]>;
+  readonly #commit: Commit<Operation, Result>;
   readonly #maxPerBatch: number;
   #waiting: Waiting<Operation, Result>[] = [];
   readonly #maxAtOnce: number;
   #committing = 0;
 
-  constructor(
-    commit: (batch: readonly Operation[]) => Promise<readonly Result[]>,
-    maxAtOnce = 1,
-    maxPerBatch = 256,
-  ) {
+  constructor(commit: Commit<Operation, Result>, maxAtOnce = 1, maxPerBatch = 256) {
     this.#commit = commit;
     this.#maxAtOnce = maxAtOnce;
     this.#maxPerBatch = maxPerBatch;
@@ -29,9 +25,13 @@ export class GroupCommit<Operation, Result> {
       this.#waiting.push({ operation, isWanted, resolve, reject });
       if (this.#committing >= this.#maxAtOnce) return;
       this.#committing += 1;
-      // Whatever else is submitted in this turn of the event loop joins the same batch.
-      queueMicrotask(() => this.#run());
+      this.#runSoon();
     });
+  }
+
+  /** Whatever else is submitted in this turn of the event loop joins the same batch: fewer and larger ones cost less. */
+  #runSoon(): void {
+    setImmediate(() => this.#run());
   }
 
   #run(): void {
@@ -42,14 +42,16 @@ export class GroupCommit<Operation, Result> {
     }
     this.#commit(batch.map(({ operation }) => operation)).then(
       (results) => {
-        batch.forEach(({ resolve }, place) => {
-          resolve(results[place] as Result);
+        batch.forEach(({ resolve, reject }, place) => {
+          const result = results[place] as Result | Error;
+          if (result instanceof Error) reject(result);
+          else resolve(result);
         });
-        this.#run();
+        this.#runSoon();
       },
       (error: unknown) => {
         for (const { reject } of batch) reject(error);
-        this.#run();
+        this.#runSoon();
       },
     );
   }
@@ -68,6 +70,9 @@ export class GroupCommit<Operation, Result> {
 }
 
 const always = () => true;
+
+/** Returns one result per operation; an error fails its operation alone. */
+type Commit<Operation, Result> = (batch: readonly Operation[]) => Promise<readonly (Result | Error)[]>;
 
 type Waiting<Operation, Result> = Readonly<{
   operation: Operation;

@@ -58,6 +58,10 @@ export class GatewayMetrics {
     'Time to settle.',
     commitSeconds,
   );
+  /** What every request adds to, found once. */
+  readonly #held = this.#holds.with('held');
+  readonly #holdDurations = this.#holdSeconds.with();
+  readonly #settleDurations = this.#settleSeconds.with();
   readonly #batchSize = new Histogram(
     'tollgate_ledger_batch_size',
     'Operations that the ledger commits in one transaction.',
@@ -144,12 +148,13 @@ export class GatewayMetrics {
   }
 
   holdEnded(outcome: string, durationMs: number): void {
-    this.#holds.add(1, outcome);
-    this.#holdSeconds.observe(durationMs / 1000);
+    if (outcome === 'held') this.#held.value += 1;
+    else this.#holds.add(1, outcome);
+    this.#holdDurations.observe(durationMs / 1000);
   }
 
   settled(durationMs: number): void {
-    this.#settleSeconds.observe(durationMs / 1000);
+    this.#settleDurations.observe(durationMs / 1000);
   }
 
   committed(batchSize: number): void {
