@@ -740,7 +740,8 @@ describe.each(speakers)('$name', (speaker) => {
   });
 
   test('logs what was reported before it leaves', async () => {
-    const mark = `[[chunk-delay 30]] ${crypto.randomUUID()}`;
+    // Long enough for the end to come by itself, on a busy machine too.
+    const mark = `[[chunk-delay 200]] ${crypto.randomUUID()}`;
     const response = await ask(speaker, { ...saying(mark), model: 'logged' }, true);
     let seen = '';
     for await (const bytes of response.body ?? []) {

@@ -13,6 +13,7 @@ import {
 } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { launchGateway, temporaryFolder } from '../support/gateway.ts';
+import { readSamples } from '../support/metrics.ts';
 import { quickGateway } from '../support/quick-lease.ts';
 import { delta, type Exchange, startScriptedProvider, usageEvent } from '../support/scripted-provider.ts';
 
@@ -27,8 +28,19 @@ const models = {
 let fixture: ChatFixture;
 let key: string;
 
+const metricsToken = crypto.randomUUID();
+
 const launch = (environment: Readonly<Record<string, string>>) =>
-  launchGateway(environment, { command: quickGateway('quick-keep-alive.ts') }).listening;
+  launchGateway(
+    { ...environment, METRICS_TOKEN: metricsToken },
+    { command: quickGateway('quick-keep-alive.ts') },
+  ).listening;
+
+async function openStreams(): Promise<number | undefined> {
+  const headers = { authorization: `Bearer ${metricsToken}` };
+  const response = await fetch(`${fixture.gateway.origin}/metrics`, { headers });
+  return readSamples(await response.text()).find(({ name }) => name === 'tollgate_open_streams')?.value;
+}
 
 beforeAll(async () => {
   const provider = (url: string, more = '') =>
@@ -209,8 +221,10 @@ test('a client that leaves meanwhile pays for what the provider goes on to do', 
   const leaving = new AbortController();
   const response = await post('silent', 'patience-8', { signal: leaving.signal });
   const { ended } = await untilComment(response);
+  expect(await openStreams()).toBe(1);
   leaving.abort();
   await ended.catch(() => undefined);
+  await eventually('the gateway to notice', async () => (await openStreams()) === 0);
   answer(await first.received('patience-8'));
   expect(await generationOf(response)).toMatchObject({
     status: 'cancelled',
