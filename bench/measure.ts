@@ -52,7 +52,7 @@ const quietWindows = 3;
 const windowMs = 1_000;
 const noticeableGain = 0.97;
 /** A slow peer need not serve all of them. */
-const maxWarmUpMs = 90_000;
+const maxWarmUpMs = 120_000;
 
 /**
  * Sends requests until they cost no less than before, and at least so many: the compiler alone takes more than a request

@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { cpuMicroseconds } from './cpu.ts';
 import { type CpuProfile, type SelfTimes, selfTimes } from './cpu-profile.ts';
 import { Counts, warmUp } from './measure.ts';
+import { minWarmUp } from './run.ts';
 import { models } from './scenarios.ts';
 import { startBench, subjectNamed } from './subjects.ts';
 import { formatNumber, formatTable } from './table.ts';
 import { withWorkshop } from './workshop.ts';
 
 const intervalMicroseconds = 250;
-const minWarmUp = { json: 30_000, streams: 1_000 };
 const maxRows = 50;
 
 const [kind = 'json', seconds = '8', connections = '64'] = process.argv.slice(2);
@@ -33,7 +33,7 @@ await withWorkshop(async (workshop) => {
   });
   const { load, gateway } = bench;
   const subject = subjectNamed(bench, 'gateway');
-  const minRequests = model === models.json ? minWarmUp.json : minWarmUp.streams;
+  const minRequests = model === models.json ? minWarmUp.requests : minWarmUp.streams;
   await warmUp(bench, subject, model, minRequests, new Counts());
   const { target } = subject;
   await load.ask({ type: 'prepare', target, model, connections: Number(connections), warmUpMs: 500 });

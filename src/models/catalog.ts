@@ -6,7 +6,7 @@ import type { PriceList } from '../pricing/price-list-store.ts';
 import { keyOf, type Path, type Problem, readYaml, type Source } from './catalog-yaml.ts';
 import { faultsOf, matching, mismatch } from './fields.ts';
 import type { Catalog, Model, Provider } from './model.ts';
-import { modelId, modelSchema } from './model-schema.ts';
+import { modelId, modelOf, modelSchema } from './model-schema.ts';
 import { providerId, providerSchema } from './provider-schema.ts';
 
 export type CatalogResult =
@@ -48,10 +48,11 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   const models = new Map<string, Model>();
   // An invalid provider still exists: models that name it must not be reported as well.
   const providerIds = [...entriesOf('providers').keys()];
+  const schema = modelSchema(providerIds);
   for (const [id, raw] of entriesOf('models')) {
     read(modelId, id, ['models', id]);
-    const model = read(modelSchema({ id, providerIds, priceVersion: version ?? '' }), raw, ['models', id]);
-    if (model !== undefined) models.set(id, model);
+    const entry = read(schema, raw, ['models', id]);
+    if (entry !== undefined) models.set(id, modelOf(id, entry, providerIds, version ?? ''));
   }
 
   for (const name of ['providers', 'models']) {
@@ -68,7 +69,7 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   }
 
   function read<Value>(schema: z.ZodType<Value>, raw: unknown, path: Path): Value | undefined {
-    // Each schema is used once or twice, so generating code for it would take longer than the check.
+    // Each schema is used a few times, so generating code for it would take longer than the checks.
     const result = schema.safeParse(raw, { jitless: true });
     if (result.success) return result.data;
     for (const fault of faultsOf(result.error)) add([...path, ...fault.path], fault.message);

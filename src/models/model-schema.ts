@@ -102,9 +102,8 @@ const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCo
 /** The most images that a request may ask for. */
 const maxImagesLimit = 4;
 
-type ModelContext = Readonly<{ id: string; providerIds: readonly string[]; priceVersion: string }>;
-
-export function modelSchema({ id, providerIds, priceVersion: version }: ModelContext) {
+/** What the catalogue says about a model. One schema reads all of them: making it takes longer than using it. */
+export function modelSchema(providerIds: readonly string[]) {
   return fields({
     name: plainText(200).optional(),
     owned_by: plainText(100).optional(),
@@ -120,40 +119,55 @@ export function modelSchema({ id, providerIds, priceVersion: version }: ModelCon
     sizes: sizes.optional(),
     max_images: wholeNumber(1, maxImagesLimit).optional(),
     pricing: pricing.optional(),
-    providers: routesSchema(id, providerIds).optional(),
-  }).transform((wire, context): Model => {
+    providers: routesSchema(providerIds).optional(),
+  }).transform((wire, context) => {
     checkWorkload(wire, context);
     checkSizesAndPrice(wire, context);
-    const routes = wire.providers ?? defaultRoutes(id, wire.owned_by, providerIds);
-    const has = new Set(wire.capabilities ?? defaultCapabilities[wire.workload]);
-    if (wire.image_tokens !== undefined && !has.has('image_input'))
+    const capabilities = new Set(wire.capabilities ?? defaultCapabilities[wire.workload]);
+    if (wire.image_tokens !== undefined && !capabilities.has('image_input'))
       report(context, ['image_tokens'], 'only a model with the capability image_input is sent images');
-    return {
-      id,
-      name: wire.name ?? id,
-      ownedBy: wire.owned_by ?? routes[0]?.providerId ?? 'unknown',
-      maker: wire.maker ?? null,
-      workload: wire.workload,
-      createdSeconds: wire.created ?? secondsOfDate(`${version}-01`) ?? Date.UTC(2026, 0, 1) / 1000,
-      enabled: wire.enabled ?? true,
-      contextWindow: wire.context_window ?? null,
-      maxOutputTokens: wire.max_output_tokens ?? null,
-      capabilities: {
-        textInput: has.has('text_input'),
-        imageInput: has.has('image_input'),
-        textOutput: has.has('text_output'),
-        streaming: has.has('streaming'),
-        functionCalling: has.has('function_calling'),
-        structuredOutput: has.has('structured_output'),
-      },
-      imageTokens: wire.image_tokens ?? { low: defaultImageTokens, high: defaultImageTokens },
-      unsupportedParameters: wire.unsupported_parameters ?? new Set(),
-      sizes: wire.sizes ?? new Map(),
-      maxImages: wire.workload === 'image' ? (wire.max_images ?? maxImagesLimit) : 0,
-      price: wire.pricing ?? null,
-      routes,
-    };
+    return { ...wire, capabilities };
   });
+}
+
+/** `priceVersion` is the catalogue's: a model without a date is as old as its prices. */
+export function modelOf(
+  id: string,
+  wire: z.infer<ReturnType<typeof modelSchema>>,
+  providerIds: readonly string[],
+  priceVersion: string,
+): Model {
+  const { capabilities } = wire;
+  const routes =
+    wire.providers?.map(({ upstreamModel, ...route }) => ({
+      ...route,
+      upstreamModel: upstreamModel ?? id,
+    })) ?? defaultRoutes(id, wire.owned_by, providerIds);
+  return {
+    id,
+    name: wire.name ?? id,
+    ownedBy: wire.owned_by ?? routes[0]?.providerId ?? 'unknown',
+    maker: wire.maker ?? null,
+    workload: wire.workload,
+    createdSeconds: wire.created ?? secondsOfDate(`${priceVersion}-01`) ?? Date.UTC(2026, 0, 1) / 1000,
+    enabled: wire.enabled ?? true,
+    contextWindow: wire.context_window ?? null,
+    maxOutputTokens: wire.max_output_tokens ?? null,
+    capabilities: {
+      textInput: capabilities.has('text_input'),
+      imageInput: capabilities.has('image_input'),
+      textOutput: capabilities.has('text_output'),
+      streaming: capabilities.has('streaming'),
+      functionCalling: capabilities.has('function_calling'),
+      structuredOutput: capabilities.has('structured_output'),
+    },
+    imageTokens: wire.image_tokens ?? { low: defaultImageTokens, high: defaultImageTokens },
+    unsupportedParameters: wire.unsupported_parameters ?? new Set(),
+    sizes: wire.sizes ?? new Map(),
+    maxImages: wire.workload === 'image' ? (wire.max_images ?? maxImagesLimit) : 0,
+    price: wire.pricing ?? null,
+    routes,
+  };
 }
 
 /** Fields that mean something for one workload only. */
@@ -201,7 +215,9 @@ function checkSizesAndPrice(wire: SizesAndPrice, context: z.core.$RefinementCtx)
   }
 }
 
-function routesSchema(model: string, providerIds: readonly string[]) {
+type RouteEntry = Omit<ModelRoute, 'upstreamModel'> & Readonly<{ upstreamModel: string | null }>;
+
+function routesSchema(providerIds: readonly string[]) {
   const known = field<string>((input) => {
     const value = providerIds.find((candidate) => candidate === input);
     return value === undefined ? { expected: `one of the providers ${providerIds.join(', ')}` } : { value };
@@ -211,17 +227,17 @@ function routesSchema(model: string, providerIds: readonly string[]) {
     upstream_model: plainText(200).optional(),
     weight: wholeNumber(1, 1000).optional(),
   });
-  const route = field<unknown>((input) => ({ value: input })).transform((input, context): ModelRoute => {
+  const route = field<unknown>((input) => ({ value: input })).transform((input, context): RouteEntry => {
     const result = detailed.safeParse(typeof input === 'string' ? { provider: input } : input);
     if (result.success) {
       const { provider, upstream_model, weight } = result.data;
-      return { providerId: provider, upstreamModel: upstream_model ?? model, weight: weight ?? null };
+      return { providerId: provider, upstreamModel: upstream_model ?? null, weight: weight ?? null };
     }
     for (const fault of faultsOf(result.error)) {
       // The short form has no field to point at.
       report(context, typeof input === 'string' ? [] : fault.path, fault.message);
     }
-    return { providerId: '', upstreamModel: '', weight: null };
+    return { providerId: '', upstreamModel: null, weight: null };
   });
   return listOf('providers', route).transform((routes, context) => {
     routes.forEach((one, index) => {

@@ -15,26 +15,32 @@ type ReferencePages = Readonly<{
   showStyle: () => Response;
 }>;
 
-/**
- * They are made once, while the gateway starts. They are imported dynamically, because the command line loads the routes
- * too and has no use for them.
- */
+/** Making the pages would delay the start, and the first reader should not have to wait for it either. */
+const madeAfterMs = 3_000;
+
+/** The pages are made once. They are imported dynamically, because most processes have no use for them. */
 export function referencePages(origin: () => string): ReferencePages {
-  const made = make();
+  let making: ReturnType<typeof make> | null = null;
+  const made = () => {
+    making ??= make();
+    return making;
+  };
+  // Whoever asks for a page learns of a failure.
+  setTimeout(() => made().catch(() => undefined), madeAfterMs).unref();
   const sent = (text: string, type: string) =>
     new Response(text, {
       headers: { ...pageHeaders(readingPolicy, origin()), 'content-type': `${type}; charset=utf-8` },
     });
   let page: string | null = null;
   return {
-    showDocument: async () => sent((await made).text, 'application/json'),
+    showDocument: async () => sent((await made()).text, 'application/json'),
     // The gateway knows its own address only once it is listening.
     showPage: async () => {
-      page ??= (await made).render(origin());
+      page ??= (await made()).render(origin());
       return sent(page, 'text/html');
     },
     showGuide: async (request) => {
-      const guide = (await made).guide(pathOf(request.url).slice('/docs/'.length));
+      const guide = (await made()).guide(pathOf(request.url).slice('/docs/'.length));
       return guide === null ? null : sent(guide, 'text/html');
     },
     showStyle: () => sent(style, 'text/css'),

@@ -31,7 +31,8 @@ export async function createDatabase(template = migratedTemplate): Promise<TestD
   cluster ??= startCluster();
   const { admin, urlOf } = await cluster;
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`;
-  await admin.unsafe(`create database ${name} template ${template}`);
+  // Without flushes, copying the files takes half of what copying them through the log does.
+  await admin.unsafe(`create database ${name} template ${template} strategy file_copy`);
   const url = urlOf(name);
   const sql = new SQL(url, { bigint: true, max: 4 });
   return {
