@@ -7,6 +7,7 @@ import { createKey } from '../src/keys/key-store.ts';
 import { auditLedger } from '../src/ledger/audit.ts';
 import { credit } from '../src/ledger/credit.ts';
 import { Durability } from '../src/ledger/durability.ts';
+import { maxRows } from '../src/ledger/known-rows.ts';
 import { type Ledger, openLedger } from '../src/ledger/ledger.ts';
 import type { Hold, Settlement } from '../src/ledger/operations.ts';
 import { openSpool } from '../src/ledger/spool.ts';
@@ -15,6 +16,8 @@ import { newId } from '../src/lib/ids.ts';
 import { createLog } from '../src/lib/log.ts';
 import { storePriceList } from '../src/pricing/price-list-store.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
+import { startDelayingRelay } from './support/delaying-relay.ts';
+import { eventually } from './support/eventually.ts';
 import { temporaryFolder } from './support/gateway.ts';
 import { newAttempt, newGeneration, newHold, newSettlement, succeeded } from './support/ledger-operations.ts';
 
@@ -299,6 +302,174 @@ test('a settlement is confirmed only when it is durable, and counts once when th
   await expectSound();
 }, 60_000);
 
+/** One batch is out of date about an account; the next touches the same account and one that has to be read first. */
+async function overtaken<Result>(known: Customer, second: () => Promise<Result>): Promise<Result> {
+  const crediting = await database.sql.reserve();
+  const reading = await database.sql.reserve();
+  await crediting.unsafe('begin');
+  await credit(crediting, known.accountId, 1n, null);
+  // Keeps ledger_read waiting, but not a ledger_commit that fails at its first update.
+  await reading.unsafe('begin; lock table api_keys in access exclusive mode');
+  const first = ledger.hold(hold(known, 1n));
+  await waitingLedgers(1);
+  const result = second();
+  // Sent behind the first on the same connection, where nobody can see it.
+  await Bun.sleep(100);
+  await crediting.unsafe('commit');
+  await eventually('the read', async () => {
+    const [waiting] = await database.sql`
+      select 1 from pg_stat_activity where application_name = 'first ledger' and wait_event_type = 'Lock'
+        and query like '%ledger_read%'`;
+    return waiting !== undefined;
+  });
+  await reading.unsafe('commit');
+  crediting.release();
+  reading.release();
+  expect(await first).toMatchObject({ outcome: 'held' });
+  return await result;
+}
+
+/** Until so many statements of the first ledger wait for a lock. */
+async function waitingLedgers(count: number): Promise<void> {
+  await eventually('a lock to be waited for', async () => {
+    const rows = await database.sql`
+      select 1 from pg_stat_activity where application_name = 'first ledger' and wait_event_type = 'Lock'`;
+    return rows.length >= count;
+  });
+}
+
+describe('an account that was forgotten while another one of its batch was read', () => {
+  test('is not denied a hold', async () => {
+    const known = await customer(1000n);
+    const unknown = await customer(1000n);
+    await pay(ledger, known, 10n);
+    const [result] = await overtaken(known, () =>
+      Promise.all([ledger.hold(hold(known, 1n)), ledger.hold(hold(unknown, 1n))]),
+    );
+    expect(result).toMatchObject({ outcome: 'held' });
+  });
+
+  test('is charged', async () => {
+    const known = await customer(1000n);
+    const unknown = await customer(1000n);
+    const held = hold(known, 100n);
+    await ledger.hold(held);
+    const [result] = await overtaken(known, () =>
+      Promise.all([ledger.settle(settlement(held, 30n)), ledger.hold(hold(unknown, 1n))]),
+    );
+    expect({ result, ...(await money(known)) }).toEqual({ result: 'settled', balance: '971', held: '1' });
+  });
+
+  test('is charged when it made room for the other', async () => {
+    const oldest = await customer(1000n);
+    const unknown = await customer(1000n);
+    const held = hold(oldest, 100n);
+    await ledger.hold(held);
+    const others = await database.sql<Customer[]>`
+      with account as (
+        insert into accounts (id, name) select uuidv7(), 'Crowd' from generate_series(1, ${maxRows - 1}::int) returning id
+      ), key as (
+        insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, max_concurrent)
+        select uuidv7(), id, 'Crowd', sha256(id::text::bytea), 'hint', 1000000, 1000 from account
+        returning id, account_id
+      ), meter as (
+        insert into api_key_meters (key_id) select id from key
+      )
+      select account_id as "accountId", id as "keyId" from key`;
+    for (let from = 0; from < others.length; from += 256)
+      await Promise.all(
+        others
+          .slice(from, from + 256)
+          .map((owner) => ledger.count({ kind: 'count', generation: { id: newId(), ...owner } })),
+      );
+    const [result] = await Promise.all([
+      ledger.settle(settlement(held, 30n)),
+      ledger.hold(hold(unknown, 1n)),
+    ]);
+    expect({ result, ...(await money(oldest)) }).toEqual({ result: 'settled', balance: '970', held: '0' });
+  }, 60_000);
+});
+
+describe('a row that stays locked', () => {
+  test('does not hold up other accounts', async () => {
+    const locked = await customer(1_000n);
+    const free = await customer(1_000n);
+    const held = hold(locked, 10n);
+    await ledger.hold(held);
+    await pay(ledger, free, 1n);
+    const changing = await database.sql.reserve();
+    await changing.unsafe('begin');
+    await changing`select 1 from accounts where id = ${locked.accountId} for update`;
+    const settling = ledger.settle(settlement(held, 1n));
+    await waitingLedgers(1);
+    for (let round = 0; round < 3; round += 1) await pay(ledger, free, 1n);
+    await changing.unsafe('rollback');
+    changing.release();
+    expect(await settling).toBe('settled');
+    expect(await money(locked)).toEqual({ balance: '999', held: '0' });
+  }, 60_000);
+
+  test('is not one of the ledger when a key is renamed', async () => {
+    const owner = await customer(1_000n);
+    const renaming = await database.sql.reserve();
+    await renaming.unsafe('begin');
+    await renaming`update api_keys set name = 'Other' where id = ${owner.keyId}`;
+    await pay(ledger, owner, 1n);
+    await renaming.unsafe('rollback');
+    renaming.release();
+  });
+
+  test('is freed when the transaction that changes a key stays idle', async () => {
+    const owner = await customer(1_000n);
+    const changing = new SQL(database.url, { max: 1 });
+    const connection = await changing.reserve();
+    await connection.unsafe('begin');
+    await connection`update api_keys set monthly_limit = 1 where id = ${owner.keyId}`;
+    const timeout = async () => (await connection`show idle_in_transaction_session_timeout`.values())[0];
+    expect(await timeout()).toEqual(['5s']);
+    await connection.unsafe('rollback');
+    expect(await timeout()).toEqual(['0']);
+    connection.release();
+    await changing.close();
+  });
+});
+
+test('a hold that was given up stays released when its batch is tried again', async () => {
+  const frozen = open('frozen ledger');
+  const owner = await customer(1_000n);
+  await pay(frozen, owner, 10n);
+  const sessions = await database.sql<{ pid: number }[]>`
+    select pid from pg_stat_activity where application_name = 'frozen ledger' and datname = current_database()`;
+  for (const { pid } of sessions) process.kill(pid, 'SIGSTOP');
+  const late = frozen.hold(hold(owner, 100n)).catch(() => 'given up');
+  expect(await late).toBe('given up');
+  // Until the statement is rejected for being too old.
+  await Bun.sleep(1_500);
+  for (const { pid } of sessions) process.kill(pid, 'SIGCONT');
+  await eventually('the release', () => !frozen.isBusy());
+  await pay(frozen, owner, 10n);
+  expect(await money(owner)).toEqual({ balance: '980', held: '0' });
+  await frozen.close();
+}, 60_000);
+
+test('a hold that arrives after it was given up and released leaves nothing held', async () => {
+  const relay = await startDelayingRelay(database.url);
+  const openWriter = () => new SQL(relay.url, { max: 1, bigint: true });
+  const delayed = openLedger(openWriter, openSpool(folder, process.pid, newId()), log);
+  const owner = await customer(1_000n);
+  await pay(delayed, owner, 10n);
+  relay.keep();
+  const late = hold(owner, 100n);
+  expect(await delayed.hold(late).catch(() => 'given up')).toBe('given up');
+  relay.breakOff();
+  await eventually('the release', () => !delayed.isBusy());
+  await relay.deliver();
+  const open = await database.sql`select id from open_generations where id = ${late.generation.id}`;
+  expect({ open: open.length, ...(await money(owner)) }).toEqual({ open: 0, balance: '990', held: '0' });
+  await delayed.close();
+  relay.close();
+}, 60_000);
+
 describe('a session', () => {
   test('that the database has ended for being idle in a transaction is replaced', async () => {
     const writer = new Writer(() => new SQL(database.url, { max: 1 }), 'set lock_timeout = 0', 10_000, log);
@@ -313,21 +484,41 @@ describe('a session', () => {
     await writer.close();
   });
 
+  test('is replaced together with the other one when they are with different servers, and confirms nothing', async () => {
+    // Another database of the same server counts as another server.
+    const promoted = await createDatabase();
+    const open = () => new SQL(urls.shift() ?? promoted.url, { max: 1, bigint: true });
+    const urls = [database.url, promoted.url];
+    const committing = new Writer(open, 'set lock_timeout = 0', 10_000, log);
+    const flushing = new Writer(open, 'set lock_timeout = 0', 10_000, log);
+    const durability = new Durability(flushing, committing);
+    const session = await durability.session();
+    const { server } = await committing.use(async (_connection, current) => current);
+    expect(await durability.confirm(session, server).catch(() => 'unknown')).toBe('unknown');
+    expect([committing.current, flushing.current]).toEqual([null, null]);
+    const next = await committing.use(async (_connection, current) => current);
+    await durability.confirm(await durability.session(), next.server);
+    await committing.close();
+    await flushing.close();
+    await promoted.close();
+  });
+
   test('confirms what was committed since it began, and nothing that an earlier one was to confirm', async () => {
     const openWriter = () =>
       new SQL(database.url, { max: 1, connection: { application_name: 'confirming' } });
     const writer = new Writer(openWriter, 'set lock_timeout = 0', 10_000, log);
-    const durability = new Durability(writer);
+    const durability = new Durability(writer, writer);
     const session = await durability.session();
-    await durability.confirm(session);
+    const { server } = session;
+    await durability.confirm(session, server);
     await database.sql`
       select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'confirming'`;
-    // Whoever comes first finds the connection broken, and the next one gets another.
-    expect(await durability.confirm(session).catch(() => 'unknown')).toBe('unknown');
-    expect(await durability.confirm(session).catch(() => 'unknown')).toBe('unknown');
+    // The first to use the connection finds it broken, and the next one gets another.
+    expect(await durability.confirm(session, server).catch(() => 'unknown')).toBe('unknown');
+    expect(await durability.confirm(session, server).catch(() => 'unknown')).toBe('unknown');
     const next = await durability.session();
     expect(next).not.toBe(session);
-    await durability.confirm(next);
+    await durability.confirm(next, server);
     await writer.close();
   });
 });

@@ -747,10 +747,15 @@ describe('an idempotent request', () => {
       insufficientBalanceResponse: 'staged',
     } as const;
     await ledger.settle(settlement(held, cost, { stored: staged, onInsufficientBalance: 'write_off' }));
-    expect(await storedFor(owner)).toBe(which);
     const [row] = await database.sql`
-      select staged, staged_when_short from idempotent_requests where key_id = ${owner.keyId}`;
-    expect(row).toEqual({ staged: null, staged_when_short: null });
+      select chosen, answer, convert_from(staged, 'UTF8') as whole, convert_from(staged_when_short, 'UTF8') as short
+      from idempotent_requests where key_id = ${owner.keyId}`;
+    // Nothing is copied, because everyone else would wait for it.
+    expect(row).toEqual({ chosen: which, answer: null, whole: null, short: null, [which]: which });
+    // As a gateway of an earlier version would, to which it has no answer.
+    const takenOver = await database.sql`
+      update idempotent_requests set request_id = ${newId()} where key_id = ${owner.keyId} and answer is null returning 1`;
+    expect(takenOver).toHaveLength(0);
   });
 
   test('is charged late, and its response stored, if it was closed as an orphan and still has its claim', async () => {

@@ -37,7 +37,8 @@ export async function claim(
       select 1 from idempotent_requests
       where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and expires_at > now())
     on conflict (key_id, name_hash) do update set body_hash = excluded.body_hash, request_id = excluded.request_id,
-      node_id = excluded.node_id, answer = null, staged = null, staged_when_short = null, created_at = now(), expires_at = excluded.expires_at
+      node_id = excluded.node_id, answer = null, staged = null, staged_when_short = null, chosen = null, created_at = now(),
+      expires_at = excluded.expires_at
     where claimed.expires_at <= now()
     returning 1`;
   return rows.length > 0;
@@ -54,7 +55,8 @@ export async function takeOver(
   const rows = await sql`
     update idempotent_requests set request_id = ${requestId}, node_id = ${nodeId}, staged = null, staged_when_short = null,
       expires_at = now() + make_interval(hours => ${retentionHours})
-    where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${former} and answer is null
+    where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${former}
+      and answer is null and chosen is null
     returning 1`;
   return rows.length > 0;
 }
@@ -78,7 +80,7 @@ export async function readStates(
   );
   const rows = await sql<StateRow[]>`
     select request.key_id, encode(name_hash, 'hex') as name, encode(body_hash, 'hex') as body_hash, request_id,
-           answer is not null as is_answered,
+           answer is not null or chosen is not null as is_answered,
            exists (select 1 from open_generations where open_generations.id = request_id)
              or (nodes.id is not null and stopped_at is null
                  and heartbeat_at >= now() - make_interval(secs => ${leaseSeconds})
@@ -119,9 +121,10 @@ export async function readStoredBytes(
   length: number,
 ): Promise<Readonly<{ bytes: Uint8Array; totalBytes: number }> | null> {
   const [row] = await sql<{ bytes: Uint8Array; total: number }[]>`
-    select substring(answer from ${start + 1} for ${length}) as bytes, octet_length(answer) as total
-    from idempotent_requests
-    where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId} and answer is not null`;
+    select substring(stored from ${start + 1} for ${length}) as bytes, octet_length(stored) as total
+    from idempotent_requests,
+         lateral (select case chosen when 'whole' then staged when 'short' then staged_when_short else answer end) as of_request (stored)
+    where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId} and stored is not null`;
   return row === undefined ? null : { bytes: row.bytes, totalBytes: row.total };
 }
 
@@ -135,7 +138,7 @@ export async function countStored(sql: SQL, keyId: string, max: number): Promise
   return row;
 }
 
-/** Puts responses where the ledger can store one of them. False when the request was taken over. */
+/** Stores responses of which the ledger then chooses one. False when the request was taken over. */
 export async function stageResponses(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
@@ -158,7 +161,8 @@ export async function releaseClaim(
 ): Promise<void> {
   await sql`
     delete from idempotent_requests
-    where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId} and answer is null`;
+    where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId}
+      and answer is null and chosen is null`;
 }
 
 /** Deletes a bounded number at a time, so that nothing waits for it. Returns how many. */

@@ -174,6 +174,8 @@ function applySettlement(settlement: Settlement, rows: BatchRows, effects: Effec
     effects.refund(settlement.generation, rows);
     return 'settled';
   }
+  // Gives the key another version: the statement of a hold that was given up may still be on its way.
+  if (ended.isLost) effects.touchKey(keyId);
   if (decision === 'interrupted') effects.noteLateLoss(settlement);
   return decision;
 }

@@ -19,6 +19,13 @@ export function isConflict(error: unknown): error is SQL.PostgresError {
   return code === serializationFailure || code === deadlock;
 }
 
+const lockNotAvailable = '55P03';
+
+/** Another transaction has kept a row locked for too long. Nothing was changed. */
+export function isLockTimeout(error: unknown): boolean {
+  return summarizeError(error).code === lockNotAvailable;
+}
+
 /** Names only: the values that PostgreSQL may quote are a customer's. */
 export function summarizeError(error: unknown): DatabaseErrorSummary {
   if (!(error instanceof SQL.PostgresError)) return { code: '', about: 'unknown' };

@@ -3,34 +3,46 @@
  * waiting, so that no row stays locked while a disk is written; then one wait serves all that was committed before it.
  *
  * What is waited for may have been lost before the wait began, when the database crashed and is back already. Every session
- * ends with a crash, so only a session that is older than the commit can confirm it.
+ * ends with a crash, so only a session that is older than the commit can confirm it. And after a failover, the session may be
+ * with another server than the one that committed.
  */
-import type { SQL } from 'bun';
 import { GroupCommit } from '../lib/group-commit.ts';
-import type { Writer } from './writer.ts';
+import type { Session, Writer } from './writer.ts';
 
 export class Durability {
   readonly #writer: Writer;
-  readonly #waits = new GroupCommit<SQL, boolean>((sessions) => this.#flush(sessions));
+  readonly #committing: Writer;
+  readonly #waits = new GroupCommit<Session, boolean>((sessions) => this.#flush(sessions));
 
-  constructor(writer: Writer) {
+  /** `writer` is for the waits alone; `committing` commits what is waited for. */
+  constructor(writer: Writer, committing: Writer) {
     this.#writer = writer;
+    this.#committing = committing;
   }
 
   /** To be asked for before the commit that it is to confirm. */
-  session(): SQL | Promise<SQL> {
-    return this.#writer.current ?? this.#writer.use(async (connection) => connection);
+  session(): Session | Promise<Session> {
+    return this.#writer.current ?? this.#writer.use(async (_connection, session) => session);
   }
 
-  /** Resolves when everything that was committed since `session` was asked for is durable; fails when that is unknown. */
-  async confirm(session: SQL): Promise<void> {
+  /**
+   * Resolves when everything that was committed on `server` since `session` was asked for is durable; fails when that is
+   * unknown.
+   */
+  async confirm(session: Session, server: string): Promise<void> {
+    if (session.server !== server) {
+      // Either may be with a server that is no longer the primary.
+      if (this.#writer.current === session) this.#writer.reconnect();
+      if (this.#committing.current?.server === server) this.#committing.reconnect();
+      throw new Error('The sessions of the ledger are with different servers.');
+    }
     if (!(await this.#waits.submit(session))) throw new Error('The session with the database was lost.');
   }
 
   /** A commit waits for everything before it in the log, and this one has nothing but a message in it that nobody reads. */
-  #flush(sessions: readonly SQL[]): Promise<readonly boolean[]> {
-    return this.#writer.use(async (current) => {
-      await current`select pg_logical_emit_message(true, 'tollgate', '')`;
+  #flush(sessions: readonly Session[]): Promise<readonly boolean[]> {
+    return this.#writer.use(async (connection, current) => {
+      await connection`select pg_logical_emit_message(true, 'tollgate', '')`;
       return sessions.map((session) => session === current);
     });
   }

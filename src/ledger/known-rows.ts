@@ -17,7 +17,7 @@ export type KnownMeter = Readonly<{
 }>;
 
 /** About 20 MB. */
-const maxRows = 20_000;
+export const maxRows = 20_000;
 
 export class KnownRows {
   readonly accounts = new RecentMap<KnownAccount>(maxRows);

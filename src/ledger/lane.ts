@@ -15,7 +15,7 @@ import {
   readRows,
   rowsAt,
 } from './commit.ts';
-import { isConflict, isIntegrityError } from './database-error.ts';
+import { isConflict, isIntegrityError, isLockTimeout } from './database-error.ts';
 import { DatabaseTime } from './database-time.ts';
 import { KnownRows, knownAccount, knownMeter, meterAt, RecentMap } from './known-rows.ts';
 import type { Operation } from './operations.ts';
@@ -27,8 +27,9 @@ const batchesAtOnce = 2;
 const contendedMs = 1_000;
 const maxContended = 1_000;
 
-/** Unless `isDurable`, a crash of the database may still undo it. */
-type Committed<Result = OperationResult> = Readonly<{ result: Result; isDurable: boolean }>;
+/** Unless `isDurable`, a crash of the database may still undo it. `server` is where it was committed. */
+type Committed<Result = OperationResult> = Readonly<{ result: Result; isDurable: boolean; server: string }>;
+type CommittedBatch = Readonly<{ results: readonly (OperationResult | Error)[]; server: string }>;
 
 export class Lane {
   readonly #writer: Writer;
@@ -42,6 +43,8 @@ export class Lane {
   readonly #time = new DatabaseTime();
   /** What this process has held. */
   readonly #holds = new Map<string, Money>();
+  /** Whether a hold that was submitted has not been given up since. */
+  readonly #isWanted = new WeakMap<Operation, () => boolean>();
   /** Generations with an operation whose outcome is unknown. */
   readonly #doubtful = new Set<string>();
   /** Accounts and keys that another node has just changed, and until when to expect that again. */
@@ -64,24 +67,44 @@ export class Lane {
     operation: Operation,
     isWanted?: () => boolean,
   ): Promise<Committed<Result>> {
+    if (isWanted !== undefined) this.#isWanted.set(operation, isWanted);
     return this.#batches.submit(operation, isWanted) as Promise<Committed<Result>>;
   }
 
-  /** One operation that the database rejects must not fail the rest of its batch. Its result is the error. */
-  async #commitOrIsolate(batch: readonly Operation[]): Promise<(Committed | Error)[]> {
-    const isDurable = this.#isAlone && batch.some(({ kind }) => kind !== 'hold');
+  /** Operations that the database rejects must not fail the rest of their batch. Their result is the error. */
+  async #commitOrIsolate(batch: readonly Operation[]): Promise<readonly (Committed | Error)[]> {
+    const isDurable = this.#isAlone && batch.every(({ kind }) => kind !== 'hold');
     try {
-      const results = await this.#commit(batch, isDurable);
+      const { results, server } = await this.#commit(batch, isDurable);
       this.#onCommit(batch.length);
-      return results.map((result) => ({ result, isDurable }));
+      return results.map((result) => (result instanceof Error ? result : { result, isDurable, server }));
     } catch (error) {
+      if (isLockTimeout(error)) {
+        const byAccount = Map.groupBy(batch, ({ generation }) => generation.accountId);
+        if (byAccount.size > 1) return await this.#commitParts(batch, [...byAccount.values()]);
+      }
       if (!isIntegrityError(error)) throw error;
       this.#log.error('the database rejected a batch', { count: batch.length, error });
       if (batch.length === 1) return [error];
+      return await this.#commitParts(
+        batch,
+        batch.map((operation) => [operation]),
+      );
     }
-    const results: (Committed | Error)[] = [];
-    for (const operation of batch) results.push(...(await this.#commitOrIsolate([operation])));
-    return results;
+  }
+
+  async #commitParts(
+    batch: readonly Operation[],
+    parts: readonly (readonly Operation[])[],
+  ): Promise<readonly (Committed | Error)[]> {
+    const outcomes = new Map<Operation, Committed | Error>();
+    for (const part of parts) {
+      const committed = await this.#commitOrIsolate(part).catch((error: Error) => part.map(() => error));
+      part.forEach((operation, index) => {
+        outcomes.set(operation, committed[index] as Committed | Error);
+      });
+    }
+    return batch.map((operation) => outcomes.get(operation) as Committed | Error);
   }
 
   /** Nothing would wait behind a batch that waits for the disk. */
@@ -89,13 +112,17 @@ export class Lane {
     return this.#sent.size === 0 && this.waitingCount === 0;
   }
 
-  async #commit(batch: readonly Operation[], isDurable: boolean): Promise<OperationResult[]> {
+  async #commit(batch: readonly Operation[], isDurable: boolean): Promise<CommittedBatch> {
     while (this.#alone !== null) await this.#alone.catch(() => undefined);
     if (!this.#isOrdinary(batch)) return await this.#commitAlone(batch, isDurable);
-    const committed = this.#writer.use((connection) => this.#commitKnown(connection, batch, isDurable));
+    const committed = this.#writer.use(async (connection, { server }) => ({
+      results: await this.#commitKnown(connection, batch, isDurable),
+      server,
+    }));
     this.#sent.add(committed);
     try {
-      return await committed;
+      const { results, server } = await committed;
+      if (results !== null) return { results, server };
     } catch (error) {
       this.#forget(batch);
       // What is out of date may also violate a constraint, before the database notices the rest.
@@ -114,8 +141,10 @@ export class Lane {
   /** Whether everything about the batch is known to this process, unless somebody else has changed it. */
   #isOrdinary(batch: readonly Operation[]): boolean {
     const settling = new Set<string>();
-    for (const { kind, generation } of batch) {
+    for (const operation of batch) {
+      const { kind, generation } = operation;
       const { id, accountId, keyId } = generation;
+      if (this.#isGivenUp(operation)) return false;
       if (this.#doubtful.size > 0 && this.#doubtful.has(id)) return false;
       if (this.#isContended(accountId) || this.#isContended(keyId)) return false;
       if (kind === 'set_aside' || (kind === 'hold' && this.#holds.has(id))) return false;
@@ -123,6 +152,10 @@ export class Lane {
       if (kind === 'settle') settling.add(id);
     }
     return true;
+  }
+
+  #isGivenUp(operation: Operation): boolean {
+    return operation.kind === 'hold' && this.#isWanted.get(operation)?.() === false;
   }
 
   #isContended(id: string): boolean {
@@ -137,8 +170,10 @@ export class Lane {
     connection: SQL,
     batch: readonly Operation[],
     isDurable: boolean,
-  ): Promise<OperationResult[]> {
-    await this.#readUnknown(connection, batch);
+  ): Promise<OperationResult[] | null> {
+    if (!this.#isKnown(batch)) await this.#read(connection, batch);
+    // Another batch may have failed meanwhile, or what was read may have taken the place of something else.
+    if (!this.#isKnown(batch) || !this.#isOrdinary(batch)) return null;
     // Nothing is awaited from here until the statement is sent, so batches are decided in the order in which they are sent.
     const rows = this.#knownRows(batch);
     const { results, effects } = decideBatch(batch, rows);
@@ -149,13 +184,15 @@ export class Lane {
     return results;
   }
 
-  #readUnknown(connection: SQL, batch: readonly Operation[]): Promise<void> | undefined {
+  #isKnown(batch: readonly Operation[]): boolean {
     const { accounts, meters } = this.#known;
-    let isComplete = this.#time.isKnown;
-    for (const { generation } of batch)
-      isComplete &&=
-        accounts.get(generation.accountId) !== undefined && meters.get(generation.keyId) !== undefined;
-    return isComplete ? undefined : this.#read(connection, batch);
+    return (
+      this.#time.isKnown &&
+      batch.every(
+        ({ generation }) =>
+          accounts.get(generation.accountId) !== undefined && meters.get(generation.keyId) !== undefined,
+      )
+    );
   }
 
   async #read(connection: SQL, batch: readonly Operation[]): Promise<void> {
@@ -184,7 +221,7 @@ export class Lane {
   }
 
   /** Waits until the connection is free, and keeps it. */
-  async #commitAlone(batch: readonly Operation[], isDurable: boolean): Promise<OperationResult[]> {
+  async #commitAlone(batch: readonly Operation[], isDurable: boolean): Promise<CommittedBatch> {
     while (this.#alone !== null) await this.#alone.catch(() => undefined);
     const committed = this.#commitCarefully(batch, isDurable);
     this.#alone = committed;
@@ -195,20 +232,26 @@ export class Lane {
     }
   }
 
-  async #commitCarefully(batch: readonly Operation[], isDurable: boolean): Promise<OperationResult[]> {
+  async #commitCarefully(batch: readonly Operation[], isDurable: boolean): Promise<CommittedBatch> {
     await Promise.allSettled(this.#sent);
+    // The release of a hold that was given up may be committed already: nobody would release the hold again.
+    const wanted = batch.filter((operation) => !this.#isGivenUp(operation));
     try {
-      const { results, effects, rows } = await this.#writer.use((connection) =>
-        commitLocked(connection, batch, isDurable),
+      const { results, effects, rows, server } = await this.#writer.use(
+        async (connection, { server: at }) => ({
+          ...(await commitLocked(connection, wanted, isDurable)),
+          server: at,
+        }),
       );
       this.#time.note(rows.nowMs);
       effects.remember(this.#known, rows);
-      this.#note(batch, results);
-      for (const { generation } of batch) this.#doubtful.delete(generation.id);
-      return results;
+      this.#note(wanted, results);
+      for (const { generation } of wanted) this.#doubtful.delete(generation.id);
+      const resultOf = new Map(wanted.map((operation, index) => [operation, results[index]]));
+      return { results: batch.map((operation) => resultOf.get(operation) ?? givenUp), server };
     } catch (error) {
-      this.#forget(batch);
-      this.#doubt(batch, error);
+      this.#forget(wanted);
+      this.#doubt(wanted, error);
       throw error;
     }
   }
@@ -231,7 +274,9 @@ export class Lane {
 
   /** An operation that is tried only once leaves no doubt behind that anyone would resolve. */
   #doubt(batch: readonly Operation[], error: unknown): void {
-    if (isIntegrityError(error)) return;
+    if (isIntegrityError(error) || isLockTimeout(error)) return;
     for (const { kind, generation } of batch) if (kind !== 'count') this.#doubtful.add(generation.id);
   }
 }
+
+const givenUp = new Error('Nobody waits for this operation any more.');

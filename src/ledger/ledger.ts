@@ -65,7 +65,7 @@ export function openLedger(
   const writer = new Writer(openWriter, laneSettings, silenceMs, log);
   const lane = new Lane(writer, log, onCommit);
   const flusher = new Writer(openWriter, flushSettings, silenceMs, log);
-  const durability = new Durability(flusher);
+  const durability = new Durability(flusher, writer);
   /** What this process has held and not settled, and how many settlements are in progress. */
   const held = new Set<string>();
   let unsettledCount = 0;
@@ -76,8 +76,8 @@ export function openLedger(
   async function submitDurably<Result extends OperationResult>(operation: Operation): Promise<Result> {
     const known = durability.session();
     const session = known instanceof Promise ? await known : known;
-    const { result, isDurable } = await lane.submit<Result>(operation);
-    if (!isDurable) await durability.confirm(session);
+    const { result, isDurable, server } = await lane.submit<Result>(operation);
+    if (!isDurable) await durability.confirm(session, server);
     return result;
   }
 
@@ -247,7 +247,8 @@ type Effort = { isOver: boolean; isSent: boolean; failure: unknown };
 /**
  * The ledger's functions look up single rows by ID, so their plans are made once and always use the indexes, in the order of
  * the rows that they are given. Statistics do not help with tables whose rows come and go within seconds. A node that freezes
- * in the middle of a transaction must not block accounts for the others.
+ * in the middle of a transaction must not block accounts for the others, and a row that stays locked must not hold up the
+ * operations on all others.
  */
 const laneSettings = `
   set synchronous_commit = off;
@@ -256,5 +257,5 @@ const laneSettings = `
   set enable_hashjoin = off;
   set enable_mergejoin = off;
   set idle_in_transaction_session_timeout = '5s';
-  set lock_timeout = '5s'`;
+  set lock_timeout = '500ms'`;
 const flushSettings = `set lock_timeout = '5s'`;

@@ -2,9 +2,12 @@
 import type { ReservedSQL, SQL } from 'bun';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
-import { isConflict, isIntegrityError } from './database-error.ts';
+import { isConflict, isIntegrityError, isLockTimeout } from './database-error.ts';
 
 const deadlines = new Deadlines();
+
+/** `server` tells servers apart, and databases on them: after a failover, connections may lead to different ones. */
+export type Session = Readonly<{ connection: SQL; server: string }>;
 
 export class Writer {
   readonly #open: () => SQL;
@@ -12,9 +15,9 @@ export class Writer {
   readonly #silenceMs: number;
   readonly #log: Log;
   #client: SQL;
-  #connection: Promise<ReservedSQL> | null = null;
+  #session: Promise<ReservedSession> | null = null;
   /** The same, once it is there. */
-  #current: ReservedSQL | null = null;
+  #current: Session | null = null;
   #isClosed = false;
 
   /** `settings` are those of the session. The database must not be silent for longer than `silenceMs`. */
@@ -26,54 +29,65 @@ export class Writer {
     this.#client = open();
   }
 
-  /** The connection, unless there is none at the moment. */
-  get current(): SQL | null {
+  /** Null when there is none at the moment. */
+  get current(): Session | null {
     return this.#current;
   }
 
-  /** One connection for all of `work`: when it is lost, the work must fail, not continue on another one. */
-  async use<Result>(work: (connection: SQL) => Promise<Result>): Promise<Result> {
-    const silence = deadlines.start(this.#silenceMs, () => this.#hangUp());
-    this.#connection ??= this.#reserve();
-    const reserved = this.#connection;
+  /** One session for all of `work`: when it is lost, the work must fail, not continue on another one. */
+  async use<Result>(work: (connection: SQL, session: Session) => Promise<Result>): Promise<Result> {
+    this.#session ??= this.#reserve();
+    const reserved = this.#session;
+    const silence = deadlines.start(this.#silenceMs, () => this.#hangUp(reserved));
     try {
-      return await work(await reserved);
+      const session = await reserved;
+      return await work(session.connection, session);
     } catch (error) {
       // Only these leave the session as it was. Whatever else it is, the session may have ended with it.
-      if (!isIntegrityError(error) && !isConflict(error)) this.#replace(reserved);
+      if (!isIntegrityError(error) && !isConflict(error) && !isLockTimeout(error)) this.#replace(reserved);
       throw error;
     } finally {
       silence.clear();
     }
   }
 
+  /** Ends the session, if there is one. The next one may lead to another server. */
+  reconnect(): void {
+    this.#replace(this.#session);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
-    const connection = await this.#connection?.catch(() => null);
-    await connection?.release();
+    const session = await this.#session?.catch(() => null);
+    await session?.connection.release();
     await this.#client.close({ timeout: 5 });
   }
 
-  async #reserve(): Promise<ReservedSQL> {
+  async #reserve(): Promise<ReservedSession> {
     const client = this.#client;
     const connection = await client.reserve();
     await connection.unsafe(this.#settings);
-    if (client === this.#client) this.#current = connection;
-    return connection;
+    const [{ server }] = await connection<[{ server: string }]>`
+      select concat(pg_postmaster_start_time(), ' ', current_database()) as server`;
+    const session = { connection, server };
+    if (client === this.#client) this.#current = session;
+    return session;
   }
 
   /** A connection that does not respond may never do so. The next attempt finds out what was committed. */
-  #hangUp(): void {
-    this.#log.error('the database does not respond, reconnecting');
-    this.#replace(this.#connection);
+  #hangUp(silent: Promise<ReservedSession>): void {
+    if (this.#session === silent) this.#log.error('the database does not respond, reconnecting');
+    this.#replace(silent);
   }
 
-  /** The database may be on another host by now. Others that used the same connection may have replaced it already. */
-  #replace(broken: Promise<ReservedSQL> | null): void {
-    if (this.#isClosed || this.#connection !== broken) return;
+  /** The database may be on another host by now. Others that used the same session may have replaced it already. */
+  #replace(broken: Promise<ReservedSession> | null): void {
+    if (this.#isClosed || this.#session !== broken) return;
     this.#client.close({ timeout: 0 }).catch(() => undefined);
     this.#client = this.#open();
-    this.#connection = null;
+    this.#session = null;
     this.#current = null;
   }
 }
+
+type ReservedSession = Session & Readonly<{ connection: ReservedSQL }>;
