@@ -118,6 +118,16 @@ describe('the document', () => {
       expect([id, Object.keys(notes).toSorted()]).toEqual([id, fields(id)]);
   });
 
+  test('has no field of the type null alone, for which openapi-generator generates no type', () => {
+    const fields = Object.entries(document.components.schemas).flatMap(([id, { properties }]) =>
+      Object.entries((properties ?? {}) as Record<string, { type?: unknown }>).map(
+        ([name, { type }]) => [`${id}.${name}`, type] as const,
+      ),
+    );
+    expect(fields.length).toBeGreaterThan(50);
+    expect(fields.filter(([, type]) => type === 'null').map(([name]) => name)).toEqual([]);
+  });
+
   test('points only to what is there', () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)];
     expect(references.length).toBeGreaterThan(50);

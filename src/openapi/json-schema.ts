@@ -44,7 +44,8 @@ export function schemaOf(schema: z.core.$ZodType): JsonSchema {
 
 /**
  * Leaves out what is true but of no use to a reader, and lets responses grow: a client that rejects unknown fields would
- * break when one is added.
+ * break when one is added. A field that is always null is an enumeration of null: openapi-generator takes the type `null`
+ * outside a choice for the name of a model, and generates a client that does not compile.
  */
 function tidy(value: unknown, direction: 'input' | 'output'): unknown {
   if (Array.isArray(value)) return value.map((item) => tidy(item, direction));
@@ -61,8 +62,18 @@ function tidy(value: unknown, direction: 'input' | 'output'): unknown {
       keyword,
       keyword === '$ref'
         ? String(content).replace('#/$defs/', '#/components/schemas/')
-        : tidy(content, direction),
+        : keyword === 'properties'
+          ? propertiesOf(content as Record<string, JsonSchema>, direction)
+          : tidy(content, direction),
     ]);
+  return Object.fromEntries(entries);
+}
+
+function propertiesOf(properties: Record<string, JsonSchema>, direction: 'input' | 'output') {
+  const entries = Object.entries(properties).map(([name, schema]) => {
+    const { type, ...rest } = schema;
+    return [name, tidy(type === 'null' ? { enum: [null], ...rest } : schema, direction)];
+  });
   return Object.fromEntries(entries);
 }
 
