@@ -21,7 +21,31 @@ export function nameSchema(schema: z.core.$ZodType, id: string): void {
 }
 
 function convert(schema: z.core.$ZodType) {
-  return z.toJSONSchema(schema, { io: 'input', metadata: named });
+  return z.toJSONSchema(schema, {
+    io: 'input',
+    metadata: named,
+    override: ({ zodSchema, jsonSchema }) => {
+      const discriminator = discriminatorOf(zodSchema);
+      if (discriminator !== null) jsonSchema.discriminator = discriminator;
+    },
+  });
+}
+
+/**
+ * How generated clients tell the alternatives of a union apart, which some cannot do by the constants of a field. OpenAPI
+ * has it for named alternatives only.
+ */
+function discriminatorOf(schema: z.core.$ZodType) {
+  if (!(schema instanceof z.ZodDiscriminatedUnion)) return null;
+  const { discriminator: propertyName } = schema._zod.def;
+  const mapping: Record<string, string> = {};
+  for (const option of schema.options) {
+    const id = named.get(option)?.id;
+    if (id === undefined) return null;
+    for (const value of option._zod.propValues?.[propertyName] ?? [])
+      mapping[String(value)] = `#/components/schemas/${id}`;
+  }
+  return { propertyName, mapping };
 }
 
 /** Every schema that has an ID, by that ID; they refer to each other as components of the document. */
