@@ -3,7 +3,8 @@ import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clients, notRun } from './clients/clients.ts';
-import { furtherChecks, matrix, replaced } from './clients/matrix.ts';
+import { generators } from './clients/generated.ts';
+import { furtherChecks, generatedClients, matrix, replaced } from './clients/matrix.ts';
 import { columns, isExplained, type Outcome, readOutcomes } from './clients/outcome.ts';
 
 const folder = join(import.meta.dir, 'clients');
@@ -51,9 +52,19 @@ test('the tables show what failed, what was refused and why', () => {
   const results = [{ name: 'x', version: '1', outcomes }];
   expect(matrix(results)).toContain('| x | 1 | works | **failed** | refused: `tool_choice` | **failed** |');
   expect(furtherChecks(results)).toEndWith('| x | `max=5` | works |');
+  expect(generatedClients([{ name: 'g', version: '2', result: 'compiles' }])).toEndWith(
+    '| g | 2 | compiles |',
+  );
   const text = 'a\n[//]: # (t)\nold\n[//]: # (end of t)\nb';
   expect(replaced(text, 't', 'new')).toBe('a\n[//]: # (t)\n\nnew\n\n[//]: # (end of t)\nb');
   expect(() => replaced('a', 't', 'new')).toThrow();
+});
+
+test('the tables are not written after a run of some clients only', () => {
+  const script = join(import.meta.dir, '../scripts/test-clients.ts');
+  const { exitCode, stdout } = Bun.spawnSync([process.execPath, script, 'curl', '--write']);
+  expect([exitCode, stdout.toString()]).toEqual([2, expect.stringContaining('a run of every client')]);
+  expect(readFileSync(join(import.meta.dir, '../docs/clients.md'), 'utf8')).toBe(guide);
 });
 
 describe('docs/clients.md', () => {
@@ -76,5 +87,10 @@ describe('docs/clients.md', () => {
     }
     expect(guide).not.toContain('**failed**');
     for (const { name } of notRun) expect([name, missing.includes(name)]).toEqual([name, true]);
+  });
+
+  test('has the date of the run, and the version and result of every generator', () => {
+    expect(guide).toMatch(/\(the matrix\)\n\nLast run: \d{4}-\d{2}-\d{2}\.\n/);
+    for (const { name, version } of generators) expect(guide).toContain(`| ${name} | ${version} | `);
   });
 });
