@@ -7,6 +7,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readArguments } from '../tests/clients/arguments.ts';
 import { type Client, clients, notRun } from '../tests/clients/clients.ts';
 import { clientEnvironment, openClientGateway, runScript } from '../tests/clients/gateway.ts';
 import { type Generator, generators } from '../tests/clients/generated.ts';
@@ -21,14 +22,12 @@ import {
 import { isExplained } from '../tests/clients/outcome.ts';
 import { missingFor, prepare } from '../tests/clients/prepare.ts';
 
-const words = process.argv.slice(2);
-const isWritten = words.includes('--write');
-const wanted = words.filter((word) => word !== '--write');
-if (isWritten && wanted.length > 0) {
+const asked = readArguments(process.argv.slice(2));
+if (asked === null) {
   print('--write needs a run of every client: leave the names out.');
   process.exit(2);
 }
-const isWanted = (name: string) => wanted.length === 0 || wanted.some((word) => name.includes(word));
+const { isWritten, isWanted } = asked;
 
 const startedOn = new Date().toISOString().slice(0, 10);
 const results: Result[] = [];
