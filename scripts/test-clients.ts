@@ -3,66 +3,86 @@
  *
  * Points real clients at a gateway with the sandbox, and prints what works. It installs them from their registries, in a
  * folder that stays for the next run (.clients). It fails when something fails that the contract does not reject.
- * --write puts the tables into docs/clients.md, with the last results of clients that were not run this time.
+ * --write puts the tables and the date into docs/clients.md. It needs a run of every client, so that one run made them all.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readArguments } from '../tests/clients/arguments.ts';
 import { type Client, clients, notRun } from '../tests/clients/clients.ts';
 import { clientEnvironment, openClientGateway, runScript } from '../tests/clients/gateway.ts';
-import { generators } from '../tests/clients/generated.ts';
-import { furtherChecks, matrix, type Result, replaced } from '../tests/clients/matrix.ts';
+import { type Generator, generators } from '../tests/clients/generated.ts';
+import {
+  furtherChecks,
+  type Generated,
+  generatedClients,
+  matrix,
+  type Result,
+  replaced,
+} from '../tests/clients/matrix.ts';
 import { isExplained } from '../tests/clients/outcome.ts';
 import { missingFor, prepare } from '../tests/clients/prepare.ts';
-import { lastResults, remember } from '../tests/clients/results.ts';
 
-const words = process.argv.slice(2);
-const isWritten = words.includes('--write');
-const wanted = words.filter((word) => word !== '--write');
-const isWanted = (name: string) => wanted.length === 0 || wanted.some((word) => name.includes(word));
+const asked = readArguments(process.argv.slice(2));
+if (asked === null) {
+  print('--write needs a run of every client: leave the names out.');
+  process.exit(2);
+}
+const { isWritten, isWanted } = asked;
 
+const startedOn = new Date().toISOString().slice(0, 10);
 const results: Result[] = [];
+const generated: Generated[] = [];
 const problems: string[] = [];
 const gateway = await openClientGateway();
 try {
   for (const client of clients.filter(({ name }) => isWanted(name))) await test(client);
-  for (const { name, generate } of generators.filter((generator) => isWanted(generator.name))) {
-    print(`${name} …`);
-    try {
-      print(`  ${generate(gateway)}`);
-    } catch (error) {
-      problems.push(`${name}: ${error}`);
-    }
-  }
+  for (const generator of generators.filter(({ name }) => isWanted(name))) testGenerator(generator);
 } finally {
   await gateway.close();
 }
 
-print(`\n${matrix(results)}\n\n${furtherChecks(results)}\n`);
+const tables = {
+  'the matrix': `Last run: ${startedOn}.\n\n${matrix(results)}`,
+  'generated clients': generatedClients(generated),
+  'further checks': furtherChecks(results),
+};
+print(`\n${Object.values(tables).join('\n\n')}\n`);
 for (const { name, reason } of notRun.filter((one) => isWanted(one.name)))
   print(`${name}: not run: ${reason}`);
 if (isWritten) {
   const file = join(import.meta.dir, '../docs/clients.md');
-  const all = lastResults();
-  const text = replaced(readFileSync(file, 'utf8'), 'the matrix', matrix(all));
-  writeFileSync(file, replaced(text, 'further checks', furtherChecks(all)));
+  let text = readFileSync(file, 'utf8');
+  for (const [mark, table] of Object.entries(tables)) text = replaced(text, mark, table);
+  writeFileSync(file, text);
 }
 for (const problem of problems) print(`\n${problem}`);
 print(problems.length === 0 ? '\nEverything works or is explained.' : `\n${problems.length} failed.`);
 process.exit(problems.length === 0 ? 0 : 1);
 
 async function test(client: Client): Promise<void> {
-  const missing = missingFor(client);
+  const missing = missingFor(client.language);
   print(`${client.name}${missing === null ? ' …' : `: not run: ${missing}`}`);
   if (missing !== null) return;
   try {
     const { outcomes, version } = await runScript(prepare(client), client, clientEnvironment(gateway));
-    const result = { name: client.name, version, outcomes };
-    results.push(result);
-    remember(result);
+    results.push({ name: client.name, version, outcomes });
     for (const outcome of outcomes.filter((one) => !isExplained(one)))
       problems.push(`${client.name}, ${outcome.check}: ${outcome.detail} ${outcome.param ?? ''}`);
   } catch (error) {
     problems.push(`${client.name}: ${error}`);
+  }
+}
+
+function testGenerator({ name, version, missing, generate }: Generator): void {
+  const reason = missing();
+  print(`${name}${reason === null ? ' …' : `: not run: ${reason}`}`);
+  if (reason !== null) return;
+  try {
+    const result = generate(gateway);
+    generated.push({ name, version, result });
+  } catch (error) {
+    generated.push({ name, version, result: '**failed**' });
+    problems.push(`${name}: ${error}`);
   }
 }
 

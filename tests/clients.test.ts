@@ -2,8 +2,10 @@
 import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readArguments } from './clients/arguments.ts';
 import { clients, notRun } from './clients/clients.ts';
-import { furtherChecks, matrix, replaced } from './clients/matrix.ts';
+import { generators } from './clients/generated.ts';
+import { furtherChecks, generatedClients, matrix, replaced } from './clients/matrix.ts';
 import { columns, isExplained, type Outcome, readOutcomes } from './clients/outcome.ts';
 
 const folder = join(import.meta.dir, 'clients');
@@ -51,9 +53,24 @@ test('the tables show what failed, what was refused and why', () => {
   const results = [{ name: 'x', version: '1', outcomes }];
   expect(matrix(results)).toContain('| x | 1 | works | **failed** | refused: `tool_choice` | **failed** |');
   expect(furtherChecks(results)).toEndWith('| x | `max=5` | works |');
+  expect(generatedClients([{ name: 'g', version: '2', result: 'compiles' }])).toEndWith(
+    '| g | 2 | compiles |',
+  );
   const text = 'a\n[//]: # (t)\nold\n[//]: # (end of t)\nb';
   expect(replaced(text, 't', 'new')).toBe('a\n[//]: # (t)\n\nnew\n\n[//]: # (end of t)\nb');
   expect(() => replaced('a', 't', 'new')).toThrow();
+});
+
+test('the tables are written after a run of every client only', () => {
+  expect(readArguments(['LangChain', '--write'])).toBeNull();
+  const all = readArguments(['--write']);
+  expect([all?.isWritten, all?.isWanted('curl')]).toEqual([true, true]);
+  const some = readArguments(['LangChain', 'curl']);
+  expect([some?.isWritten, some?.isWanted('LangChain (JS)'), some?.isWanted('llm')]).toEqual([
+    false,
+    true,
+    false,
+  ]);
 });
 
 describe('docs/clients.md', () => {
@@ -76,5 +93,10 @@ describe('docs/clients.md', () => {
     }
     expect(guide).not.toContain('**failed**');
     for (const { name } of notRun) expect([name, missing.includes(name)]).toEqual([name, true]);
+  });
+
+  test('has the date of the run, and the version and result of every generator', () => {
+    expect(guide).toMatch(/\(the matrix\)\n\nLast run: \d{4}-\d{2}-\d{2}\.\n/);
+    for (const { name, version } of generators) expect(guide).toContain(`| ${name} | ${version} | `);
   });
 });

@@ -118,6 +118,42 @@ describe('the document', () => {
       expect([id, Object.keys(notes).toSorted()]).toEqual([id, fields(id)]);
   });
 
+  test('has no field of the type null alone, for which openapi-generator generates no type', () => {
+    const fields = Object.entries(document.components.schemas).flatMap(([id, { properties }]) =>
+      Object.entries((properties ?? {}) as Record<string, { type?: unknown }>).map(
+        ([name, { type }]) => [`${id}.${name}`, type] as const,
+      ),
+    );
+    expect(fields.length).toBeGreaterThan(50);
+    expect(fields.filter(([, type]) => type === 'null').map(([name]) => name)).toEqual([]);
+  });
+
+  test('tells generated clients which field names the kind of a message, of a part and of a format', () => {
+    const { messages, response_format: format } = (document.components.schemas.ChatCompletionRequest
+      ?.properties ?? {}) as Record<string, unknown>;
+    const { content } = (document.components.schemas.UserMessage?.properties ?? {}) as Record<
+      string,
+      unknown
+    >;
+    const kinds = (schema: unknown) =>
+      [...JSON.stringify(schema).matchAll(/"(\w+)":"#\/components\/schemas\/(\w+)"/g)]
+        .filter(([, value]) => value !== '$ref')
+        .map(([, value, component]) => `${value} ${component}`);
+    expect(JSON.stringify(messages)).toContain('"propertyName":"role"');
+    expect(kinds(messages)).toEqual([
+      'system SystemMessage',
+      'user UserMessage',
+      'assistant AssistantMessage',
+      'tool ToolMessage',
+    ]);
+    expect(kinds(content)).toEqual(['text TextPart', 'image_url ImagePart']);
+    expect(kinds(format)).toEqual([
+      'text TextFormat',
+      'json_object JsonFormat',
+      'json_schema JsonSchemaFormat',
+    ]);
+  });
+
   test('points only to what is there', () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)];
     expect(references.length).toBeGreaterThan(50);

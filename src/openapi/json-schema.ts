@@ -21,7 +21,31 @@ export function nameSchema(schema: z.core.$ZodType, id: string): void {
 }
 
 function convert(schema: z.core.$ZodType) {
-  return z.toJSONSchema(schema, { io: 'input', metadata: named });
+  return z.toJSONSchema(schema, {
+    io: 'input',
+    metadata: named,
+    override: ({ zodSchema, jsonSchema }) => {
+      const discriminator = discriminatorOf(zodSchema);
+      if (discriminator !== null) jsonSchema.discriminator = discriminator;
+    },
+  });
+}
+
+/**
+ * How generated clients tell the alternatives of a union apart, which some cannot do by the constants of a field. OpenAPI
+ * has it for named alternatives only.
+ */
+function discriminatorOf(schema: z.core.$ZodType) {
+  if (!(schema instanceof z.ZodDiscriminatedUnion)) return null;
+  const { discriminator: propertyName } = schema._zod.def;
+  const mapping: Record<string, string> = {};
+  for (const option of schema.options) {
+    const id = named.get(option)?.id;
+    if (id === undefined) return null;
+    for (const value of option._zod.propValues?.[propertyName] ?? [])
+      mapping[String(value)] = `#/components/schemas/${id}`;
+  }
+  return { propertyName, mapping };
 }
 
 /** Every schema that has an ID, by that ID; they refer to each other as components of the document. */
@@ -44,7 +68,8 @@ export function schemaOf(schema: z.core.$ZodType): JsonSchema {
 
 /**
  * Leaves out what is true but of no use to a reader, and lets responses grow: a client that rejects unknown fields would
- * break when one is added.
+ * break when one is added. A field that is always null is an enumeration of null: openapi-generator takes the type `null`
+ * outside a choice for the name of a model, and generates a client that does not compile.
  */
 function tidy(value: unknown, direction: 'input' | 'output'): unknown {
   if (Array.isArray(value)) return value.map((item) => tidy(item, direction));
@@ -61,8 +86,18 @@ function tidy(value: unknown, direction: 'input' | 'output'): unknown {
       keyword,
       keyword === '$ref'
         ? String(content).replace('#/$defs/', '#/components/schemas/')
-        : tidy(content, direction),
+        : keyword === 'properties'
+          ? propertiesOf(content as Record<string, JsonSchema>, direction)
+          : tidy(content, direction),
     ]);
+  return Object.fromEntries(entries);
+}
+
+function propertiesOf(properties: Record<string, JsonSchema>, direction: 'input' | 'output') {
+  const entries = Object.entries(properties).map(([name, schema]) => {
+    const { type, ...rest } = schema;
+    return [name, tidy(type === 'null' ? { enum: [null], ...rest } : schema, direction)];
+  });
   return Object.fromEntries(entries);
 }
 

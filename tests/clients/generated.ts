@@ -1,46 +1,59 @@
 /** Clients generated from the published document: they have to compile, and where that is cheap, to work. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheFolder, prepareNode, pythonEnvironment, run } from './prepare.ts';
+import modules from './node/package.json';
+import { cacheFolder, missingFor, prepareNode, pythonEnvironment, run } from './prepare.ts';
 
 export type Generator = Readonly<{
   name: string;
+  version: string;
+  /** Null when everything is there, else what is missing. */
+  missing: () => string | null;
   /** Throws when the client does not compile; returns what it did. */
   generate: (gateway: Readonly<{ origin: string; key: string }>) => string;
 }>;
 
+const pythonVersion = '0.29.1';
 const generatorVersion = '7.25.0';
 
 export const generators: readonly Generator[] = [
   {
     name: 'openapi-typescript',
+    version: modules.dependencies['openapi-typescript'],
+    missing: () => missingFor('node'),
     generate: ({ origin }) => {
       const folder = freshFolder('openapi-typescript');
-      const modules = join(prepareNode(), 'node_modules');
-      run([join(modules, '.bin/openapi-typescript'), `${origin}/openapi.json`, '-o', 'schema.d.ts'], folder);
+      const installed = join(prepareNode(), 'node_modules');
+      run(
+        [join(installed, '.bin/openapi-typescript'), `${origin}/openapi.json`, '-o', 'schema.d.ts'],
+        folder,
+      );
       writeFileSync(join(folder, 'usage.ts'), typescriptUsage);
-      compile(folder, ['usage.ts', 'schema.d.ts'], modules);
-      return 'compiles, with openapi-fetch';
+      compile(folder, ['usage.ts', 'schema.d.ts'], installed);
+      return 'compiles with `openapi-fetch`';
     },
   },
   {
     name: 'openapi-python-client',
+    version: pythonVersion,
+    missing: () => missingFor('python'),
     generate: ({ origin, key }) => {
       const folder = freshFolder('openapi-python-client');
-      const python = pythonEnvironment(['openapi-python-client==0.29.1', 'mypy==2.4.1']);
+      const python = pythonEnvironment([`openapi-python-client==${pythonVersion}`, 'mypy==2.4.1']);
       const program = (name: string) => join(python, 'bin', name);
       run([program('openapi-python-client'), 'generate', '--url', `${origin}/openapi.json`], folder);
       const generated = join(folder, readdirSync(folder)[0] ?? '');
       writeFileSync(join(generated, 'usage.py'), pythonUsage(origin, key));
       run([program('python'), '-m', 'mypy', '--strict', 'usage.py', 'tollgate_client'], generated);
       run([program('python'), 'usage.py'], generated);
-      return 'passes mypy --strict, and chats';
+      return 'passes `mypy --strict`, and chats';
     },
   },
   {
     name: 'openapi-generator',
-    generate: ({ origin }) => {
-      if (Bun.which('mvn') === null) return 'not run: needs mvn and java (apt-get install maven)';
+    version: generatorVersion,
+    missing: () => missingFor('java'),
+    generate: ({ origin, key }) => {
       const folder = freshFolder('openapi-generator');
       const jar = join(cacheFolder, `openapi-generator-cli-${generatorVersion}.jar`);
       run(
@@ -69,8 +82,10 @@ export const generators: readonly Generator[] = [
         ],
         folder,
       );
-      compile(folder, ['index.ts'], join(prepareNode(), 'node_modules'));
-      return 'compiles, as typescript-fetch';
+      writeFileSync(join(folder, 'usage.ts'), fetchUsage(origin, key));
+      compile(folder, ['usage.ts'], join(prepareNode(), 'node_modules'));
+      run([process.execPath, 'usage.ts'], folder);
+      return 'compiles as `typescript-fetch`, chats and returns the result of a tool';
     },
   },
 ];
@@ -120,4 +135,33 @@ body = ChatCompletionRequest(model="sandbox-chat", messages=[UserMessage(role="u
 completion = create_chat_completion.sync(client=client, body=body)
 assert isinstance(completion, ChatCompletion), completion
 assert completion.choices[0].message.content == "You said: Hello"
+`;
+
+const fetchUsage = (
+  origin: string,
+  key: string,
+) => `import { ChatApi, type ChatCompletionRequest, Configuration } from './index';
+
+const api = new ChatApi(new Configuration({ basePath: '${origin}', accessToken: '${key}' }));
+
+async function ask(messages: ChatCompletionRequest['messages'], expected: string): Promise<void> {
+  const { choices } = await api.createChatCompletion({ chatCompletionRequest: { model: 'sandbox-chat', messages } });
+  const text = choices[0]?.message.content ?? '';
+  if (!text.includes(expected)) throw new Error(\`Expected \${expected} in \${text}\`);
+}
+
+await ask([{ role: 'user', content: 'Hello' }], 'Hello');
+await ask(
+  [
+    { role: 'user', content: 'How is the weather in Oslo?' },
+    {
+      role: 'assistant',
+      content: null,
+      toolCalls: [{ id: 'call_1', type: 'function', _function: { name: 'get_weather', arguments: '{}' } }],
+    },
+    { role: 'tool', toolCallId: 'call_1', content: 'sunny' },
+  ],
+  'sunny',
+);
+export {};
 `;

@@ -3,6 +3,8 @@ import { columns, isExplained, type Outcome } from './outcome.ts';
 
 export type Result = Readonly<{ name: string; version: string; outcomes: readonly Outcome[] }>;
 
+export type Generated = Readonly<{ name: string; version: string; result: string }>;
+
 export function matrix(results: readonly Result[]): string {
   const rows = results.map(({ name, version, outcomes }) => [
     name,
@@ -27,6 +29,11 @@ export function furtherChecks(results: readonly Result[]): string {
       .map((outcome) => [name, `\`${outcome.check}\``, cell(outcome)]),
   );
   return table([['client', 'setting or call', 'result'], ...rows]);
+}
+
+export function generatedClients(generated: readonly Generated[]): string {
+  const rows = generated.map(({ name, version, result }) => [name, version, result]);
+  return table([['generator', 'version', 'the client'], ...rows]);
 }
 
 function table([head = [], ...rows]: readonly (readonly string[])[]): string {

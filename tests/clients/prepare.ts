@@ -22,7 +22,7 @@ const needs: Readonly<Record<Client['language'], Readonly<{ program: string; rem
 };
 
 /** Null when everything is there, else what is missing. */
-export function missingFor({ language }: Client): string | null {
+export function missingFor(language: Client['language']): string | null {
   const { program, remedy } = needs[language];
   return Bun.which(program) === null ? `needs ${program} (${remedy})` : null;
 }
