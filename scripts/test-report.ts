@@ -42,6 +42,11 @@ export function outputOf(file: string, output: string): string {
   return lines.join('\n').trim();
 }
 
+/** Whether a property was refuted. Running it again would choose other values, and might not find them. */
+export function hasCounterexample(output: string): boolean {
+  return /^\s*(error: )?Property failed after \d+ tests?$/m.test(output);
+}
+
 /** How many errors happened outside of any test. The runner does not reliably say in which file. */
 export function errorsIn(output: string): number {
   return Number(/^ (\d+) errors?$/m.exec(output)?.[1] ?? 0);

@@ -6,7 +6,7 @@ import { acquireEmbeddedServer } from '../src/database/embedded.ts';
 import { coverageFaults } from '../tests/support/recorder.ts';
 import { bundleForTests } from './bundle-for-tests.ts';
 import { ensureChromium } from './chromium.ts';
-import { countsIn, errorsIn, failedFilesOf, outputOf, sumOf } from './test-report.ts';
+import { countsIn, errorsIn, failedFilesOf, hasCounterexample, outputOf, sumOf } from './test-report.ts';
 
 const root = join(import.meta.dir, '..');
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-report-'));
@@ -42,7 +42,8 @@ const run = await runTests([
 const { counts } = run;
 const unstable: string[] = [];
 const failedFiles = failedFilesOf(counts);
-if (failedFiles.length <= maxRerunFiles) for (const file of failedFiles) await rerun(file);
+const rerunFiles = failedFiles.filter((file) => !hasCounterexample(outputOf(file, run.output)));
+if (failedFiles.length <= maxRerunFiles) for (const file of rerunFiles) await rerun(file);
 await server.release();
 
 const { total, failed } = sumOf(counts);

@@ -1,6 +1,14 @@
 /** What `npm test` reads from the output of the runner, on output that the runner once printed. */
 import { expect, test } from 'bun:test';
-import { countsIn, errorsIn, failedFilesOf, outputOf, sumOf } from '../scripts/test-report.ts';
+import fc from 'fast-check';
+import {
+  countsIn,
+  errorsIn,
+  failedFilesOf,
+  hasCounterexample,
+  outputOf,
+  sumOf,
+} from '../scripts/test-report.ts';
 
 const output = `
 tests/a.test.ts:
@@ -74,4 +82,18 @@ error: expect(received).toBe(expected)
 test('errors outside of any test are counted, because no file can be run again for them', () => {
   expect(errorsIn(output)).toBe(1);
   expect(errorsIn(' 2 pass\n 0 fail\n')).toBe(0);
+});
+
+test('a counterexample is recognised in what fast-check reports', () => {
+  const check = () => fc.assert(fc.property(fc.nat(), (value) => value < 10));
+  expect(check).toThrow();
+  let reported = '';
+  try {
+    check();
+  } catch (error) {
+    reported = (error as Error).message;
+  }
+  expect(hasCounterexample(reported)).toBe(true);
+  expect(hasCounterexample(`12 |   code\nerror: ${reported}`)).toBe(true);
+  expect(hasCounterexample('error: expect(received).toBe(expected)')).toBe(false);
 });

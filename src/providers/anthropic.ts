@@ -37,6 +37,7 @@ function readAnswer(body: unknown): ChatAnswer {
     if (!isObject(block)) throw new ProviderError('provider_unknown_error');
     if (block.type === 'text') text += textOf(block.text, 'provider_unknown_error');
     if (block.type === 'tool_use') toolCalls.push(readToolUse(block));
+    if (toolCalls.length > maxToolCalls) throw unreadableArguments();
   }
   const finishReason = readStopReason(body.stop_reason);
   if (finishReason === null) throw new ProviderError('provider_unknown_error');

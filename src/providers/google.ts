@@ -35,13 +35,13 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   const pieces = readPieces(candidate);
   if (pieces.some(({ type }) => type === 'unreadable')) throw unreadableArguments();
   const text = pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join('');
-  const toolCalls = pieces
-    .filter((piece) => piece.type === 'call')
-    .map(({ name, arguments: written, carried }, index) => ({
-      id: callId(generationId, index, carried),
-      name,
-      arguments: written,
-    }));
+  const calls = pieces.filter((piece) => piece.type === 'call');
+  if (calls.length > maxToolCalls) throw unreadableArguments();
+  const toolCalls = calls.map(({ name, arguments: written, carried }, index) => ({
+    id: callId(generationId, index, carried),
+    name,
+    arguments: written,
+  }));
   const finishReason = readFinishReason(candidate.finishReason, toolCalls.length > 0);
   if (finishReason === null) throw new ProviderError('provider_unknown_error');
   if (finishReason === 'failure') throw new ProviderError('provider_unknown_error', null, null, true);
@@ -66,7 +66,7 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
       }
       if (piece.type === 'unreadable' || callCount >= maxToolCalls) {
         events.push(failed(beyondLimit()));
-        continue;
+        break;
       }
       const index = callCount++;
       events.push({

@@ -4,8 +4,13 @@ import { writeArguments } from './tool-arguments.ts';
 import { beyondLimit, ProviderError, unreadableArguments } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt } from './wire.ts';
 
-/** A call in a non-streamed answer. `index` is its position among the answer's calls. */
-export function readToolCall(item: unknown, index: number, generationId: string): ToolCall {
+/** The calls of a non-streamed answer. */
+export function readToolCalls(items: readonly unknown[], generationId: string): ToolCall[] {
+  if (items.length > maxToolCalls) throw unreadableArguments();
+  return items.map((item, index) => readToolCall(item, index, generationId));
+}
+
+function readToolCall(item: unknown, index: number, generationId: string): ToolCall {
   const call = objectAt(item, 'function');
   const name = textAt(call, 'name');
   const text = argumentsText(call?.arguments);
@@ -30,14 +35,24 @@ export class ToolCallReader {
     return this.#ids.length;
   }
 
+  /** Reads the pieces of one event, up to the first that cannot be passed on: a million of them may follow. */
+  readAll(items: readonly unknown[], events: ChatEvent[]): void {
+    for (const item of items) {
+      if (this.#read(item, events)) continue;
+      events.push(failed(beyondLimit()));
+      return;
+    }
+  }
+
   /** Only the first piece of a call carries its name. */
-  read(item: unknown, events: ChatEvent[]): void {
+  #read(item: unknown, events: ChatEvent[]): boolean {
     if (!isObject(item)) throw new ProviderError('malformed_stream_chunk');
     const call = objectAt(item, 'function');
     const text = argumentsText(call?.arguments);
     const index = this.#known(item, call) ?? this.#begin(item, call, events);
-    if (index === null || text === null) events.push(failed(beyondLimit()));
-    else if (text !== '') events.push({ type: 'tool_arguments', index, text });
+    if (index === null || text === null) return false;
+    if (text !== '') events.push({ type: 'tool_arguments', index, text });
+    return true;
   }
 
   /** The call that a piece continues; null when it starts a new one. */

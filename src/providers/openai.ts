@@ -12,7 +12,7 @@ import {
   type TokenUsage,
 } from './chat.ts';
 import { chatRequest, unsupported } from './openai-request.ts';
-import { readToolCall, ToolCallReader } from './openai-tool-calls.ts';
+import { readToolCalls, ToolCallReader } from './openai-tool-calls.ts';
 import { ProviderError, type Upstream } from './upstream.ts';
 import { arrayAt, type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
@@ -24,9 +24,7 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   const choice = firstChoice(body);
   const message = objectAt(choice, 'message');
   if (choice === null || message === null) throw new ProviderError('provider_unknown_error');
-  const toolCalls = arrayAt(message, 'tool_calls').map((item, index) =>
-    readToolCall(item, index, generationId),
-  );
+  const toolCalls = readToolCalls(arrayAt(message, 'tool_calls'), generationId);
   const content = message.content ?? null;
   if (content !== null && typeof content !== 'string' && !Array.isArray(content))
     throw new ProviderError('provider_unknown_error');
@@ -66,7 +64,7 @@ function readChoice(choice: Fields, toolCalls: ToolCallReader, events: ChatEvent
     const { content } = delta;
     const text = Array.isArray(content) ? textOfParts(content) : content;
     if (typeof text === 'string' && text !== '') events.push({ type: 'text', text });
-    if (Array.isArray(delta.tool_calls)) for (const item of delta.tool_calls) toolCalls.read(item, events);
+    if (Array.isArray(delta.tool_calls)) toolCalls.readAll(delta.tool_calls, events);
   }
   const reason = readFinishReason(choice.finish_reason, toolCalls.count > 0);
   if (reason === 'failure') events.push(failed(new ProviderError('provider_stream_error')));

@@ -78,7 +78,7 @@ export function beyondLimit(): ProviderError {
   return new ProviderError('malformed_stream_chunk', null, null, true);
 }
 
-/** The same in a non-streamed response: a client can make a model call a tool with anything. */
+/** The same in a non-streamed response: a client can make a model call tools with anything, and any number of them. */
 export function unreadableArguments(): ProviderError {
   return new ProviderError('provider_unknown_error', null, null, true);
 }
