@@ -79,7 +79,7 @@ export function decideBatch(batch: readonly Operation[], rows: BatchRows): Decid
 }
 
 /**
- * The careful way, for whatever cannot be decided on what is known: locks and reads everything that the batch touches first.
+ * The locked path, for whatever cannot be decided on what is remembered: locks and reads everything that the batch touches.
  * `connection` is one connection, not a pool, and nothing else is sent on it meanwhile.
  */
 export async function commitLocked(

@@ -1,0 +1,125 @@
+/**
+ * What a process remembers of the ledger, so that it can decide a batch without asking the database first: accounts and
+ * meters, its own holds, and what it had better not rely on.
+ */
+import type { Money } from '../lib/money.ts';
+import { type BatchRows, type OperationResult, rowsAt } from './commit.ts';
+import { isConflict, isIntegrityError, isLockTimeout } from './database-error.ts';
+import { DatabaseTime } from './database-time.ts';
+import type { Effects } from './effects.ts';
+import { KnownRows, knownAccount, knownMeter, meterAt, type ReadRows, RecentMap } from './known-rows.ts';
+import type { Operation } from './operations.ts';
+
+/** An account that another node has just used is probably used by it again. */
+const contendedMs = 1_000;
+const maxContended = 1_000;
+/** Far more than a node has in flight. */
+const maxDoubtful = 100_000;
+
+export class Memory {
+  readonly #known = new KnownRows();
+  readonly #time = new DatabaseTime();
+  /** What this process has held. */
+  readonly #holds = new Map<string, Money>();
+  /** Generations with an operation whose outcome is unknown. */
+  readonly #doubtful = new RecentMap<true>(maxDoubtful);
+  /** Accounts and keys that another node has just changed, and until when to expect that again. */
+  readonly #contended = new RecentMap<number>(maxContended);
+
+  /** Whether the batch may be decided on what is remembered. The database still checks that nobody has changed it. */
+  isReliable(batch: readonly Operation[]): boolean {
+    const settling = new Set<string>();
+    for (const { kind, generation } of batch) {
+      const { id, accountId, keyId } = generation;
+      if (this.#doubtful.get(id)) return false;
+      if (this.#isContended(accountId) || this.#isContended(keyId)) return false;
+      if (kind === 'set_aside' || (kind === 'hold' && this.#holds.has(id))) return false;
+      if (kind === 'settle' && (!this.#holds.has(id) || settling.has(id))) return false;
+      if (kind === 'settle') settling.add(id);
+    }
+    return true;
+  }
+
+  #isContended(id: string): boolean {
+    const untilMs = this.#contended.get(id);
+    if (untilMs === undefined) return false;
+    if (performance.now() < untilMs) return true;
+    this.#contended.delete(id);
+    return false;
+  }
+
+  /** Whether the rows of the batch, and the database's time, are remembered at all. */
+  isComplete(batch: readonly Operation[]): boolean {
+    if (!this.#time.isKnown) return false;
+    const { accounts, meters } = this.#known;
+    for (const { generation } of batch)
+      if (!accounts.get(generation.accountId) || !meters.get(generation.keyId)) return false;
+    return true;
+  }
+
+  missingIds(batch: readonly Operation[]): Readonly<{ accountIds: string[]; keyIds: string[] }> {
+    const { accounts, meters } = this.#known;
+    return {
+      accountIds: batch.map(({ generation }) => generation.accountId).filter((id) => !accounts.get(id)),
+      keyIds: batch.map(({ generation }) => generation.keyId).filter((id) => !meters.get(id)),
+    };
+  }
+
+  learn({ nowMs, accounts: accountRows, meters: meterRows }: ReadRows): void {
+    const { accounts, meters } = this.#known;
+    this.#time.note(nowMs);
+    // What a batch has written since the rows were asked for is newer.
+    for (const row of accountRows ?? []) if (!accounts.get(row.id)) accounts.set(row.id, knownAccount(row));
+    for (const row of meterRows ?? []) if (!meters.get(row.keyId)) meters.set(row.keyId, knownMeter(row));
+  }
+
+  /** The rows of a batch that are complete. */
+  rowsOf(batch: readonly Operation[]): BatchRows {
+    const rows = rowsAt(this.#time.nowMs());
+    for (const { kind, generation } of batch) {
+      const { id, accountId, keyId } = generation;
+      const account = this.#known.accounts.get(accountId);
+      if (account !== undefined) rows.accounts.set(accountId, account);
+      const meter = this.#known.meters.get(keyId);
+      if (meter !== undefined) rows.meters.set(keyId, meterAt(meter, rows.nowMs, rows.month));
+      const hold = kind === 'settle' ? this.#holds.get(id) : undefined;
+      if (hold !== undefined) rows.openHolds.set(id, hold);
+    }
+    return rows;
+  }
+
+  /** To be called when the statement is sent: the next batch is decided on it. */
+  remember(effects: Effects, rows: BatchRows): void {
+    effects.remember(this.#known, rows);
+  }
+
+  committed(batch: readonly Operation[], results: readonly OperationResult[], databaseMs: number): void {
+    this.#time.note(databaseMs);
+    for (const [index, { kind, generation }] of batch.entries()) {
+      const result = results[index];
+      if (kind !== 'hold') this.#holds.delete(generation.id);
+      else if (typeof result === 'object' && result.outcome === 'held')
+        this.#holds.set(generation.id, result.amount);
+    }
+  }
+
+  /** An earlier attempt of these may have had an outcome that was never learned. Now there is one. */
+  resolve(batch: readonly Operation[]): void {
+    for (const { generation } of batch) this.#doubtful.delete(generation.id);
+  }
+
+  /** Forgets what a batch relied on, and notes what its error says about others and about the next attempt. */
+  failed(batch: readonly Operation[], error: unknown): void {
+    for (const { generation } of batch) {
+      this.#known.accounts.delete(generation.accountId);
+      this.#known.meters.delete(generation.keyId);
+    }
+    if (isConflict(error)) {
+      if (error.detail) this.#contended.set(error.detail, performance.now() + contendedMs);
+      return;
+    }
+    if (isIntegrityError(error) || isLockTimeout(error)) return;
+    // An operation that is tried only once leaves no doubt behind that anyone would resolve.
+    for (const { kind, generation } of batch) if (kind !== 'count') this.#doubtful.set(generation.id, true);
+  }
+}
