@@ -21,12 +21,14 @@ const textFields = [
   'address',
   'signal',
   'file',
+  'folder',
   'priceVersion',
   'outcome',
 ] as const;
 const numberFields = [
   'status',
   'latencyMs',
+  'durationMs',
   'firstTokenMs',
   'costUsd',
   'upstreamStatus',
