@@ -30,6 +30,6 @@ test('the key is in one place, before the commands that use it', () => {
 test('a later start says which password works, without knowing it', () => {
   const signIn = { email: 'demo@tollgate.local', password: null };
   const text = formatWelcome(origin, { key: null, signIn }, true);
-  expect(text).toContain('Password: the one that the first start printed, unless you changed it\n');
+  expect(text).toContain('The password from the first start still works, unless you have changed it.\n');
   expect(text).toContain('npx tollgate user reset-link demo@tollgate.local');
 });

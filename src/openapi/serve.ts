@@ -27,7 +27,9 @@ export function referencePages(origin: () => string): ReferencePages {
     return making;
   };
   // A failure is reported to the first request for a page.
-  setTimeout(() => made().catch(() => undefined), madeAfterMs).unref();
+  setTimeout(() => {
+    made().catch(() => undefined);
+  }, madeAfterMs).unref();
   const sent = (text: string, type: string, status = 200) =>
     new Response(text, {
       status,

@@ -17,8 +17,8 @@ function describeSignIn({ email, password }: DemoSignIn): string[] {
   if (password === null)
     return [
       `  E-mail:   ${email}`,
-      '  Password: the one that the first start printed, unless you changed it',
-      `            (for a new one: npx tollgate user reset-link ${email})`,
+      '  The password from the first start still works, unless you have changed it.',
+      `  For a new one: npx tollgate user reset-link ${email}`,
     ];
   return [`  E-mail:   ${email}`, `  Password: ${password}   (shown this once)`];
 }
