@@ -36,15 +36,6 @@ test('an address without a guide gets a page with the contents', () => {
   expect(missing()).toContain('href="/docs/operate"');
 });
 
-test('a link that is named after a file shows the title of its page', () => {
-  const texts = new Map([['clients', '# Clients & <SDKs>\n']]);
-  expect(renderMarkdown('[clients.md](clients.md#x), [it](clients.md)', texts)).toContain(
-    '<a href="/docs/clients#x">Clients &amp; &lt;SDKs&gt;</a>, <a href="/docs/clients">it</a>',
-  );
-  const labels = [...pages.values()].flatMap((page) => [...page.matchAll(/>[\w-]+\.md<\/a>/g)]);
-  expect(labels).toEqual([]);
-});
-
 test('every section that an error names exists', () => {
   const folder = join(import.meta.dir, '../src');
   const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -28,7 +28,6 @@ const sections = [
 
 export const guideNames: readonly string[] = sections.flatMap(({ names }) => names);
 
-type Texts = ReadonlyMap<string, string>;
 type Guides = Readonly<{
   /** Null when there is no guide of this name. */
   page: (name: string) => string | null;
@@ -39,7 +38,7 @@ type Guides = Readonly<{
 /** The files are read here, after the gateway has started, and rendered when they are first asked for. */
 export function readGuides(): Guides {
   const shell = readFileSync(join(rootFolder, 'dashboard/guide.html'), 'utf8');
-  const texts: Texts = new Map(
+  const texts = new Map<string, string>(
     guideNames.map((name) => [name, readFileSync(join(rootFolder, 'docs', `${name}.md`), 'utf8')]),
   );
   const rendered = new Map<string, string>();
@@ -61,16 +60,16 @@ There is no guide at this address. The guides are listed in the contents of this
 [API reference](/docs).
 `;
 
-function renderGuide(shell: string, text: string, texts: Texts): string {
+function renderGuide(shell: string, text: string, texts: ReadonlyMap<string, string>): string {
   const slots: Readonly<Record<string, string>> = {
     title: plain(titleOf(text)),
     navigation: navigation(texts),
-    content: renderMarkdown(text, texts),
+    content: renderMarkdown(text),
   };
   return shell.replace(/<!-- (\w+) -->/g, (_, name: string) => slots[name] ?? '');
 }
 
-function navigation(texts: Texts): string {
+function navigation(texts: ReadonlyMap<string, string>): string {
   const lists = sections.map(({ title, names }) => {
     const items = names.map(
       (name) => `<li><a href="/docs/${name}">${plain(titleOf(texts.get(name) ?? ''))}</a></li>`,
@@ -85,17 +84,15 @@ function titleOf(text: string): string {
   return /^# (.+)$/m.exec(text)?.[1] ?? '';
 }
 
-/** HTML in the text is shown as text, and images are left out. A link named after a file gets the title of its page. */
-export function renderMarkdown(text: string, texts: Texts = new Map()): string {
+/** HTML in the text is shown as text, and images are left out. */
+export function renderMarkdown(text: string): string {
   const html = Bun.markdown.html(text, { noHtmlBlocks: true, noHtmlSpans: true, headings: { ids: true } });
   return html
     .replaceAll(/<img [^>]*>/g, '')
     .replaceAll('<pre>', '<pre tabindex="0">')
     .replaceAll(/<a href="([^"]*)"[^>]*>(.*?)<\/a>/gs, (_, target: string, label: string) => {
       const address = addressOf(target);
-      if (address === null) return label;
-      const linked = texts.get(/^([\w-]+)\.md$/.exec(label)?.[1] ?? '');
-      return `<a href="${address}">${linked === undefined ? label : plain(titleOf(linked))}</a>`;
+      return address === null ? label : `<a href="${address}">${label}</a>`;
     });
 }
 
