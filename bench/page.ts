@@ -59,8 +59,8 @@ bench/profile.ts\` shows where the gateway's time goes.
 - p50 and p99 are latencies of the complete response for JSON, of the first byte for streams, of a pair for the ledger.
 - A stream has ${contentChunks} chunks of content and four more events. Unpaced, the upstream writes the next one in the next turn of
   its event loop, and a slower subject gets several in one read; ${pacedEveryMs} ms apart, each arrives alone.
-- Memory is resident memory with all streams open and dripping, compared with the warm, idle process. Its target is judged
-  by a run with \`--streams\` of at least 9,000, scaled up to 10,000.
+- Memory is measured first, after a short warm-up: resident memory with all streams open and dripping, compared with the
+  process before they were opened. Its target is judged by a run with \`--streams\` of at least 9,000, scaled up to 10,000.
 - Any status other than 200, an error event, a stream without its end or with a wrong number of events is an error. A run
   with an error is void, as is one whose number of charges differs from the number of completed requests.
 - \`--compare\` measures its two variants in turn, in reverse order every other round, and prints the median and the
@@ -91,7 +91,7 @@ sends them.
 
 \`npm run bench -- --curves\` measures JSON requests over 1 to 512 connections, over 1 to 1,000 accounts whose keys are used
 in turn, and over the number of Generations stored, from 10 thousand to \`--max-generations\` (default one million; ten
-million take about 6 GB of disk). Stored Generations are inserted in SQL with all the rows that a real one has, all of them
+million take about 12 GB of disk). Stored Generations are inserted in SQL with all the rows that a real one has, all of them
 in the current month, then summed by day, vacuumed and analyzed, so that no maintenance is left for the measurement; the
 audit at the end covers them. Points over connections and accounts take turns, round by round. Stored Generations only
 become more, so there the CPU of the bare proxy shows what the machine itself did meanwhile.

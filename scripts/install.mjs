@@ -21,7 +21,7 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
   writeFileSync(stamp, wanted);
 }
 
-/** Returns what npm printed when it failed, and null when it did not. */
+/** Returns what npm printed when it failed, and null when it succeeded. */
 async function install() {
   const progress = showProgress(packageFolders());
   const npm = spawn('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
@@ -69,7 +69,7 @@ function showProgress(folders) {
   function describe() {
     const count = folders.filter((folder) => existsSync(join(folder, 'package.json'))).length;
     // npm unpacks the first package only once it has fetched many.
-    if (count === 0) return `Installing packages: fetching ${folders.length}, ${seconds()} s`;
+    if (count === 0) return `Fetching ${folders.length} packages … ${seconds()} s`;
     return count < folders.length
       ? `Installing packages: ${count} of ${folders.length}, ${seconds()} s`
       : `Installing packages: all ${count} are unpacked, running their set-up, ${seconds()} s`;

@@ -74,7 +74,7 @@ export function createRoutes(services: Services, origin: () => string): { routes
     ...consoleRoutes(services),
     '/openapi.json': { GET: reference.showDocument },
     '/docs': { GET: reference.showPage },
-    '/docs/:page': {
+    '/docs/*': {
       GET: async (request, context) =>
         (await reference.showGuide(request)) ?? (await dashboard.showMissing(request, context)),
     },

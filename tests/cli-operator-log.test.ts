@@ -1,7 +1,7 @@
 /** What the command line changes: who did it is recorded, a repeated credit is given once, and passwords stay hidden. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { referenceIdOf } from '../src/cli/credit-reference.ts';
@@ -30,7 +30,7 @@ const refusalOf = (...words: string[]) =>
     () => 'done',
     (error: unknown) => (error instanceof OperatorError ? error.message : `${error}`),
   );
-const me = `${userInfo().username}@${hostname()}`;
+const me = `${Bun.spawnSync(['id', '-un']).stdout.toString().trim()}@${hostname()}`;
 
 async function newAccount(name = 'Acme'): Promise<string> {
   return (await run('account', 'create', '--name', name)).id;
@@ -150,6 +150,13 @@ describe('the operators’ log', () => {
     );
   });
 
+  test('names the user even where the variable USER is not set', async () => {
+    const created = await tollgate(['account', 'create', '--name', 'Service', '--json'], environment);
+    const { id } = JSON.parse(created.stdout) as { id: string };
+    const [row] = await database.sql`select shell_user from operator_actions where account_id = ${id}`;
+    expect(row.shell_user).toBe(me);
+  });
+
   test('names who called sudo', async () => {
     const account = (
       await runCommand<{ id: string }>(['account', 'create', '--name', 'Sudo'], {
@@ -263,10 +270,10 @@ describe('a password', () => {
       create('typed@example.com'),
       [ask, 'short\r'],
       [ask, 'hidden wordz\u007fs\r'],
-      ['The same again: ', 'another word\r'],
+      ['Repeat the password: ', 'another word\r'],
       ['two different passwords', ''],
       [ask, 'wrong\u0015hidden wörds\r'],
-      ['The same again: ', 'hidden wörds\r'],
+      ['Repeat the password: ', 'hidden wörds\r'],
     );
     expect(exitCode).toBe(0);
     expect(screen).toContain('User typed@example.com can sign in.');

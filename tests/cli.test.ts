@@ -426,10 +426,10 @@ test.each([
 );
 
 test.each([
-  [['account', 'create'], 2, 'tollgate: --name is required. See: tollgate --help'],
+  [['account', 'create'], 2, 'tollgate: --name is required. See: tollgate account create --help'],
   [['account', 'create', '--name', 'x', '--colour', 'red'], 2, "Unknown option '--colour'"],
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '1'], 1, 'There is no account 01890a5d'],
-  [['acount', 'list'], 2, 'There is no command "acount list"'],
+  [['acount', 'list'], 2, 'There is no command "acount list". See: tollgate --help'],
   [['account', 'delete'], 2, 'There is no command "account delete"'],
 ] as [string[], number, string][])(
   'tollgate %j is refused with exit code %d',

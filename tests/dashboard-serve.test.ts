@@ -1,8 +1,8 @@
 /** The dashboard as browsers get it: its page, its files, and what both tell the browser to refuse. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { acceptsGzip, prefersPage } from '../src/dashboard/accept.ts';
 import { appPaths, isForPeople } from '../src/dashboard/paths.ts';
+import { acceptsGzip, prefersPage } from '../src/http/accept.ts';
 import { pathOf } from '../src/http/path.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { type Gateway, startGateway } from './support/gateway.ts';

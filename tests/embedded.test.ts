@@ -62,7 +62,7 @@ describe('on the embedded database', () => {
     const first = await start();
     const key = keyIn(first);
     expect(await modelIds(first, key)).toEqual(['sandbox-chat', 'sandbox-image', 'sandbox-video']);
-    expect(first.output()).toContain(`Tollgate is running at ${first.origin}\nDashboard: ${first.origin}\n`);
+    expect(first.output()).toContain(`Tollgate is running.\n\nDashboard: ${first.origin}\n`);
     const commands = commandsIn(first.output());
     expect(commands).toHaveLength(4);
     const exports = first.output().match(/^ {2}export OPENAI_\w+=.*$/gm) ?? [];
@@ -73,8 +73,6 @@ describe('on the embedded database', () => {
       { error: { code: 'provider_unavailable' } },
       { choices: [{ message: { content: 'You said: Fail over.' } }] },
     ]);
-    // The first one needs nothing else.
-    expect(await pasted([], commands[0] ?? '')).toMatchObject({ object: 'chat.completion' });
     const generations = await generationsOf(first, key);
     const taken = generations.filter(({ status, fallback }) => status === 'completed' && fallback);
     expect(taken.map(({ attempts }) => attempts)).toMatchObject([
@@ -118,7 +116,9 @@ describe('on the embedded database', () => {
         TOLLGATE_DATA: folder,
       });
       expect([exitCode, stdout]).toEqual([1, '']);
-      expect(stderr).toBe(`tollgate: Port ${taken.port} on 127.0.0.1 is in use. Set PORT to a free one.\n`);
+      expect(stderr).toBe(
+        `tollgate: Port ${taken.port} on 127.0.0.1 is in use. Set PORT to a free one, for example: PORT=8081 npm start\n`,
+      );
       expect(existsSync(folder)).toBe(false);
     }
     await taken.stop(true);
@@ -174,7 +174,7 @@ describe('on the embedded database', () => {
     await tollgateJson(['account', 'create', '--name', 'During'], environment);
     expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
     // There is no demo in a database that has accounts already.
-    await eventually('it says where it is', () => gateway.output().includes('Dashboard: '));
+    await eventually('the address is printed', () => gateway.output().includes('Dashboard: '));
     expect(keyIn(gateway)).toBe('');
     expect(existsSync(demoFile(environment.TOLLGATE_DATA))).toBe(false);
     await gateway.stop();
@@ -232,7 +232,7 @@ describe('the demo', () => {
     await tollgateJson(['key', 'revoke', key?.id ?? ''], environment);
     await first.stop();
     const second = await startGateway(environment);
-    await eventually('it says where it is', () => second.output().includes('Dashboard: '));
+    await eventually('the address is printed', () => second.output().includes('Dashboard: '));
     expect(keyIn(second)).toBe('');
     await second.stop();
   });

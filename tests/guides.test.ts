@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { guideNames, readGuides, renderMarkdown } from '../src/openapi/guides.ts';
 
-const guide = readGuides();
+const { page: guide, missing } = readGuides();
 const pages = new Map(guideNames.map((name) => [name, guide(name) ?? '']));
 
 /** Whether `clients#base-url` is a page, and a section of it. */
@@ -16,8 +16,24 @@ function exists(target: string): boolean {
 
 test('every page is there, and no other file', () => {
   for (const [name, page] of pages) expect([name, page.includes('<h1')]).toEqual([name, true]);
-  for (const name of ['', 'operate', '../README', 'clients.md', 'CLIENTS', '__proto__', 'constructor'])
+  for (const name of ['', 'mutation', '../README', 'clients.md', 'CLIENTS', '__proto__', 'constructor'])
     expect([name, guide(name)]).toEqual([name, null]);
+});
+
+test('there are guides for customers and for operators', () => {
+  for (const name of ['decisions', 'reports', 'operate', 'operator', 'catalog', 'sign-in', 'alerts'])
+    expect([name, pages.has(name)]).toEqual([name, true]);
+  expect(guide('chat')).toContain('<p>For operators</p>');
+});
+
+test('README names every guide that is served', () => {
+  const readme = readFileSync(join(import.meta.dir, '../README.md'), 'utf8');
+  expect(guideNames.filter((name) => !readme.includes(`docs/${name}.md`))).toEqual([]);
+});
+
+test('an address without a guide gets a page with the contents', () => {
+  expect(missing()).toContain('<h1 id="page-not-found">');
+  expect(missing()).toContain('href="/docs/operate"');
 });
 
 test('every section that an error names exists', () => {

@@ -46,7 +46,7 @@ test('on a terminal one line tells how far it is', async () => {
       },
     },
   });
-  await eventually('what it is doing', () => screen.includes('Installing packages: fetching 2, '));
+  await eventually('what it is doing', () => screen.includes('Fetching 2 packages … '));
   writeFileSync(join(folder, 'begin'), '');
   await eventually('the first package', () => screen.includes('Installing packages: 1 of 2'));
   writeFileSync(join(folder, 'go-on'), '');

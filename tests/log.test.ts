@@ -1,6 +1,7 @@
 /** What a log line may say of an error: its own words, never what it stumbled over. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { appPaths } from '../src/dashboard/paths.ts';
 import { createLog, formatForTerminal, type LogFields } from '../src/lib/log.ts';
 
 function logged(error: unknown): string {
@@ -101,11 +102,22 @@ describe('on a terminal', () => {
     expect(line({ status: 404 })).toContain('\u001b[33mPOST');
   });
 
-  test('what the dashboard loads has no line, unless it fails', () => {
-    const line = (method: string, route: string, status: number) =>
-      formatForTerminal('info', 'request', { method, route, status, latencyMs: 1 });
-    expect(line('GET', '/assets/:name', 200)).toBeNull();
+  test('pages and what they load have no line, unless they fail', () => {
+    const line = (method: string, route: string, status: number, code?: string) =>
+      formatForTerminal('info', 'request', {
+        method,
+        route,
+        status,
+        latencyMs: 1,
+        ...(code === undefined ? {} : { code }),
+      });
+    const pages = [...appPaths, '/docs', '/docs/*', '/docs.css', '/openapi.json', '/assets/:name'];
+    for (const route of pages) expect([route, line('GET', route, 200)]).toEqual([route, null]);
     expect(line('GET', '/api/console/me', 304)).toBeNull();
+    expect(line('GET', '/api/console/me', 401, 'session_required')).toBeNull();
+    expect(line('GET', '/api/console/accounts', 401, 'session_required')).not.toBeNull();
+    expect(line('GET', '(none)', 404, 'not_found')).not.toBeNull();
+    expect(line('GET', '/billing', 500)).not.toBeNull();
     expect(line('GET', '/api/console/me', 500)).not.toBeNull();
     expect(line('POST', '/api/console/accounts/:account/keys', 200)).not.toBeNull();
     expect(line('GET', '/v1/models', 200)).not.toBeNull();

@@ -54,10 +54,10 @@ describe('the likely cure', () => {
     ['/v1/responses', 'Responses API'],
     ['/v1/responses/resp_1', 'Responses API'],
     ['/responses', 'Responses API'],
-    ['/v1/embeddings', 'Embeddings'],
+    ['/v1/embeddings', 'embeddings'],
     ['/v1/messages', 'Anthropic'],
     ['/v1/completions', 'Completions'],
-    ['/v1/audio/speech', 'Audio'],
+    ['/v1/audio/speech', 'audio'],
     ['/v1beta/models/x:generateContent', 'Google'],
     ['/api/chat', 'Ollama'],
   ])('%s is another API', (path, name) => {

@@ -113,10 +113,10 @@ describe('a gateway that runs', () => {
     expect([await child.exited, await child.stderr.text()]).toEqual([0, '']);
   });
 
-  test('a port in use is named by whoever wants it too', async () => {
+  test('a port in use is named by the gateway that wants it too', async () => {
     const port = new URL(gateway.origin).port;
     expect(await refusal({ DATABASE_URL: database.url, PORT: port })).toBe(
-      `Port ${port} on 127.0.0.1 is in use. Set PORT to a free one.`,
+      `Port ${port} on 127.0.0.1 is in use. Set PORT to a free one, for example: PORT=8081 npm start`,
     );
   });
 

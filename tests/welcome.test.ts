@@ -5,7 +5,7 @@ import { formatWelcome } from '../src/operations/welcome.ts';
 const origin = 'http://127.0.0.1:8080';
 
 test('nothing to sign in with or to call with when there is no demo', () => {
-  const bare = `\nTollgate is running at ${origin}\nDashboard: ${origin}\n\n`;
+  const bare = `\nTollgate is running.\n\nDashboard: ${origin}\n\n`;
   expect(formatWelcome(origin, null, true)).toBe(bare);
   expect(formatWelcome(origin, { key: null, signIn: null }, true)).toBe(bare);
 });
@@ -14,7 +14,22 @@ test('without the sandbox model the first call is one that works with any catalo
   const text = formatWelcome(origin, { key: 'svc_sk_x', signIn: null }, false);
   expect(text).toContain(`  export OPENAI_BASE_URL=${origin}/v1\n  export OPENAI_API_KEY=svc_sk_x\n`);
   expect(text.match(/^ {2}curl .*$/gm)).toEqual([
-    `  curl ${origin}/v1/models -H "Authorization: Bearer svc_sk_x"`,
+    '  curl $OPENAI_BASE_URL/models -H "Authorization: Bearer $OPENAI_API_KEY"',
   ]);
   expect(text).not.toContain('sandbox');
+});
+
+test('the key is in one place, before the commands that use it', () => {
+  const text = formatWelcome(origin, { key: 'svc_sk_x', signIn: null }, true);
+  expect(text.split('svc_sk_x')).toHaveLength(2);
+  const commands = text.match(/^ {2}curl .*$/gm) ?? [];
+  expect(commands).toHaveLength(4);
+  expect(text.indexOf('svc_sk_x')).toBeLessThan(text.indexOf('curl'));
+});
+
+test('a later start says which password works, without knowing it', () => {
+  const signIn = { email: 'demo@tollgate.local', password: null };
+  const text = formatWelcome(origin, { key: null, signIn }, true);
+  expect(text).toContain('The password from the first start still works, unless you have changed it.\n');
+  expect(text).toContain('npx tollgate user reset-link demo@tollgate.local');
 });

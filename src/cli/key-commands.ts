@@ -160,7 +160,7 @@ function presentKey({ requests_per_minute: rpm, allowed_models: allow, ...key }:
 
 function formatKeys(keys: readonly StoredKey[]): string {
   return formatTable(
-    ['ID', 'NAME', 'KEY', 'RPM', 'AT ONCE', 'MONTHLY', 'MODELS', 'EXPIRES', 'REVOKED'],
+    ['ID', 'NAME', 'KEY', 'RPM', 'CONCURRENT', 'MONTHLY', 'MODELS', 'EXPIRES', 'REVOKED'],
     keys.map((key) => [
       key.id,
       key.name,

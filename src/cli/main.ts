@@ -52,7 +52,7 @@ const commonOptions: readonly OptionSpec[] = [
 ];
 
 async function main(words: readonly string[]): Promise<number> {
-  const command = commands.find(({ name }) => name.split(' ').every((word, place) => words[place] === word));
+  const command = findCommand(words);
   if (!command) return helpOrFail(words);
   const rest = words.slice(command.name.split(' ').length);
   if (rest.includes('--help') || rest.includes('-h')) return print(describeCommand(command));
@@ -65,6 +65,10 @@ async function main(words: readonly string[]): Promise<number> {
     'run' in command ? await runOnDatabase(command, given) : await command.runLocally(readConfig(), given);
   if (outcome !== null) print(given.flag('json') ? JSON.stringify(outcome.json) : outcome.text);
   return outcome?.exitCode ?? 0;
+}
+
+function findCommand(words: readonly string[]): Command | undefined {
+  return commands.find(({ name }) => name.split(' ').every((word, place) => words[place] === word));
 }
 
 async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promise<Outcome> {
@@ -112,11 +116,15 @@ function print(text: string): number {
 // The reader may stop early, as in `tollgate serve | head -1`. That is no reason to stop a gateway or to print a trace.
 process.stdout.on('error', () => undefined);
 
+const words = process.argv.slice(2);
 try {
-  process.exitCode = await main(process.argv.slice(2));
+  process.exitCode = await main(words);
 } catch (error) {
   if (error instanceof UsageError) {
-    process.stderr.write(`tollgate: ${error.message} See: tollgate --help\n`);
+    const about = findCommand(words)?.name;
+    process.stderr.write(
+      `tollgate: ${error.message} See: tollgate ${about === undefined ? '' : `${about} `}--help\n`,
+    );
     process.exitCode = 2;
   } else if (error instanceof OperatorError) {
     process.stderr.write(`tollgate: ${error.message}\n`);

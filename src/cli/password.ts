@@ -48,7 +48,7 @@ async function askForPassword(email: string): Promise<string> {
     for (;;) {
       const password = await prompt.askHidden(`Password for ${email}: `);
       if (!isLongEnough(password)) prompt.say(`It must have ${minPassword} to ${maxPassword} characters.`);
-      else if ((await prompt.askHidden('The same again: ')) === password) return password;
+      else if ((await prompt.askHidden('Repeat the password: ')) === password) return password;
       else prompt.say('These were two different passwords.');
     }
   } finally {

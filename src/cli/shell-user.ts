@@ -1,17 +1,22 @@
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 import type { Config } from '../config.ts';
 
 /** Who runs this command, as the operators' log names them: the user and host, and who called sudo. */
 export function shellUserOf({ sudoUser }: Pick<Config, 'sudoUser'>): string {
-  const user = `${userName()}@${hostname()}`;
+  const user = `${userName() ?? `uid ${process.getuid?.() ?? 'unknown'}`}@${hostname()}`;
   return sudoUser === null ? user : `${user} (sudo: ${sudoUser})`;
 }
 
-/** In a container the user may have a number only. */
-function userName(): string {
+/**
+ * Bun's userInfo() reads the variable USER, which services and containers often do not set, so the system is asked. Null in
+ * a container whose user has only a number, or that has no such command.
+ */
+function userName(): string | null {
   try {
-    return userInfo().username;
+    const { success, stdout } = Bun.spawnSync(['id', '-un'], { stderr: 'ignore' });
+    const name = stdout.toString().trim();
+    return success && name !== '' ? name : null;
   } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
+    return null;
   }
 }

@@ -14,7 +14,7 @@ export async function openDashboard(log: Log, folder: string = sources, build = 
   if (built !== null) return built;
   const startedAt = performance.now();
   const files = await build();
-  log.info('dashboard built', { latencyMs: Math.round(performance.now() - startedAt) });
+  log.info('dashboard built', { durationMs: Math.round(performance.now() - startedAt) });
   try {
     await storeFiles(folder, stamp, files);
   } catch (error) {

@@ -1,10 +1,10 @@
 /** Serves the dashboard: one page for every path of the app, and the files that it loads. */
 import { ApiError } from '../errors.ts';
+import { acceptsGzip, prefersPage } from '../http/accept.ts';
 import type { Handler } from '../http/context.ts';
 import { pathOf } from '../http/path.ts';
 import { appPolicy, pageHeaders } from '../http/security-headers.ts';
 import type { Log } from '../lib/log.ts';
-import { acceptsGzip, prefersPage } from './accept.ts';
 import { openDashboard } from './open.ts';
 import { isForPeople } from './paths.ts';
 

@@ -27,7 +27,7 @@ const presenceLock = 7_012_018_001;
 
 export async function acquireEmbeddedServer(dataFolder: string, log?: Log): Promise<EmbeddedServer> {
   const cluster = openCluster(dataFolder, () =>
-    log?.info('creating the embedded database', { file: dataFolder }),
+    log?.info('creating the embedded database', { folder: dataFolder }),
   );
   const first = await arrive(cluster);
   let isReleased = false;

@@ -107,7 +107,11 @@ export async function examinePort(
   if (code === 'EADDRINUSE')
     return (await isGateway(localOriginOf(config), patienceMs))
       ? good('port', `${port} on ${host} is in use by a gateway that is running`)
-      : problem('port', `${port} on ${host} is in use by another program.`, 'Set PORT to a free one.');
+      : problem(
+          'port',
+          `${port} on ${host} is in use by another program.`,
+          'Set PORT to a free one, for example PORT=8081.',
+        );
   return problem('port', `Cannot listen on ${host} port ${port} (${code}).`, 'Check HOST and PORT.');
 }
 

@@ -1,13 +1,15 @@
 /** Whether the catalogue can be used, and whether each provider accepts its key: asked for its list of models, which costs nothing. */
 import type { Config } from '../config.ts';
 import { OperatorError } from '../lib/operator-error.ts';
-import { callableModels } from '../models/access.ts';
+import { callableModels, hasEndpoint } from '../models/access.ts';
 import { readCatalogFile } from '../models/catalog-store.ts';
 import type { Adapter, Catalog, Provider } from '../models/model.ts';
 import { codeOf, type Finding, good, problem, warning } from './finding.ts';
 
 const maxProblems = 10;
 const maxAtOnce = 16;
+/** Someone who tries the demo has no keys at all, and the catalogue names ten providers. */
+const maxNamed = 2;
 
 type Settings = Pick<Config, 'catalogFile' | 'secret'>;
 type Callee = Readonly<{ provider: Provider; baseUrl: string; apiKey: string | null }>;
@@ -22,14 +24,15 @@ export async function examineCatalog(
     const shown = result.problems.slice(0, maxProblems).join('\n');
     const rest =
       result.problems.length > maxProblems ? `\nand ${result.problems.length - maxProblems} more` : '';
-    // What is said of a file that is not there ends with what to do.
+    // The message about a missing file ends with what to do.
     const remedy = isRead ? 'Correct the file and check it: tollgate catalog check' : null;
     return [problem('catalogue', `${shown}${rest}`, remedy)];
   }
   const { catalog } = result;
   const keys = readKeys(catalog, secret);
   const isProviderConfigured = ({ id, apiKeyEnv }: Provider) => apiKeyEnv === null || keys.found.has(id);
-  const callable = callableModels(catalog, { allowedModels: null, isProviderConfigured }).length;
+  const listed = callableModels(catalog, { allowedModels: null, isProviderConfigured });
+  const callable = listed.filter((model) => hasEndpoint(model)).length;
   const providers = [...catalog.providers.values()];
   const callees = providers
     .filter(isProviderConfigured)
@@ -75,12 +78,13 @@ function readKeys(catalog: Catalog, secret: Settings['secret']) {
 
 function missingKeys(providers: readonly Provider[]): Finding[] {
   if (providers.length === 0) return [];
-  const names = providers.map(({ id, apiKeyEnv }) => `${id} (${apiKeyEnv})`).join(', ');
+  const names = providers.slice(0, maxNamed).map(({ id, apiKeyEnv }) => `${id} (${apiKeyEnv})`);
+  const rest = providers.length - names.length;
   return [
     warning(
       'provider keys',
-      `None for ${names}.`,
-      'Set them to have these providers called, or take the providers out of the catalogue.',
+      `Not set for ${names.join(', ')}${rest === 0 ? '' : ` and ${rest} more`}.`,
+      'Needed only for the models of these providers. api_key_env in the catalogue names the variables.',
     ),
   ];
 }

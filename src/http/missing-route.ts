@@ -75,17 +75,17 @@ const otherApis: readonly (readonly [start: string, text: string])[] = [
   ['responses', `the Responses API is not supported: ${chatInstead} Most clients have a setting for it.`],
   ['completions', `the Completions API is not supported: ${chatInstead}`],
   ['messages', `Anthropic's Messages API is not supported: ${chatInstead}`],
-  ['embeddings', 'Embeddings are not supported.'],
-  ['audio', 'Audio is not supported.'],
+  ['embeddings', 'embeddings are not supported.'],
+  ['audio', 'audio is not supported.'],
   ['realtime', 'the Realtime API is not supported.'],
-  ['moderations', 'Moderations are not supported.'],
+  ['moderations', 'moderations are not supported.'],
   ['files', 'the Files API is not supported.'],
   ['batches', 'the Batch API is not supported.'],
   ['assistants', `the Assistants API is not supported: ${chatInstead}`],
   ['threads', `the Assistants API is not supported: ${chatInstead}`],
-  ['images/edits', 'only POST /v1/images/generations makes images.'],
-  ['images/variations', 'only POST /v1/images/generations makes images.'],
-  ['videos', 'Videos are listed with their prices, but cannot be made here.'],
+  ['images/edits', 'only POST /v1/images/generations generates images.'],
+  ['images/variations', 'only POST /v1/images/generations generates images.'],
+  ['videos', 'videos are listed with their prices, but cannot be generated here.'],
 ];
 
 function otherApi(path: string): Cure | null {

@@ -127,7 +127,9 @@ function clockIsWrong(): ApiError {
 /** The limit may be the rate per minute or the number of concurrent requests. */
 function rateLimited(retryAfterMs: number, concurrencyLimit: number | null): ApiError {
   const retryAfterSeconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
-  if (concurrencyLimit === null) return new ApiError('rate_limit_exceeded', { retryAfterSeconds });
-  const message = `This API key already has ${concurrencyLimit} requests in progress, the most it may have at once.`;
+  const message =
+    concurrencyLimit === null
+      ? 'This API key has exceeded its requests per minute.'
+      : `This API key already has ${concurrencyLimit} requests in progress, the most it may have at once.`;
   return new ApiError('rate_limit_exceeded', { message, retryAfterSeconds });
 }

@@ -1,6 +1,6 @@
 /**
- * JSON lines on standard output, or short ones on a terminal. A field that is not listed here cannot be logged, so that no key, cookie, prompt or
- * provider's body gets into a log along with something else.
+ * JSON lines on standard output, or short ones on a terminal. A field that is not listed here cannot be logged, so that
+ * no key, cookie, prompt or provider's body gets into a log along with something else.
  */
 import { writeSync } from 'node:fs';
 
@@ -21,12 +21,14 @@ const textFields = [
   'address',
   'signal',
   'file',
+  'folder',
   'priceVersion',
   'outcome',
 ] as const;
 const numberFields = [
   'status',
   'latencyMs',
+  'durationMs',
   'firstTokenMs',
   'costUsd',
   'upstreamStatus',
@@ -119,7 +121,7 @@ const colors: Readonly<Record<LogLevel, string>> = {
 
 /** The time, and what happened on one line; of an error only its message. */
 export function formatForTerminal(level: LogLevel, event: string, fields: LogFields): string | null {
-  if (isOfDashboard(fields)) return null;
+  if (isOfBrowser(fields)) return null;
   const time = new Date().toTimeString().slice(0, 8);
   const isRequest = fields.method !== undefined;
   const line = (isRequest ? requestParts(fields) : eventParts(event, fields)).join('  ');
@@ -127,9 +129,13 @@ export function formatForTerminal(level: LogLevel, event: string, fields: LogFie
   return `\u001b[2m${time}\u001b[0m ${color}${line}${color === '' ? '' : '\u001b[0m'}`;
 }
 
-/** One click in the dashboard makes a dozen requests, which would push everything else off the screen. */
-function isOfDashboard({ method, route = '', status = 0 }: LogFields): boolean {
-  return method === 'GET' && status < 400 && /^\/(?:assets|api\/console)\//.test(route);
+/**
+ * One click in the dashboard makes a dozen requests, which would push everything else off the screen. It also asks who is
+ * signed in before it shows the sign-in page, and nothing is wrong when nobody is.
+ */
+function isOfBrowser({ method, route = '', status = 0, code }: LogFields): boolean {
+  if (method !== 'GET' || route.startsWith('/v1/')) return false;
+  return status < 400 || (route === '/api/console/me' && code === 'session_required');
 }
 
 function eventParts(event: string, { error, ...rest }: LogFields): string[] {

@@ -1,6 +1,6 @@
 /**
  * Which models a key may call. The list of models and the check before a call use the same rules, so that what is
- * listed can be called.
+ * listed can be called, if it has an endpoint.
  */
 import { ApiError } from '../errors.ts';
 import type { Price } from '../pricing/price.ts';
@@ -76,6 +76,11 @@ export function configuredRoutes(
     const provider = catalog.providers.get(route.providerId);
     return provider !== undefined && isProviderConfigured(provider);
   });
+}
+
+/** Models without one, such as those for videos, are listed for their prices only. */
+export function hasEndpoint({ workload }: Model): boolean {
+  return workload !== 'video';
 }
 
 function isPriced(model: Model): model is CallableModel {

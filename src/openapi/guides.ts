@@ -1,40 +1,64 @@
-/** The pages of docs/ that are for customers, as HTML. Errors link to their sections. */
+/** The pages of docs/ that are for customers and operators, as HTML. Errors link to their sections. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootFolder } from '../lib/root-folder.ts';
 import { plain } from './page/markup.ts';
 
 /** In the order in which they are listed. */
-const names = [
-  'clients',
-  'chat',
-  'images',
-  'generations',
-  'usage',
-  'idempotency',
-  'errors',
-  'keys',
-  'token-bounds',
-  'sandbox',
+const sections = [
+  {
+    title: 'Guides',
+    names: [
+      'clients',
+      'chat',
+      'images',
+      'generations',
+      'usage',
+      'idempotency',
+      'errors',
+      'keys',
+      'token-bounds',
+      'decisions',
+      'reports',
+      'sandbox',
+    ],
+  },
+  { title: 'For operators', names: ['operate', 'operator', 'catalog', 'sign-in', 'alerts'] },
 ] as const;
 
-export const guideNames: readonly string[] = names;
+export const guideNames: readonly string[] = sections.flatMap(({ names }) => names);
 
-/** The files are read here, while the gateway starts, and rendered when they are first asked for. */
-export function readGuides(): (name: string) => string | null {
+type Guides = Readonly<{
+  /** Null when there is no guide of this name. */
+  page: (name: string) => string | null;
+  /** For an address without a guide. */
+  missing: () => string;
+}>;
+
+/** The files are read here, after the gateway has started, and rendered when they are first asked for. */
+export function readGuides(): Guides {
   const shell = readFileSync(join(rootFolder, 'dashboard/guide.html'), 'utf8');
   const texts = new Map<string, string>(
-    names.map((name) => [name, readFileSync(join(rootFolder, 'docs', `${name}.md`), 'utf8')]),
+    guideNames.map((name) => [name, readFileSync(join(rootFolder, 'docs', `${name}.md`), 'utf8')]),
   );
   const rendered = new Map<string, string>();
-  return (name) => {
-    const text = texts.get(name);
-    if (text === undefined) return null;
-    const page = rendered.get(name) ?? renderGuide(shell, text, texts);
-    rendered.set(name, page);
-    return page;
+  return {
+    page: (name) => {
+      const text = texts.get(name);
+      if (text === undefined) return null;
+      const page = rendered.get(name) ?? renderGuide(shell, text, texts);
+      rendered.set(name, page);
+      return page;
+    },
+    missing: () => renderGuide(shell, missingText, texts),
   };
 }
+
+const missingText = `# Page not found
+
+There is no guide at this address. The guides are listed in the contents of this page, and the API is described in the
+[API reference](/docs).
+`;
 
 function renderGuide(shell: string, text: string, texts: ReadonlyMap<string, string>): string {
   const slots: Readonly<Record<string, string>> = {
@@ -46,10 +70,13 @@ function renderGuide(shell: string, text: string, texts: ReadonlyMap<string, str
 }
 
 function navigation(texts: ReadonlyMap<string, string>): string {
-  const items = [...texts].map(
-    ([name, text]) => `<li><a href="/docs/${name}">${plain(titleOf(text))}</a></li>`,
-  );
-  return `<p>Guides</p><ul>${items.join('')}</ul>
+  const lists = sections.map(({ title, names }) => {
+    const items = names.map(
+      (name) => `<li><a href="/docs/${name}">${plain(titleOf(texts.get(name) ?? ''))}</a></li>`,
+    );
+    return `<p>${title}</p><ul>${items.join('')}</ul>`;
+  });
+  return `${lists.join('\n')}
 <p>Reference</p><ul><li><a href="/docs">API reference</a></li></ul>`;
 }
 

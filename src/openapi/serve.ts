@@ -1,6 +1,7 @@
 /** The document, its page and the guides, as the gateway serves them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { prefersPage } from '../http/accept.ts';
 import { pathOf } from '../http/path.ts';
 import { pageHeaders, readingPolicy } from '../http/security-headers.ts';
 import { rootFolder } from '../lib/root-folder.ts';
@@ -10,7 +11,7 @@ const style = readFileSync(join(rootFolder, 'dashboard/docs.css'), 'utf8');
 type ReferencePages = Readonly<{
   showDocument: () => Promise<Response>;
   showPage: () => Promise<Response>;
-  /** Null when there is no such page. */
+  /** Browsers get a page even when there is no such guide; for other clients the result is then null. */
   showGuide: (request: Request) => Promise<Response | null>;
   showStyle: () => Response;
 }>;
@@ -25,10 +26,13 @@ export function referencePages(origin: () => string): ReferencePages {
     making ??= make();
     return making;
   };
-  // Whoever asks for a page learns of a failure.
-  setTimeout(() => made().catch(() => undefined), madeAfterMs).unref();
-  const sent = (text: string, type: string) =>
+  // A failure is reported to the first request for a page.
+  setTimeout(() => {
+    made().catch(() => undefined);
+  }, madeAfterMs).unref();
+  const sent = (text: string, type: string, status = 200) =>
     new Response(text, {
+      status,
       headers: { ...pageHeaders(readingPolicy, origin()), 'content-type': `${type}; charset=utf-8` },
     });
   let page: string | null = null;
@@ -40,8 +44,10 @@ export function referencePages(origin: () => string): ReferencePages {
       return sent(page, 'text/html');
     },
     showGuide: async (request) => {
-      const guide = (await made()).guide(pathOf(request.url).slice('/docs/'.length));
-      return guide === null ? null : sent(guide, 'text/html');
+      const { guides } = await made();
+      const guide = guides.page(pathOf(request.url).slice('/docs/'.length));
+      if (guide !== null) return sent(guide, 'text/html');
+      return prefersPage(request.headers.get('accept')) ? sent(guides.missing(), 'text/html', 404) : null;
     },
     showStyle: () => sent(style, 'text/css'),
   };
@@ -55,5 +61,5 @@ async function make() {
   ]);
   const document = createDocument();
   const render = (at: string) => renderPage(document, at);
-  return { text: JSON.stringify(document), render, guide: readGuides() };
+  return { text: JSON.stringify(document), render, guides: readGuides() };
 }

@@ -86,7 +86,9 @@ export function listen(
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : null;
       if (code === 'EADDRINUSE')
-        throw new OperatorError(`Port ${port} on ${host} is in use. Set PORT to a free one.`);
+        throw new OperatorError(
+          `Port ${port} on ${host} is in use. Set PORT to a free one, for example: PORT=8081 npm start`,
+        );
       const reason = error instanceof Error ? error.message : String(error);
       throw new OperatorError(`Cannot listen on ${host} port ${port}: ${reason}. Check HOST and PORT.`);
     }

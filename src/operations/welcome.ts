@@ -7,7 +7,7 @@ export function showWelcome(origin: string, demo: Demo | null, hasSandbox: boole
 
 export function formatWelcome(origin: string, demo: Demo | null, hasSandbox: boolean): string {
   const { key = null, signIn = null } = demo ?? {};
-  const lines = ['', `Tollgate is running at ${origin}`, `Dashboard: ${origin}`];
+  const lines = ['', 'Tollgate is running.', '', `Dashboard: ${origin}`];
   if (signIn !== null) lines.push(...describeSignIn(signIn));
   if (key !== null) lines.push(...describeCalls(origin, key, hasSandbox));
   return `${lines.join('\n')}\n\n`;
@@ -15,7 +15,11 @@ export function formatWelcome(origin: string, demo: Demo | null, hasSandbox: boo
 
 function describeSignIn({ email, password }: DemoSignIn): string[] {
   if (password === null)
-    return [`  Sign in as ${email}. For a new password: npx tollgate user reset-link ${email}`];
+    return [
+      `  E-mail:   ${email}`,
+      '  The password from the first start still works, unless you have changed it.',
+      `  For a new one: npx tollgate user reset-link ${email}`,
+    ];
   return [`  E-mail:   ${email}`, `  Password: ${password}   (shown this once)`];
 }
 
@@ -30,14 +34,12 @@ const tool = {
   },
 };
 
-/** The first command works by itself wherever it is pasted; the others need the two variables. */
+/** The variables come first, and every command uses them. */
 function describeCalls(origin: string, key: string, hasSandbox: boolean): string[] {
-  const hello = hasSandbox
-    ? chatCurl(`${origin}/v1`, key, 'Hello')
-    : `curl ${origin}/v1/models -H "Authorization: Bearer ${key}"`;
+  const hello = hasSandbox ? chatCurl('Hello') : `curl $OPENAI_BASE_URL/models ${authorization}`;
   return [
     '',
-    'Call it from another terminal. OpenAI’s SDKs read these variables:',
+    'Call it from another terminal. OpenAI’s SDKs and the commands below read these variables:',
     '',
     `  export OPENAI_BASE_URL=${origin}/v1`,
     `  export OPENAI_API_KEY=${key}`,
@@ -51,18 +53,20 @@ function describeTricks(): string[] {
   const trick = (title: string, content: string, more = {}) => [
     '',
     `  # ${title}`,
-    `  ${chatCurl('$OPENAI_BASE_URL', '$OPENAI_API_KEY', content, more)}`,
+    `  ${chatCurl(content, more)}`,
   ];
   return [
     '',
     'The sandbox model does what [[…]] asks for. Each request is listed in the dashboard under Generations; open it for details.',
     ...trick('a tool call', 'What is the weather? [[tool get_weather]]', { tools: [tool] }),
-    ...trick('a failure', 'Fail. [[status 503]]'),
+    ...trick('a failure: every provider answers 503, and the gateway returns 502', 'Fail. [[status 503]]'),
     ...trick('a fallback: one provider fails, the next one answers', 'Fail over. [[fail-first 503]]'),
   ];
 }
 
-function chatCurl(baseUrl: string, key: string, content: string, more = {}): string {
+const authorization = '-H "Authorization: Bearer $OPENAI_API_KEY"';
+
+function chatCurl(content: string, more = {}): string {
   const body = JSON.stringify({ model: sandboxChat, messages: [{ role: 'user', content }], ...more });
-  return `curl ${baseUrl}/chat/completions -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" -d '${body}'`;
+  return `curl $OPENAI_BASE_URL/chat/completions ${authorization} -H "Content-Type: application/json" -d '${body}'`;
 }

@@ -160,7 +160,7 @@ describe('400', () => {
 describe('404', () => {
   test.each([
     ['POST', '/v1/responses', 'Responses API is not supported: use POST /v1/chat/completions.'],
-    ['POST', '/v1/embeddings', 'Embeddings are not supported.'],
+    ['POST', '/v1/embeddings', 'embeddings are not supported.'],
     ['POST', '/v1/messages', 'Messages API is not supported'],
     ['POST', '/chat/completions', 'use /v1/chat/completions.'],
     ['POST', '/v1/v1/chat/completions', 'leave it out of the base URL.'],
@@ -185,10 +185,14 @@ describe('404', () => {
     expect(String(refused)).toContain('the base URL has to end in /v1');
   });
 
-  test('a page of the documentation that does not exist is like any other', async () => {
-    const response = await fetch(`${fixture.gateway.origin}/docs/nothing`);
+  test.each(['/docs/nothing', '/docs/', '/docs/chat/more'])('there is no guide at %s', async (path) => {
+    const response = await fetch(`${fixture.gateway.origin}${path}`);
     expect([response.status, ((await response.json()) as ErrorBody).error.code]).toEqual([404, 'not_found']);
-    const page = await fetch(`${fixture.gateway.origin}/docs/nothing`, { headers: { accept: 'text/html' } });
+    const page = await fetch(`${fixture.gateway.origin}${path}`, { headers: { accept: 'text/html' } });
     expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    // Not the dashboard, which would ask for a sign-in or suggest that access is missing.
+    const text = await page.text();
+    expect(text).toContain('Page not found');
+    expect(text).not.toContain('/assets/');
   });
 });

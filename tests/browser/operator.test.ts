@@ -197,7 +197,7 @@ describe('users', () => {
     await choose(page, 'Blue Harbour', 'Add user');
     await page.getByLabel('E-mail').fill('member@example.com');
     await page.getByRole('button', { name: 'Create user' }).click();
-    await page.getByText('Someone has signed up with this e-mail address already.').waitFor();
+    await page.getByText('This e-mail address is already in use.').waitFor();
     expect(await page.getByLabel('E-mail').getAttribute('aria-invalid')).toBe('true');
     await page.getByRole('button', { name: 'Cancel' }).click();
   });

@@ -11,7 +11,7 @@ export async function eventually<Found>(
     const found = await look();
     if (found !== false && found !== null && found !== undefined)
       return found as Exclude<Found, false | null | undefined>;
-    if (performance.now() > deadline) throw new Error(`Waited in vain for ${what}.`);
+    if (performance.now() > deadline) throw new Error(`Timed out waiting for ${what}.`);
     await Bun.sleep(10);
   }
 }
