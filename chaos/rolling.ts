@@ -79,7 +79,7 @@ async function hasStreams(world: World, count: number): Promise<void> {
 async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + patienceMs;
   while (!(await isTrue())) {
-    if (Date.now() > deadline) throw new Error(`Waited in vain until ${what}.`);
+    if (Date.now() > deadline) throw new Error(`Timed out waiting until ${what}.`);
     await Bun.sleep(20);
   }
 }

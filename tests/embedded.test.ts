@@ -73,6 +73,8 @@ describe('on the embedded database', () => {
       { error: { code: 'provider_unavailable' } },
       { choices: [{ message: { content: 'You said: Fail over.' } }] },
     ]);
+    // The first one needs nothing else.
+    expect(await pasted([], commands[0] ?? '')).toMatchObject({ object: 'chat.completion' });
     const generations = await generationsOf(first, key);
     const taken = generations.filter(({ status, fallback }) => status === 'completed' && fallback);
     expect(taken.map(({ attempts }) => attempts)).toMatchObject([

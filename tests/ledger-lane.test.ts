@@ -323,8 +323,8 @@ async function overtaken<Result>(known: Customer, second: () => Promise<Result>)
     return waiting !== undefined;
   });
   await reading.unsafe('commit');
-  crediting.release();
-  reading.release();
+  await crediting.release();
+  await reading.release();
   expect(await first).toMatchObject({ outcome: 'held' });
   return await result;
 }
@@ -404,7 +404,7 @@ describe('a row that stays locked', () => {
     await waitingLedgers(1);
     for (let round = 0; round < 3; round += 1) await pay(ledger, free, 1n);
     await changing.unsafe('rollback');
-    changing.release();
+    await changing.release();
     expect(await settling).toBe('settled');
     expect(await money(locked)).toEqual({ balance: '999', held: '0' });
   }, 60_000);
@@ -416,7 +416,7 @@ describe('a row that stays locked', () => {
     await renaming`update api_keys set name = 'Other' where id = ${owner.keyId}`;
     await pay(ledger, owner, 1n);
     await renaming.unsafe('rollback');
-    renaming.release();
+    await renaming.release();
   });
 
   test('is freed when the transaction that changes a key stays idle', async () => {
@@ -429,7 +429,7 @@ describe('a row that stays locked', () => {
     expect(await timeout()).toEqual(['5s']);
     await connection.unsafe('rollback');
     expect(await timeout()).toEqual(['0']);
-    connection.release();
+    await connection.release();
     await changing.close();
   });
 });

@@ -56,6 +56,15 @@ test('a file of a version that noted no start is left behind by the process ID a
   expect(next.takeLeftBehind().settlements).toEqual([left]);
 });
 
+test('what was settled before the process ended is not left behind, although other settlements are', () => {
+  const [settled, left] = [settlement(), settlement()];
+  const spool = open(goneProcess);
+  spool.keep(settled);
+  spool.keep(left);
+  spool.forget(settled);
+  expect(open(process.pid).takeLeftBehind()).toEqual({ settlements: [left], malformedCount: 0 });
+});
+
 test('of two processes that start at the same time, one takes a file; should it die, the next one does', async () => {
   const left = settlement();
   open(goneProcess).keep(left);

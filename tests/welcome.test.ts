@@ -14,17 +14,18 @@ test('without the sandbox model the first call is one that works with any catalo
   const text = formatWelcome(origin, { key: 'svc_sk_x', signIn: null }, false);
   expect(text).toContain(`  export OPENAI_BASE_URL=${origin}/v1\n  export OPENAI_API_KEY=svc_sk_x\n`);
   expect(text.match(/^ {2}curl .*$/gm)).toEqual([
-    '  curl $OPENAI_BASE_URL/models -H "Authorization: Bearer $OPENAI_API_KEY"',
+    `  curl ${origin}/v1/models -H "Authorization: Bearer svc_sk_x"`,
   ]);
   expect(text).not.toContain('sandbox');
 });
 
-test('the key is in one place, before the commands that use it', () => {
+test('the first command works by itself, and the others with the variables before it', () => {
   const text = formatWelcome(origin, { key: 'svc_sk_x', signIn: null }, true);
-  expect(text.split('svc_sk_x')).toHaveLength(2);
-  const commands = text.match(/^ {2}curl .*$/gm) ?? [];
-  expect(commands).toHaveLength(4);
-  expect(text.indexOf('svc_sk_x')).toBeLessThan(text.indexOf('curl'));
+  const [first = '', ...others] = text.match(/^ {2}curl .*$/gm) ?? [];
+  expect(first).not.toContain('$');
+  expect(others).toHaveLength(3);
+  for (const command of others) expect(command).toContain('$OPENAI_API_KEY');
+  expect(text.indexOf('export OPENAI_API_KEY')).toBeLessThan(text.indexOf('curl'));
 });
 
 test('a later start says which password works, without knowing it', () => {

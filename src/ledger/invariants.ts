@@ -140,7 +140,7 @@ export const invariants: readonly Invariant[] = [
         and charge.account_id = refund.account_id and charge.number < refund.number`,
   },
   {
-    invariant: 'the open Generations of each key are as many as its limit counts',
+    invariant: 'the number of open Generations that is stored with each key is right',
     query: () => `
       select count(*) as checked, count(*) filter (where open_count <> counted) as violations
       from (select open_count, (select count(*) from open_generations where open_generations.key_id = api_key_meters.key_id) as counted
@@ -176,7 +176,7 @@ export const invariants: readonly Invariant[] = [
   },
   {
     invariant:
-      'no charge that stands exists without a finished Generation that has a cost, as long as that is retained',
+      'every charge that was not refunded belongs to a finished Generation with a cost, while that is retained',
     query: (scope) => `${withBase(scope)}
       select count(*) as checked,
              count(*) filter (where generations.id is not null and (cost_total is null) = (refund.generation_id is null)) as violations

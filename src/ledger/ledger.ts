@@ -174,7 +174,7 @@ export function openLedger(
     for (let attempt = 0; ; attempt++) {
       try {
         const result = await submitDurably<SettlementResult>(settlement);
-        spool.forget(settlement);
+        removeFromSpool(settlement);
         return result;
       } catch (error) {
         if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
@@ -210,7 +210,7 @@ export function openLedger(
     } catch {
       return false;
     }
-    spool.forget(settlement);
+    removeFromSpool(settlement);
     log.error('settlement rejected and set aside', { generationId: generation.id, error });
     return true;
   }
@@ -219,6 +219,14 @@ export function openLedger(
   function writeToSpool(settlement: Settlement): void {
     try {
       spool.keep(settlement);
+    } catch (error) {
+      logNotSpooled({ generationId: settlement.generation.id, error });
+    }
+  }
+
+  function removeFromSpool(settlement: Settlement): void {
+    try {
+      spool.forget(settlement);
     } catch (error) {
       logNotSpooled({ generationId: settlement.generation.id, error });
     }

@@ -53,12 +53,15 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     if (settlement.cost === null && !written.has(id)) return;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     // Starts with a line break, because a crash may have left an unfinished line.
-    appendDurably(ownFile, `\n${serializeSettlement(settlement)}\n`);
+    append(ownFile, `\n${serializeSettlement(settlement)}\n`, { isDurable: true });
     written.set(id, settlement);
   }
 
-  function forget(settlement: Settlement): void {
-    if (written.delete(settlement.generation.id) && written.size === 0) rmSync(ownFile, { force: true });
+  /** A client may learn of the settlement next, so the file must not be taken to say that it is still to be made. */
+  function forget({ generation: { id } }: Settlement): void {
+    if (!written.delete(id)) return;
+    if (written.size === 0) rmSync(ownFile, { force: true });
+    else append(ownFile, `\n${JSON.stringify({ settled: id } satisfies Settled)}\n`);
   }
 
   function findLeftBehind(): string[] {
@@ -74,8 +77,10 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     malformed = [];
     for (const line of lines.filter((text) => text !== '')) {
       const settlement = parseSettlement(line);
-      if (settlement === null) malformed.push(line);
-      else settlements.set(settlement.generation.id, settlement);
+      const settledId = settlement === null ? parseSettled(line) : null;
+      if (settlement !== null) settlements.set(settlement.generation.id, settlement);
+      else if (settledId !== null) settlements.delete(settledId);
+      else malformed.push(line);
     }
     return { settlements: [...settlements.values()], malformedCount: malformed.length };
   }
@@ -93,7 +98,8 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
       return readFiles(takenFiles);
     },
     clearTaken: () => {
-      if (malformed.length > 0) appendDurably(join(folder, malformedFile), `${malformed.join('\n')}\n`);
+      if (malformed.length > 0)
+        append(join(folder, malformedFile), `${malformed.join('\n')}\n`, { isDurable: true });
       for (const file of takenFiles) rmSync(file, { force: true });
     },
   };
@@ -110,11 +116,24 @@ function wasRenamed(from: string, to: string): boolean {
   }
 }
 
-function appendDurably(path: string, text: string): void {
+/** A line that says that the settlement of a Generation, written before, has been made. */
+type Settled = Readonly<{ settled: string }>;
+
+function parseSettled(line: string): string | null {
+  try {
+    const { settled } = JSON.parse(line) as Partial<Settled>;
+    return typeof settled === 'string' ? settled : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Without `isDurable` it survives this process, but perhaps not the machine. */
+function append(path: string, text: string, { isDurable = false } = {}): void {
   const file = openSync(path, 'a', 0o600);
   try {
     writeSync(file, text);
-    fsyncSync(file);
+    if (isDurable) fsyncSync(file);
   } finally {
     closeSync(file);
   }

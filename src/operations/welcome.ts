@@ -34,12 +34,15 @@ const tool = {
   },
 };
 
-/** The variables come first, and every command uses them. */
+/** The first command works by itself; the others use the variables. */
 function describeCalls(origin: string, key: string, hasSandbox: boolean): string[] {
-  const hello = hasSandbox ? chatCurl('Hello') : `curl $OPENAI_BASE_URL/models ${authorization}`;
+  const access = { baseUrl: `${origin}/v1`, key };
+  const hello = hasSandbox
+    ? chatCurl(access, 'Hello')
+    : `curl ${access.baseUrl}/models ${authorization(key)}`;
   return [
     '',
-    'Call it from another terminal. OpenAI’s SDKs and the commands below read these variables:',
+    'Call it from another terminal. OpenAI’s SDKs and most commands below read these variables:',
     '',
     `  export OPENAI_BASE_URL=${origin}/v1`,
     `  export OPENAI_API_KEY=${key}`,
@@ -53,7 +56,7 @@ function describeTricks(): string[] {
   const trick = (title: string, content: string, more = {}) => [
     '',
     `  # ${title}`,
-    `  ${chatCurl(content, more)}`,
+    `  ${chatCurl(fromVariables, content, more)}`,
   ];
   return [
     '',
@@ -64,9 +67,13 @@ function describeTricks(): string[] {
   ];
 }
 
-const authorization = '-H "Authorization: Bearer $OPENAI_API_KEY"';
+const fromVariables = { baseUrl: '$OPENAI_BASE_URL', key: '$OPENAI_API_KEY' };
 
-function chatCurl(content: string, more = {}): string {
+function authorization(key: string): string {
+  return `-H "Authorization: Bearer ${key}"`;
+}
+
+function chatCurl({ baseUrl, key }: typeof fromVariables, content: string, more = {}): string {
   const body = JSON.stringify({ model: sandboxChat, messages: [{ role: 'user', content }], ...more });
-  return `curl $OPENAI_BASE_URL/chat/completions ${authorization} -H "Content-Type: application/json" -d '${body}'`;
+  return `curl ${baseUrl}/chat/completions ${authorization(key)} -H "Content-Type: application/json" -d '${body}'`;
 }

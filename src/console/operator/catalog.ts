@@ -1,5 +1,6 @@
 /** The catalogue that is in force on this node. */
 import { readQuery } from '../../http/query.ts';
+import { hasEndpoint } from '../../models/access.ts';
 import type { CatalogStatus as StoreStatus } from '../../models/catalog-store.ts';
 import type { Model } from '../../models/model.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../../routing/active-catalog.ts';
@@ -61,6 +62,7 @@ function presentCatalog(
 /** The rules of models/access.ts, in words for the operator who can fix it. */
 function reasonAgainst(model: Model, isConfigured: (providerId: string) => boolean): string | null {
   if (!model.enabled) return 'It is disabled.';
+  if (!hasEndpoint(model)) return `No endpoint serves ${model.workload} models.`;
   if (model.price === null) return 'It has no price.';
   if (model.routes.length === 0) return 'No provider serves it.';
   if (!model.routes.some(({ providerId }) => isConfigured(providerId)))
