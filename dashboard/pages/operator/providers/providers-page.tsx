@@ -64,7 +64,8 @@ function ProviderCards({ providers }: Readonly<{ providers: Providers | undefine
       <p className="text-xs text-ink-faint">
         Attempts are counted since{' '}
         {providers === undefined ? '…' : <Time at={providers.attempts_since} style="moment" />}, once their
-        request has ended. Only circuits with recent failures are listed.
+        request has ended. Requests that the provider rejected as invalid do not count as failed. Only
+        circuits that have failed since their last success are listed.
       </p>
     </div>
   );
@@ -74,7 +75,7 @@ function Failures({ failures }: Readonly<{ failures: Providers['failures'] | und
   return (
     <Card
       title="Recent failures"
-      description="The newest 50 failed attempts of the last 24 hours. Another provider may have served the request."
+      description="The newest 50 failed attempts of the last 24 hours. Another provider may have served the request: open a row to see it."
       isFlush
     >
       <Table
