@@ -84,6 +84,12 @@ test('the overview shows the money, the days and the latest requests', async () 
     .first()
     .waitFor();
   await page.getByRole('heading', { name: 'Last 24 hours' }).waitFor();
+  // To the same digit as the statement, although a request costs a fraction of a cent.
+  const balanceFigure = page.getByText('Balance', { exact: true }).locator('xpath=..');
+  await balanceFigure.getByText(`$${balance.slice(0, -6)}`, { exact: true }).waitFor();
+  await balanceFigure.getByText('All of it is available').waitFor();
+  await page.getByText('Charged requests, last 30 days').waitFor();
+  await takePicture(page, 'overview');
   const chart = page.getByRole('slider', { name: 'Spend by day, day' });
   expect(await chart.getAttribute('aria-valuemax')).toBe('30');
   const today = await chart.getAttribute('aria-valuetext');

@@ -37,9 +37,9 @@ export function DecisionsPage() {
         </Callout>
       )}
       {decisions.model?.startsWith(sandboxPrefix) === true && (
-        <Callout title="The sandbox makes these numbers up">
-          They are a hash of the state and the questions, and mean nothing. For real answers, the operator of
-          this gateway has to set up a decision provider or a chat model.
+        <Callout title="The sandbox makes its answers up">
+          The probabilities are a hash of the state and the questions, and mean nothing. For real answers, the
+          operator of this gateway has to set up a decision provider or a chat model.
         </Callout>
       )}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys are a shortcut for a button. */}
