@@ -356,7 +356,7 @@ describe('the catalogue', () => {
     await rowOf(page, 'unpriced').getByText('It has no price.').waitFor();
     await page.getByText('Not callable').first().click();
     await page.waitForURL('**?show=not-callable');
-    await rowOf(page, 'absent: no key').getByText('None of its providers has its key.').waitFor();
+    await rowOf(page, 'absent: no key').getByText('No provider of this model has an API key set.').waitFor();
     expect(await rowOf(page, 'renamed').count()).toBe(0);
   });
 

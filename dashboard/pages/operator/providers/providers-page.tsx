@@ -75,7 +75,7 @@ function Failures({ failures }: Readonly<{ failures: Providers['failures'] | und
   return (
     <Card
       title="Recent failures"
-      description="The newest 50 failed attempts of the last 24 hours. Another provider may have served the request: open a row to see it."
+      description="The newest 50 failed attempts of the last 24 hours. Another provider may have served the request."
       isFlush
     >
       <Table
@@ -130,7 +130,17 @@ function Unconfigured({ providers, isAlone }: UnconfiguredProps) {
 type Failure = Providers['failures'][number];
 
 const failureColumns: readonly Column<Failure>[] = [
-  { key: 'at', header: 'Time', isBare: true, cell: ({ at }) => <Time at={at} style="brief" /> },
+  {
+    key: 'at',
+    header: 'Time',
+    isBare: true,
+    // The link of the row, marked as one, because the account in the same row is a link too.
+    cell: ({ at }) => (
+      <span className={textLinkClass}>
+        <Time at={at} style="brief" />
+      </span>
+    ),
+  },
   {
     key: 'provider',
     header: 'Provider',
