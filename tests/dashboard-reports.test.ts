@@ -305,7 +305,7 @@ test('a charge that was given back is told with its amount', () => {
 });
 
 test('a speed is shown only for a stream with enough tokens to measure it', () => {
-  const usage = { unit: 'tokens' as const, input_tokens: 9, output_tokens: 20, total_tokens: 29 };
+  const usage = { unit: 'tokens', units: '29', input_tokens: 9, output_tokens: 20, total_tokens: 29 };
   const streamed = { streaming: true, usage, tokens_per_second: 12.5 };
   expect(speedOf(streamed)).toBe(12.5);
   expect(speedOf({ ...streamed, streaming: false })).toBeNull();

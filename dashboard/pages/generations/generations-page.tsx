@@ -113,7 +113,12 @@ export const columns: readonly Column<GenerationRow>[] = [
     isBare: true,
     cell: ({ created_at: createdAt }) => <Time at={createdAt} style="brief" />,
   },
-  { key: 'model', header: 'Model', cell: ({ model }) => model },
+  {
+    key: 'model',
+    header: 'Model',
+    // Otherwise a name would be broken inside a word before the other columns give way.
+    cell: ({ model }) => <span className="wrap-break-word">{model}</span>,
+  },
   {
     key: 'status',
     header: 'Status',
