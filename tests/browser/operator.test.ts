@@ -265,7 +265,7 @@ describe('providers', () => {
   test('show what they have against them, and lead to the request that failed', async () => {
     const { page } = operator;
     await visit(page, '/operator/providers');
-    await page.getByText('1 (100 %)').waitFor();
+    await page.getByText('1 (100%)').waitFor();
     await page.getByText('1 failure in a row').waitFor();
     await page.getByText('Absent').waitFor();
     await page.getByRole('row').filter({ hasText: 'provider_unavailable' }).getByRole('link').first().click();
@@ -617,7 +617,7 @@ describe('the team', () => {
 });
 
 test.each([
-  ['providers', '/operator/providers', '1 (100 %)'],
+  ['providers', '/operator/providers', '1 (100%)'],
   ['generation', () => `/operator/generations/${failedId}`, 'HTTP status 503'],
   ['catalog', '/operator/catalog', 'It is disabled.'],
   ['ledger', '/operator/ledger', 'Added credit'],
