@@ -509,7 +509,7 @@ test('what a provider reported and was not believed is told to operators alone',
   await page.getByText('The difference of $60.00 was not charged to anyone.').waitFor();
   await checkLooks(page, 'operator-implausible');
   const owner = await fixture.enter('owner', `/generations/${id}`);
-  await owner.page.getByText('The total was charged to the balance.').waitFor();
+  await owner.page.getByText('The total was deducted from the balance.').waitFor();
   expect(await owner.page.content()).not.toContain('100,000,000');
   await owner.close();
 });
