@@ -43,7 +43,8 @@ export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undef
 }
 
 function FreeHint({ overview: { balance, held } }: Readonly<{ overview: Overview }>) {
-  if (signOfMoney(held) === 0) return 'All of it is available';
+  if (signOfMoney(held) === 0)
+    return signOfMoney(balance) > 0 ? 'All of it is available' : 'Nothing is available';
   return (
     <>
       <Money amount={subtractMoney(balance, held)} isBalance minDecimals={decimals} /> available
