@@ -605,7 +605,7 @@ describe('the team', () => {
     await knownPage.getByRole('button', { name: 'Join', exact: true }).click();
     await knownPage.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     // The account that was joined is selected.
-    await knownPage.getByText('of Northwind').waitFor();
+    await knownPage.getByText("Northwind's spend").waitFor();
     await knownPage.goto(links[1]);
     await knownPage.getByText('This invitation does not work').waitFor();
     expectNoComplaints(known);
