@@ -8,6 +8,7 @@ import { timelineOf } from '../dashboard/pages/generations/attempts.tsx';
 import { describeMoney, explainError } from '../dashboard/pages/generations/explain.ts';
 import { filterIn } from '../dashboard/pages/generations/filters.tsx';
 import { requestIdIn } from '../dashboard/pages/generations/find-request.tsx';
+import { speedOf } from '../dashboard/pages/generations/generation-view.tsx';
 import { pinRows } from '../dashboard/pages/generations/pinned-rows.ts';
 import { describeAttention } from '../dashboard/pages/overview/describe-attention.ts';
 import { titleOfRecent } from '../dashboard/pages/overview/figures.tsx';
@@ -301,6 +302,15 @@ test('a charge that was given back is told with its amount', () => {
   expect(text).toBe(
     '$0.010000000001 was charged and then refunded, because the response could not be delivered.',
   );
+});
+
+test('a speed is shown only for a stream with enough tokens to measure it', () => {
+  const usage = { unit: 'tokens', units: '29', input_tokens: 9, output_tokens: 20, total_tokens: 29 };
+  const streamed = { streaming: true, usage, tokens_per_second: 12.5 };
+  expect(speedOf(streamed)).toBe(12.5);
+  expect(speedOf({ ...streamed, streaming: false })).toBeNull();
+  expect(speedOf({ ...streamed, usage: { ...usage, output_tokens: 19 } })).toBeNull();
+  expect(speedOf({ ...streamed, usage: null })).toBeNull();
 });
 
 test('an estimated charge is explained, whether or not the balance covered it', () => {

@@ -62,6 +62,19 @@ test('links lead to pages and sections that exist, and nowhere else on this gate
   expect(lost).toEqual([]);
 });
 
+test('a link has the title of its page, and short names are not broken', () => {
+  const titles = (name: string) => (name === 'keys' ? 'Keys & limits' : '');
+  expect(
+    renderMarkdown('See [keys.md](keys.md#limits), [other.md](other.md) and [them](keys.md).', titles),
+  ).toContain(
+    'See <a href="/docs/keys#limits">Keys &amp; limits</a>, other.md and <a href="/docs/keys">them</a>.',
+  );
+  expect(renderMarkdown('`--port` and `a name that is longer than a line`')).toContain(
+    '<code class="short">--port</code> and <code>a name',
+  );
+  for (const [name, page] of pages) expect([name, page.match(/>[\w-]+\.md<\/a>/)]).toEqual([name, null]);
+});
+
 describe('what a text contains is never run', () => {
   test('pages need no script, no style of their own, and nothing from elsewhere', () => {
     const suspicious = /<script|<style|<iframe|<img| style=| on\w+=|src=|@import|<!-- \w+ -->/g;

@@ -461,7 +461,7 @@ describe('the page', () => {
       })),
     );
     for (const sample of samples) {
-      const script = `API_KEY=key; curl() { for word in "$@"; do printf '%s\\0' "$word"; done; }; ${curl(sample)}`;
+      const script = `OPENAI_API_KEY=key; curl() { for word in "$@"; do printf '%s\\0' "$word"; done; }; ${curl(sample)}`;
       const words = (await Bun.$`sh -c ${script}`.quiet().text()).split('\0');
       expect(words).toContain('Authorization: Bearer key');
       expect(words.find((word) => word.startsWith('http://gateway/v1/'))).not.toMatch(/[{}]/);
@@ -484,7 +484,7 @@ describe('the page', () => {
     for (const sample of sdkSamples) {
       const sent: Request[] = [];
       class Recorder extends OpenAI {
-        constructor(options: { baseURL: string; apiKey: string }) {
+        constructor(options: { baseURL: string }) {
           super({
             ...options,
             apiKey: 'key',
@@ -514,7 +514,7 @@ describe('the page', () => {
       pythonSample({ method: 'post', path: '/v1/chat/completions', origin, parameters: [], body }),
     ).toBe(`from openai import OpenAI
 
-client = OpenAI(base_url="http://gateway/v1", api_key="svc_sk_…")
+client = OpenAI(base_url="http://gateway/v1")  # reads OPENAI_API_KEY
 
 print(client.chat.completions.create(
     model="m",

@@ -61,6 +61,15 @@ export function StatusBadge({ status }: Readonly<{ status: string }>) {
   );
 }
 
+/** Marks a request that another provider served after the first one had failed. */
+export function FallbackMark() {
+  return (
+    <span title="Another provider failed first">
+      <Badge tone="warn">Fallback</Badge>
+    </span>
+  );
+}
+
 /** Marks a charge that the gateway had to estimate. */
 export const aboutEstimates =
   'The gateway ended this call before the provider reported its usage. Input and delivered output were estimated at four bytes per token, which is lower than the usual token count.';

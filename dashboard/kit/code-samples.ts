@@ -5,7 +5,7 @@
 type RequestBody = Readonly<Record<string, unknown>>;
 export type ChatRequestBody = RequestBody;
 
-export const keyVariable = 'TOLLGATE_API_KEY';
+export const keyVariable = 'OPENAI_API_KEY';
 
 const maxLineLength = 90;
 const step = '  ';

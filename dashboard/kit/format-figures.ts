@@ -11,12 +11,12 @@ export function formatCountShort(count: number): string {
   return shortCounts.format(count);
 }
 
-/** A share from 0 to 1 as a percentage. It is 100 % only for all, and 0 % only for nothing. */
+/** A share from 0 to 1 as a percentage. It is 100% only for all, and 0% only for nothing. */
 export function formatShare(share: number): string {
   const percent = Math.round(share * 1000) / 10;
-  if (percent >= 100 && share < 1) return '99.9 %';
-  if (percent <= 0 && share > 0) return '0.1 %';
-  return `${percent} %`;
+  if (percent >= 100 && share < 1) return '99.9%';
+  if (percent <= 0 && share > 0) return '0.1%';
+  return `${percent}%`;
 }
 
 export function formatDuration(durationMs: number): string {

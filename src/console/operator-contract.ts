@@ -67,7 +67,10 @@ export type Providers = {
     is_configured: boolean;
     /** One per model and node that has seen a failure. Empty when all is well. */
     circuits: Circuit[];
-    /** Of the newest 100,000 attempts of all providers, which may be less than a day; see `attempts_since`. */
+    /**
+     * Of the newest 100,000 attempts of all providers, which may be less than a day; see `attempts_since`. Requests that a
+     * provider rejected as invalid do not count as failed.
+     */
     last_24_hours: { attempts: number; failed: number };
   }[];
   /** 24 hours ago, or when the oldest of the newest 100,000 attempts started. */

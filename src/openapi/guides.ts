@@ -64,7 +64,7 @@ function renderGuide(shell: string, text: string, texts: ReadonlyMap<string, str
   const slots: Readonly<Record<string, string>> = {
     title: plain(titleOf(text)),
     navigation: navigation(texts),
-    content: renderMarkdown(text),
+    content: renderMarkdown(text, (name) => titleOf(texts.get(name) ?? '')),
   };
   return shell.replace(/<!-- (\w+) -->/g, (_, name: string) => slots[name] ?? '');
 }
@@ -84,15 +84,24 @@ function titleOf(text: string): string {
   return /^# (.+)$/m.exec(text)?.[1] ?? '';
 }
 
-/** HTML in the text is shown as text, and images are left out. */
-export function renderMarkdown(text: string): string {
+/** Short enough to fit on any line, so that it need not be broken. */
+const shortCode = /<code>([^<>]{1,24})<\/code>/g;
+
+/**
+ * HTML in the text is shown as text, and images are left out. A link that is labelled with the name of its file gets the
+ * title of that page instead.
+ */
+export function renderMarkdown(text: string, titleOfPage: (name: string) => string = () => ''): string {
   const html = Bun.markdown.html(text, { noHtmlBlocks: true, noHtmlSpans: true, headings: { ids: true } });
   return html
     .replaceAll(/<img [^>]*>/g, '')
     .replaceAll('<pre>', '<pre tabindex="0">')
+    .replaceAll(shortCode, '<code class="short">$1</code>')
     .replaceAll(/<a href="([^"]*)"[^>]*>(.*?)<\/a>/gs, (_, target: string, label: string) => {
       const address = addressOf(target);
-      return address === null ? label : `<a href="${address}">${label}</a>`;
+      const [, file = ''] = /^([\w-]+)\.md$/.exec(label) ?? [];
+      const shown = plain(titleOfPage(file)) || label;
+      return address === null ? shown : `<a href="${address}">${shown}</a>`;
     });
 }
 

@@ -4,7 +4,7 @@ One key, one address, every model: requests are routed to upstream providers and
 
 ## Authentication
 
-Send your API key with every request: \`Authorization: Bearer svc_sk_…\`. The examples on this page take it from the shell: \`export API_KEY=svc_sk_…\`. Keys belong on servers, never in browsers or apps. A key sees only the Generations that it made itself. It may be limited to some models, to a number of requests per minute, and to an amount per month.
+Send your API key with every request: \`Authorization: Bearer svc_sk_…\`. The examples on this page read it from the environment, as OpenAI's SDKs do: \`export OPENAI_API_KEY=svc_sk_…\`. The SDKs also read \`OPENAI_BASE_URL\`, which is this gateway's address with \`/v1\`. Keys belong on servers, never in browsers or apps. A key sees only the Generations that it made itself. It may be limited to some models, to a number of requests per minute, and to an amount per month.
 
 ## Request IDs
 

@@ -93,13 +93,15 @@ test('providers are those of the catalogue, with their attempts and the newest f
   expect(providerIn(before, 'main')).toMatchObject({ adapter: 'openai', circuits: [] });
   await chat('full', 'hello');
   const refused = await chat('full', '[[status 503]]');
+  const invalid = await chat('full', '[[status 400]]');
   const fellBack = await chat('fallback', 'hello');
   await finishedGeneration(fixture.gateway.origin, fixture.key, fellBack);
 
   const after = await ask<Providers>('GET', '/providers');
   const counted = ['main', 'backup', 'gone', 'locked'].map((id) => providerIn(after, id).last_24_hours);
   expect(counted).toEqual([
-    { attempts: 2, failed: 1 },
+    // An invalid request is not a failure of its provider.
+    { attempts: 3, failed: 1 },
     { attempts: 1, failed: 0 },
     { attempts: 1, failed: 1 },
     { attempts: 0, failed: 0 },
@@ -115,6 +117,16 @@ test('providers are those of the catalogue, with their attempts and the newest f
       attempt: 1,
       error: 'provider_unavailable',
       upstream_status: null,
+      at,
+    },
+    {
+      request_id: invalid,
+      account,
+      model: 'full',
+      provider: 'Main',
+      attempt: 1,
+      error: 'provider_bad_request',
+      upstream_status: 400,
       at,
     },
     {
@@ -276,7 +288,7 @@ test('the catalogue is shown as it is in force, with what cannot be called and w
   const reasons = status.models.filter((model) => !model.is_callable).map(({ id, reason }) => [id, reason]);
   expect(reasons).toEqual([
     ['unmapped', 'No provider serves it.'],
-    ['absent', 'None of its providers has its key.'],
+    ['absent', 'No provider of this model has an API key set.'],
     ['disabled', 'It is disabled.'],
     ['unpriced', 'It has no price.'],
   ]);

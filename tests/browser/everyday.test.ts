@@ -151,7 +151,7 @@ describe('the playground', () => {
     const sent = (await sending).postDataJSON() as { request: { messages: unknown } };
     expect(sent.request.messages).toEqual([{ role: 'user', content: 'Again [[say Yes.]]' }]);
     await conversation(page).getByText('Yes.', { exact: true }).waitFor();
-    await conversation(page).getByText('You (no longer sent)').waitFor();
+    await conversation(page).getByText('You (left out of the next request)').waitFor();
     expectNoComplaints(watched);
     await watched.close();
   }, 60_000);

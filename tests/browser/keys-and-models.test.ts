@@ -91,7 +91,7 @@ test('an owner makes, changes, replaces and revokes a key, and the API agrees', 
   await page.getByLabel(/^Monthly limit/).fill('0');
   await page.getByLabel('Name', { exact: true }).fill('Nightly jobs');
   await page.getByRole('button', { name: 'Save' }).click();
-  await rowOf(page, 'Nightly jobs').getByText('100 %').waitFor();
+  await rowOf(page, 'Nightly jobs').getByText('100%').waitFor();
   await rowOf(page, 'Nightly jobs').getByText('At limit').waitFor();
   expect(await rowOf(page, 'Nightly jobs').getByText('Active').count()).toBe(0);
   await waitForCode(first, 'full', 'monthly_spend_limit_exceeded');
@@ -337,7 +337,7 @@ test('what is held counts against a limit and is told apart from what is spent',
   await page.getByRole('link', { name: 'Keys', exact: true }).click();
   const row = page.getByRole('row').nth(1);
   await row.getByText('plus $3.00 held').waitFor();
-  await row.getByText('90 %').waitFor();
+  await row.getByText('90%').waitFor();
   await row.getByText('$6.00 of $10.00').waitFor();
   expect(await row.getByRole('meter').getAttribute('aria-valuenow')).toBe('90');
   await checkLooks(page, 'keys-near-limit');

@@ -265,7 +265,7 @@ describe('providers', () => {
   test('show what they have against them, and lead to the request that failed', async () => {
     const { page } = operator;
     await visit(page, '/operator/providers');
-    await page.getByText('1 (100 %)').waitFor();
+    await page.getByText('1 (100%)').waitFor();
     await page.getByText('1 failure in a row').waitFor();
     await page.getByText('Absent').waitFor();
     await page.getByRole('row').filter({ hasText: 'provider_unavailable' }).getByRole('link').first().click();
@@ -356,7 +356,7 @@ describe('the catalogue', () => {
     await rowOf(page, 'unpriced').getByText('It has no price.').waitFor();
     await page.getByText('Not callable').first().click();
     await page.waitForURL('**?show=not-callable');
-    await rowOf(page, 'absent: no key').getByText('None of its providers has its key.').waitFor();
+    await rowOf(page, 'absent: no key').getByText('No provider of this model has an API key set.').waitFor();
     expect(await rowOf(page, 'renamed').count()).toBe(0);
   });
 
@@ -509,7 +509,7 @@ test('what a provider reported and was not believed is told to operators alone',
   await page.getByText('The difference of $60.00 was not charged to anyone.').waitFor();
   await checkLooks(page, 'operator-implausible');
   const owner = await fixture.enter('owner', `/generations/${id}`);
-  await owner.page.getByText('The total was charged to the balance.').waitFor();
+  await owner.page.getByText('The total was deducted from the balance.').waitFor();
   expect(await owner.page.content()).not.toContain('100,000,000');
   await owner.close();
 });
@@ -605,7 +605,7 @@ describe('the team', () => {
     await knownPage.getByRole('button', { name: 'Join', exact: true }).click();
     await knownPage.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     // The account that was joined is selected.
-    await knownPage.getByText('of Northwind').waitFor();
+    await knownPage.getByText("Northwind's spend").waitFor();
     await knownPage.goto(links[1]);
     await knownPage.getByText('This invitation does not work').waitFor();
     expectNoComplaints(known);
@@ -617,7 +617,7 @@ describe('the team', () => {
 });
 
 test.each([
-  ['providers', '/operator/providers', '1 (100 %)'],
+  ['providers', '/operator/providers', '1 (100%)'],
   ['generation', () => `/operator/generations/${failedId}`, 'HTTP status 503'],
   ['catalog', '/operator/catalog', 'It is disabled.'],
   ['ledger', '/operator/ledger', 'Added credit'],

@@ -4,7 +4,7 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import type { GenerationDetail, NewKey } from '../../src/console/contract.ts';
-import { checkLooks, expectNoComplaints, visit } from '../support/browser.ts';
+import { checkLooks, expectNoComplaints, takePicture, visit } from '../support/browser.ts';
 import { chatCatalog } from '../support/chat-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
@@ -214,7 +214,7 @@ test('the code to copy does the same, and holds no key', async () => {
   const folder = temporaryFolder();
   symlinkSync(join(import.meta.dir, '../../node_modules'), join(folder, 'node_modules'));
   const run = async (...command: string[]) => {
-    const env = { ...process.env, TOLLGATE_API_KEY: fixture.key };
+    const env = { ...process.env, OPENAI_API_KEY: fixture.key };
     const child = Bun.spawn(command, { cwd: folder, env, stdout: 'pipe', stderr: 'pipe' });
     return await new Response(child.stdout).text();
   };
@@ -224,7 +224,7 @@ test('the code to copy does the same, and holds no key', async () => {
   const typescript = await codeOf('TypeScript');
   writeFileSync(join(folder, 'sample.ts'), typescript);
   expect(await run(process.execPath, 'sample.ts')).toBe('Hello from code.');
-  expect(await codeOf('Python')).toContain('os.environ["TOLLGATE_API_KEY"]');
+  expect(await codeOf('Python')).toContain('os.environ["OPENAI_API_KEY"]');
   expect(await page.content()).not.toContain(fixture.key);
   expectNoComplaints(watched);
   await watched.close();
@@ -264,6 +264,16 @@ test('an answer is shown as the Markdown that it is, and its links lead nowhere 
   await checkLooks(page, 'playground-markdown');
   await say(page, 'As JSON [[say {"a": "*b* and *c*"}]]');
   await conversation(page).getByText('{"a": "*b* and *c*"}', { exact: true }).waitFor();
+  // What scrolls inside the conversation does not make the page itself longer than its content.
+  await say(page, `Long [[say ${Array.from({ length: 60 }, (_, at) => `- item ${at}`).join('\n')}]]`);
+  await conversation(page).getByText('item 59', { exact: true }).waitFor();
+  await conversation(page).getByText('Cost').nth(2).waitFor();
+  const beyondContentPixels = await page.evaluate(
+    `document.documentElement.scrollHeight -
+       Math.max(innerHeight, Math.ceil(document.querySelector('main').getBoundingClientRect().bottom + scrollY))`,
+  );
+  expect(beyondContentPixels).toBe(0);
+  await takePicture(page, 'playground-long');
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);

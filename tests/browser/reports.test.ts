@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import type { GenerationDetail, GenerationRow, NewKey, Statement } from '../../src/console/contract.ts';
 import { lossOf } from '../../src/ledger/settlement.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
-import { checkLooks, expectNoComplaints, takePicture, visit } from '../support/browser.ts';
+import { checkLooks, desktop, expectNoComplaints, takePicture, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { refund, settleAs } from '../support/rare-settlements.ts';
 
@@ -84,6 +84,12 @@ test('the overview shows the money, the days and the latest requests', async () 
     .first()
     .waitFor();
   await page.getByRole('heading', { name: 'Last 24 hours' }).waitFor();
+  // To the same digit as the statement, although a request costs a fraction of a cent.
+  const balanceFigure = page.getByText('Balance', { exact: true }).locator('xpath=..');
+  await balanceFigure.getByText(`$${balance.slice(0, -6).replace(/0+$/, '')}`, { exact: true }).waitFor();
+  await balanceFigure.getByText('All of it is available').waitFor();
+  await page.getByText('Charged requests, last 30 days').waitFor();
+  await takePicture(page, 'overview');
   const chart = page.getByRole('slider', { name: 'Spend by day, day' });
   expect(await chart.getAttribute('aria-valuemax')).toBe('30');
   const today = await chart.getAttribute('aria-valuetext');
@@ -108,6 +114,14 @@ test('a running request is followed in the list until it ends, and leads to its 
   await rows.first().getByText('Completed').waitFor();
   const id = await asked;
   expect(await rows.first().innerText()).toContain('1,401');
+  // The column of the provider is hidden where there is no room, so the fallback is marked next to the status.
+  for (const width of [1440, 1280, 1024, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    const mark = rows.first().getByText('Fallback', { exact: true });
+    expect({ width, isShown: await mark.isVisible() }).toEqual({ width, isShown: true });
+    await takePicture(page, `generations-fallback-${width}`);
+  }
+  await page.setViewportSize(desktop);
   await rows.first().click();
   await page.waitForURL(`**/generations/${id}?*`);
   await page.getByRole('heading', { level: 1, name: 'fallback' }).waitFor();
@@ -192,7 +206,7 @@ test('a failure is explained, and nothing was charged for it', async () => {
   const { data } = await answerOf<{ data: GenerationRow[] }>('generations?status=failed&limit=1');
   const watched = await fixture.enter('member', `/generations/${data[0]?.id}`);
   const { page } = watched;
-  await page.getByText('The provider is down or overloaded.').first().waitFor();
+  await page.getByText('The provider is unavailable.').first().waitFor();
   await page.getByText('Not charged', { exact: true }).waitFor();
   await page.getByText('HTTP status 503').waitFor();
   expectNoComplaints(watched);

@@ -128,7 +128,7 @@ test('hits a spend limit, and sees why', async () => {
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('The key “Walk” was changed.').waitFor();
   expect(await refusalOf(secret)).toMatchObject({ status: 403, code: 'monthly_spend_limit_exceeded' });
-  await page.getByRole('row', { name: /Walk/ }).getByText('100 %').waitFor();
+  await page.getByRole('row', { name: /Walk/ }).getByText('100%').waitFor();
   await takePicture(page, 'walk-key-at-limit');
   await go('Overview');
   await page.getByText('The key “Walk” has reached its monthly limit').waitFor();

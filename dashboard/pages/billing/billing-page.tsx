@@ -47,11 +47,11 @@ function MoneyFigures({ statement }: Readonly<{ statement: Statement | undefined
   const free = statement && subtractMoney(statement.balance, statement.held);
   return (
     <StatGroup>
-      <Stat label="Balance" value={statement && <Money amount={statement.balance} isBalance />} />
-      <Stat label="Held" value={statement && <Money amount={statement.held} />} />
+      <Stat label="Balance" value={statement && <Money amount={statement.balance} isExact />} />
+      <Stat label="Held" value={statement && <Money amount={statement.held} isExact />} />
       <Stat
         label="Available"
-        value={free && <Money amount={free} isBalance />}
+        value={free && <Money amount={free} isExact />}
         tone={free !== undefined && signOfMoney(free) <= 0 ? 'bad' : 'plain'}
       />
     </StatGroup>

@@ -17,6 +17,9 @@ import { type DecisionDraft, useDraft } from './use-draft.ts';
 
 const shortcut = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘ + Enter' : 'Ctrl + Enter';
 
+/** The models of the sandbox that the demo starts. */
+const sandboxPrefix = 'sandbox-';
+
 export function DecisionsPage() {
   const { decisions } = useMe();
   const draft = useDraft(decisions.model ?? '');
@@ -31,6 +34,12 @@ export function DecisionsPage() {
       {!decisions.is_configured && (
         <Callout tone="warn" title="Decisions are not set up on this gateway">
           {adviceForFailure('not_configured', 503)}
+        </Callout>
+      )}
+      {decisions.model?.startsWith(sandboxPrefix) === true && (
+        <Callout title="The sandbox makes its answers up">
+          The probabilities are a hash of the state and the questions, and mean nothing. For real answers, the
+          operator of this gateway has to set up a decision provider or a chat model.
         </Callout>
       )}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys are a shortcut for a button. */}

@@ -17,7 +17,7 @@ const explanations = new Map<string, Explanation>([
   ['insufficient_balance', { what: 'The balance did not cover the cost of the response.', todo: 'Ask the operator for credit, then try again.' }],
   ['rate_limit_exceeded', { what: 'The key exceeded its limit of requests per minute.', todo: 'Send fewer requests, or raise the limit of the key.' }],
   ['provider_rate_limit', { what: 'The provider is limiting requests.', todo: againSoon }],
-  ['provider_unavailable', { what: 'The provider is down or overloaded.', todo: againSoon }],
+  ['provider_unavailable', { what: 'The provider is unavailable.', todo: againSoon }],
   ['all_providers_unavailable', { what: 'All providers of this model failed.', todo: againSoon }],
   ['provider_timeout', { what: 'The provider took too long to respond.', todo: 'Try again. A shorter request or a lower output limit is faster.' }],
   ['provider_bad_request', { what: 'The provider rejected the request.', todo: 'Check the parameters, the images and the length of the messages. Sending the same request again will not help.' }],
@@ -99,7 +99,7 @@ function describeEnding(ledger: Ended): MoneyOutcome {
   const loss = ledger.written_off === null ? '' : formatMoneyExactly(ledger.written_off);
   if (internalReasons.has(ledger.write_off_reason)) {
     return isCharged
-      ? { label: 'Charged', tone: 'good', text: 'The total was charged to the balance.' }
+      ? { label: 'Charged', tone: 'good', text: 'The total was deducted from the balance.' }
       : {
           label: 'Not charged',
           tone: 'plain',

@@ -95,12 +95,12 @@ export function GenerationView<Detail extends GenerationDetail & { account?: Acc
 /** Undefined while it is being loaded. */
 function Figures({ generation }: Readonly<{ generation: GenerationDetail | undefined }>) {
   const isRunning = generation?.status === 'in_progress';
-  const { tokens_per_second: speed } = generation ?? {};
+  const speed = generation && speedOf(generation);
   return (
     <StatGroup>
       <Stat label="Cost" value={generation && <Money amount={generation.cost?.total ?? null} />} />
       <Stat
-        label={isRunning ? 'Running for' : 'Latency'}
+        label={isRunning ? 'Running for' : 'Duration'}
         value={generation && <Duration ms={generation.latency_ms} />}
       />
       <Stat
@@ -110,11 +110,27 @@ function Figures({ generation }: Readonly<{ generation: GenerationDetail | undef
       <Stat
         label="Speed"
         value={
-          generation && (typeof speed === 'number' ? `${formatCount(Math.round(speed))} tokens/s` : <Dash />)
+          speed === undefined ? undefined : speed === null ? (
+            <Dash />
+          ) : (
+            `${formatCount(Math.round(speed))} tokens/s`
+          )
         }
       />
     </StatGroup>
   );
+}
+
+/** A few tokens, or a response that arrives at once, say nothing about how fast tokens are generated. */
+const minTokensForSpeed = 20;
+
+export function speedOf({
+  streaming,
+  usage,
+  tokens_per_second: speed,
+}: Pick<GenerationDetail, 'streaming' | 'usage' | 'tokens_per_second'>): number | null {
+  if (!streaming || usage === null || usage.unit !== 'tokens') return null;
+  return usage.output_tokens < minTokensForSpeed ? null : speed;
 }
 
 type RequestCardProps = Readonly<{
@@ -125,6 +141,8 @@ type RequestCardProps = Readonly<{
 
 function RequestCard({ generation, account }: RequestCardProps) {
   const { key, usage } = generation;
+  // No provider served a request that failed.
+  const isFailed = generation.status === 'failed' && generation.attempts.length > 0;
   return (
     <Card title="Request">
       <Facts>
@@ -151,9 +169,9 @@ function RequestCard({ generation, account }: RequestCardProps) {
         <Fact name="Ended">
           <Time at={generation.completed_at} style="exact" otherwise="Still running" />
         </Fact>
-        <Fact name="Provider">
+        <Fact name={isFailed ? 'Last provider tried' : 'Provider'}>
           {generation.provider}
-          {generation.fallback && <span className="text-ink-faint"> (fallback)</span>}
+          {generation.fallback && !isFailed && <span className="text-ink-faint"> (fallback)</span>}
         </Fact>
         <Fact name="Streaming">{generation.streaming ? 'Yes' : 'No'}</Fact>
         {usage?.unit === 'images' ? (

@@ -1,8 +1,8 @@
-import { ArrowUp, CornerDownRight, ListTree } from 'lucide-react';
+import { ArrowUp, ListTree } from 'lucide-react';
 import type { GenerationRow } from '../../../src/console/contract.ts';
 import { useSearchParameters } from '../../address.ts';
 import { useAccount } from '../../api/session.ts';
-import { StatusBadge } from '../../kit/badge.tsx';
+import { FallbackMark, StatusBadge } from '../../kit/badge.tsx';
 import { Button, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Dash, Duration, Time } from '../../kit/figures.tsx';
@@ -113,8 +113,23 @@ export const columns: readonly Column<GenerationRow>[] = [
     isBare: true,
     cell: ({ created_at: createdAt }) => <Time at={createdAt} style="brief" />,
   },
-  { key: 'model', header: 'Model', cell: ({ model }) => model },
-  { key: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  {
+    key: 'model',
+    header: 'Model',
+    // Otherwise a name would be broken inside a word before the other columns give way.
+    cell: ({ model }) => <span className="wrap-break-word">{model}</span>,
+  },
+  {
+    key: 'status',
+    header: 'Status',
+    cell: ({ status, fallback }) => (
+      <span className="inline-flex flex-wrap items-center gap-1.5">
+        <StatusBadge status={status} />
+        {/* No provider served a request that failed. */}
+        {fallback && status !== 'failed' && <FallbackMark />}
+      </span>
+    ),
+  },
   {
     key: 'key',
     header: 'Key',
@@ -128,28 +143,18 @@ export const columns: readonly Column<GenerationRow>[] = [
     key: 'provider',
     header: 'Provider',
     isOptional: true,
-    cell: ({ provider, fallback }) => (
-      <span className="inline-flex items-center gap-1">
-        {fallback && (
-          <span title="Another provider failed first">
-            <CornerDownRight aria-hidden className="size-3.5 text-warn" />
-            <span className="sr-only">Fell back to </span>
-          </span>
-        )}
-        {provider}
-      </span>
-    ),
+    cell: ({ provider }) => provider,
   },
   {
-    key: 'tokens',
-    header: 'Tokens',
+    key: 'usage',
+    header: 'Usage',
     align: 'right',
     cell: ({ usage }) => <Usage usage={usage} />,
   },
   moneyColumn({ key: 'cost', header: 'Cost', amountOf: ({ cost }) => cost?.total ?? null }),
   {
-    key: 'latency',
-    header: 'Latency',
+    key: 'duration',
+    header: 'Duration',
     align: 'right',
     cell: ({ latency_ms: latencyMs }) => <Duration ms={latencyMs} />,
   },

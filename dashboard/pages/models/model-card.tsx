@@ -61,7 +61,7 @@ function CallableFooter({ model: { id, name, workload }, endpoint, onCalculate }
   return (
     <>
       <p className="text-xs text-ink-faint">
-        Called at <code className="font-mono wrap-anywhere">POST {endpoint}</code>
+        Endpoint: <code className="font-mono wrap-anywhere">POST {endpoint}</code>
       </p>
       <footer className="mt-auto flex flex-wrap gap-2 pt-1">
         <Button

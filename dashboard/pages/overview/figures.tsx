@@ -5,6 +5,9 @@ import { Dash, Duration, Money } from '../../kit/figures.tsx';
 import { formatCount, formatShare } from '../../kit/format-figures.ts';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 
+/** So that the balance and the spend add up, although a request may cost a fraction of a cent. */
+const decimals = 6;
+
 /** Undefined while it is being loaded. */
 export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undefined }>) {
   const free = overview && subtractMoney(overview.balance, overview.held);
@@ -12,18 +15,26 @@ export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undef
     <StatGroup>
       <Stat
         label="Balance"
-        value={overview && <Money amount={overview.balance} isBalance />}
-        hint={free === undefined ? ' ' : <FreeHint free={free} />}
+        value={overview && <Money amount={overview.balance} isBalance minDecimals={decimals} />}
+        hint={overview === undefined ? ' ' : <FreeHint overview={overview} />}
         tone={free !== undefined && signOfMoney(free) <= 0 ? 'bad' : 'plain'}
       />
-      <Stat label="Held" value={overview && <Money amount={overview.held} />} hint="For running requests" />
+      <Stat
+        label="Held"
+        value={overview && <Money amount={overview.held} minDecimals={decimals} />}
+        hint="For running requests"
+      />
       <Stat
         label="Spend, last 30 days"
-        value={overview && <Money amount={sumMoney(overview.days.map(({ cost }) => cost))} />}
+        value={
+          overview && (
+            <Money amount={sumMoney(overview.days.map(({ cost }) => cost))} minDecimals={decimals} />
+          )
+        }
         hint={overview === undefined ? ' ' : <TodayHint overview={overview} />}
       />
       <Stat
-        label="Requests, last 30 days"
+        label="Charged requests, last 30 days"
         value={overview && formatCount(overview.days.reduce((sum, { requests }) => sum + requests, 0))}
         hint={overview === undefined ? ' ' : `${formatCount(overview.days.at(-1)?.requests ?? 0)} today`}
       />
@@ -31,10 +42,12 @@ export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undef
   );
 }
 
-function FreeHint({ free }: Readonly<{ free: string }>) {
+function FreeHint({ overview: { balance, held } }: Readonly<{ overview: Overview }>) {
+  if (signOfMoney(held) === 0)
+    return signOfMoney(balance) > 0 ? 'All of it is available' : 'Nothing is available';
   return (
     <>
-      <Money amount={free} isBalance /> available
+      <Money amount={subtractMoney(balance, held)} isBalance minDecimals={decimals} /> available
     </>
   );
 }
@@ -42,7 +55,7 @@ function FreeHint({ free }: Readonly<{ free: string }>) {
 function TodayHint({ overview }: Readonly<{ overview: Overview }>) {
   return (
     <>
-      <Money amount={overview.days.at(-1)?.cost ?? '0'} /> today
+      <Money amount={overview.days.at(-1)?.cost ?? '0'} minDecimals={decimals} /> today
     </>
   );
 }
@@ -60,14 +73,14 @@ export function HealthFigures({ recent }: Readonly<{ recent: Overview['recent'] 
           hint={outcomes(recent)}
         />
         <Stat
-          label="Median latency"
+          label="Median duration"
           value={<Duration ms={recent.latency_ms_p50} />}
           hint="Half of the requests were faster"
         />
         <Stat
-          label="95th percentile latency"
+          label="95th percentile duration"
           value={<Duration ms={recent.latency_ms_p95} />}
-          hint="95 % of the requests were faster"
+          hint="95% of the requests were faster"
         />
         <Stat
           label="Time to first token"

@@ -38,7 +38,7 @@ export function OverviewPage() {
   }
   const isKnown = overview.data !== undefined && (rows !== undefined || latest.isError);
   return (
-    <Page title="Overview" description={`Spend, health and recent requests of ${name}.`}>
+    <Page title="Overview" description={`${name}'s spend, health and recent requests.`}>
       <MoneyFigures overview={overview.data} />
       {/* The layout below depends on both responses, so it is shown only once both are known. */}
       {isKnown ? (

@@ -62,7 +62,9 @@ function ImageView({ url, number, prompt }: ImageViewProps) {
           <a href={href} target="_blank" rel="noopener noreferrer" className={textLinkClass}>
             {`Open image ${number}`}
           </a>
-          <span className="block truncate text-xs text-ink-faint">{`Hosted by the provider at ${new URL(href).host}`}</span>
+          <span className="block text-xs text-ink-faint wrap-anywhere">
+            {`Hosted by the provider at ${new URL(href).host}. The dashboard loads nothing from other hosts.`}
+          </span>
         </span>
       )}
     </p>

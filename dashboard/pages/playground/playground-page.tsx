@@ -1,4 +1,4 @@
-/** A conversation with a model, or images from one, charged to a key of the account. */
+/** A conversation with a model, or images from one, charged through a key of the account. */
 import { KeyRound, RotateCcw } from 'lucide-react';
 import { useEffect } from 'react';
 import type { Key } from '../../../src/console/contract.ts';
@@ -45,7 +45,7 @@ function Playground() {
   return (
     <Page
       title="Playground"
-      description="Try a model. Each request is a real one, charged to the selected key."
+      description="Try a model. Each request is a real one, charged to your account through the selected key."
       actions={
         <Button
           icon={RotateCcw}
@@ -198,7 +198,7 @@ function NothingToUse({ isKeyMissing }: Readonly<{ isKeyMissing: boolean }>) {
             </LinkButton>
           }
         >
-          Requests are charged to a key, and this account has no active key.
+          Requests are charged through a key, and this account has no active key.
         </EmptyState>
       ) : (
         <EmptyState title="No models available">

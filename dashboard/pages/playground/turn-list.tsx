@@ -52,7 +52,7 @@ export function TurnList({ turns, isBusy, onRetry }: TurnListProps) {
         else if (list.scrollTop < lastTop.current) isFollowing.current = false;
         lastTop.current = list.scrollTop;
       }}
-      className="h-[26rem] overflow-y-auto px-4 py-5 -outline-offset-2 sm:px-5 lg:h-[30rem]"
+      className="relative h-[26rem] overflow-y-auto px-4 py-5 -outline-offset-2 sm:px-5 lg:h-[30rem]"
     >
       {turns.length === 0 ? (
         <EmptyState icon={MessageSquareText} title="Write your first message below">
@@ -83,7 +83,7 @@ function TurnView({ turn, isLeftOut, onRetry }: TurnViewProps) {
     case 'user':
       return (
         <Speaker
-          name={isLeftOut ? 'You (no longer sent)' : 'You'}
+          name={isLeftOut ? 'You (left out of the next request)' : 'You'}
           icon={<User aria-hidden className="size-4" />}
         >
           {turn.text !== '' && <p className="whitespace-pre-wrap wrap-anywhere">{turn.text}</p>}

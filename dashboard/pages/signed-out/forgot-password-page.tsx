@@ -41,7 +41,11 @@ function RequestForm() {
 function AskTheOperator() {
   return (
     <SignedOutMessage title="Ask the operator">
-      This gateway does not send e-mail. Its operator can create a link for you to set a new password.
+      This gateway does not send e-mail. Its operator can create a link for you to set a new password. If you
+      are the operator, run:
+      <code className="mt-2 block font-mono text-[0.8125rem] text-ink">
+        npx tollgate user reset-link EMAIL
+      </code>
     </SignedOutMessage>
   );
 }

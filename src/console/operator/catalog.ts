@@ -66,7 +66,7 @@ function reasonAgainst(model: Model, isConfigured: (providerId: string) => boole
   if (model.price === null) return 'It has no price.';
   if (model.routes.length === 0) return 'No provider serves it.';
   if (!model.routes.some(({ providerId }) => isConfigured(providerId)))
-    return 'None of its providers has its key.';
+    return 'No provider of this model has an API key set.';
   return null;
 }
 

@@ -13,7 +13,7 @@ export function curl({ method, url, parameters, body }: CurlRequest): string {
   const isStream = typeof body === 'object' && body !== null && 'stream' in body && body.stream === true;
   const lines = [
     `curl ${isStream ? '-N ' : ''}${quotedIfNeeded(withParameters(url, parameters))}`,
-    '-H "Authorization: Bearer $API_KEY"',
+    '-H "Authorization: Bearer $OPENAI_API_KEY"',
     ...(method === 'post'
       ? [
           '-H "Content-Type: application/json"',

@@ -23,7 +23,7 @@ export function pythonSample(request: SdkRequest): string {
   return [
     'from openai import OpenAI',
     '',
-    `client = OpenAI(base_url="${origin}/v1", api_key="svc_sk_…")`,
+    `client = OpenAI(base_url="${origin}/v1")  # reads OPENAI_API_KEY`,
     '',
     ...(isStream(body) ? [`for chunk in ${call}:`, '    print(chunk)'] : [`print(${call})`]),
   ].join('\n');
@@ -35,7 +35,7 @@ export function nodeSample(request: SdkRequest): string {
   return [
     "import OpenAI from 'openai';",
     '',
-    `const client = new OpenAI({ baseURL: '${origin}/v1', apiKey: 'svc_sk_…' });`,
+    `const client = new OpenAI({ baseURL: '${origin}/v1' }); // reads OPENAI_API_KEY`,
     '',
     ...(isStream(body)
       ? [`const stream = ${call};`, 'for await (const chunk of stream) console.log(chunk);']

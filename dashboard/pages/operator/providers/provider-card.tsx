@@ -41,8 +41,7 @@ export function ProviderCard({ provider }: Readonly<{ provider: Provider }>) {
 }
 
 function Circuits({ circuits }: Readonly<{ circuits: readonly Circuit[] }>) {
-  if (circuits.length === 0)
-    return <p className="text-ink-soft">All circuits are closed, without recent failures.</p>;
+  if (circuits.length === 0) return <p className="text-ink-soft">All circuits are closed.</p>;
   return (
     <ul className="space-y-2.5">
       {circuits.map((circuit) => (

@@ -64,7 +64,8 @@ function ProviderCards({ providers }: Readonly<{ providers: Providers | undefine
       <p className="text-xs text-ink-faint">
         Attempts are counted since{' '}
         {providers === undefined ? '…' : <Time at={providers.attempts_since} style="moment" />}, once their
-        request has ended. Only circuits with recent failures are listed.
+        request has ended. Requests that the provider rejected as invalid do not count as failed. Only
+        circuits that have failed since their last success are listed.
       </p>
     </div>
   );
@@ -129,7 +130,17 @@ function Unconfigured({ providers, isAlone }: UnconfiguredProps) {
 type Failure = Providers['failures'][number];
 
 const failureColumns: readonly Column<Failure>[] = [
-  { key: 'at', header: 'Time', isBare: true, cell: ({ at }) => <Time at={at} style="brief" /> },
+  {
+    key: 'at',
+    header: 'Time',
+    isBare: true,
+    // The link of the row, marked as one, because the account in the same row is a link too.
+    cell: ({ at }) => (
+      <span className={textLinkClass}>
+        <Time at={at} style="brief" />
+      </span>
+    ),
+  },
   {
     key: 'provider',
     header: 'Provider',
