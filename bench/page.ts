@@ -93,7 +93,7 @@ sends them.
 
 \`npm run bench -- --curves\` measures JSON requests over 1 to 512 connections, over 1 to 1,000 accounts whose keys are used
 in turn, and over the number of Generations stored, from 10 thousand to \`--max-generations\` (default one million; ten
-million take about 12 GB of disk). Stored Generations are inserted in SQL with all the rows that a real one has, all of them
+million take about 14 GB of disk). Stored Generations are inserted in SQL with all the rows that a real one has, all of them
 in the current month, then summed by day, vacuumed and analyzed, so that no maintenance is left for the measurement; the
 audit at the end covers them. Points over connections and accounts take turns, round by round. Stored Generations only
 become more, so there the CPU of the bare proxy shows what the machine itself did meanwhile.
