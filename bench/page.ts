@@ -25,7 +25,7 @@ function textOf(existing: string, section: Section): string | null {
 function introduction(): string {
   return `# Benchmark
 
-\`npm run bench\` produces the table below in one run of about eight minutes, on the loopback interface only. \`bun
+\`npm run bench\` produces the table below in one run of about six minutes, on the loopback interface only. \`bun
 bench/profile.ts\` shows where the gateway's time goes.
 
 | option | |
@@ -44,9 +44,9 @@ bench/profile.ts\` shows where the gateway's time goes.
 - The bare proxy (\`bench/bare-proxy.ts\`) is the minimum that can be done on Bun: parse, forward, parse, respond; a
   stream is passed on as it is. The gateway is \`tollgate serve\` as shipped, with its embedded PostgreSQL, with a hold
   before and a settlement after each request.
-- Before anything is measured, the bare proxy and the gateway serve at least 200,000 requests and 1,000 streams each, and
-  continue until a second of them costs no less than the seconds before: until then the JIT takes more time than the
-  requests. A subject that has not got there after two minutes is measured as it is.
+- Before anything but memory is measured, the bare proxy and the gateway serve at least 200,000 requests (30,000 with
+  \`--quick\`) and 1,000 streams each, and continue until a second of them costs no less than the seconds before: until then
+  the JIT takes more time than the requests. A subject that has not got there after two minutes is measured as it is.
 - Subjects take turns, round by round; figures are medians over the rounds, ratios and differences are medians over pairs
   of the same round.
 - *CPU µs* is the time of the subject's own process per request, chunk or pair, as counted by the operating system, and

@@ -367,10 +367,10 @@ describe('an account that was forgotten while another one of its batch was read'
     await ledger.hold(held);
     const others = await database.sql<Customer[]>`
       with account as (
-        insert into accounts (id, name) select uuidv7(), 'Crowd' from generate_series(1, ${maxRows - 1}::int) returning id
+        insert into accounts (id, name) select gen_random_uuid(), 'Crowd' from generate_series(1, ${maxRows - 1}::int) returning id
       ), key as (
         insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, max_concurrent)
-        select uuidv7(), id, 'Crowd', sha256(id::text::bytea), 'hint', 1000000, 1000 from account
+        select gen_random_uuid(), id, 'Crowd', sha256(id::text::bytea), 'hint', 1000000, 1000 from account
         returning id, account_id
       ), meter as (
         insert into api_key_meters (key_id) select id from key

@@ -10,6 +10,7 @@ import { type Major, startPostgres } from './support/postgres.ts';
 const files = [
   'tests/migrate.test.ts',
   'tests/ledger.test.ts',
+  'tests/ledger-lane.test.ts',
   'tests/ledger-errors.test.ts',
   'tests/ledger-months.test.ts',
   'tests/ledger-archive.test.ts',

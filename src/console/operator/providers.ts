@@ -82,12 +82,12 @@ type AttemptCounts = Readonly<{
 type CountRow = { provider: string; attempts: number; failed: number; oldest: Date };
 
 /**
- * Of requests that have ended. A request that is invalid is not a failure of its provider. The newest attempts are at the end of the
- * index, because IDs sort by time.
+ * Of requests that have ended. A request that is invalid is not a failure of its provider. The newest attempts are at the
+ * end of the index, because IDs sort by time.
  */
 export async function countAttempts(sql: SQL, operatorId: string): Promise<AttemptCounts> {
   const found = await sql<Found<CountRow, 'provider'>[]>`
-    select provider, count(*)::int as attempts, 
+    select provider, count(*)::int as attempts,
            (count(*) filter (where status = 'failed' and error_code is distinct from 'provider_bad_request'))::int as failed,
            min(started_at) as oldest
     from users left join lateral (
