@@ -5,7 +5,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ClockJump, chooseShiftMs, jumpClock } from './clock-jumps.ts';
-import type { DatabaseKill } from './database.ts';
+import { databaseKills } from './database.ts';
 import type { GatewayKill } from './evidence.ts';
 import { type Freeze, freeze } from './freezes.ts';
 import type { GatewayNode } from './gateway-node.ts';
@@ -88,16 +88,16 @@ export async function killAgainAndAgain(
     );
   }
 
-  let databaseKills = 0;
+  /** Each way in its turn, so that a run with three kills has every one of them. */
+  const firstWay = random.between(0, databaseKills.length - 1);
   async function killDatabase(): Promise<void> {
     await databaseIsBack;
-    const how = random.pick<DatabaseKill>(['postmaster', 'all']);
+    const how = databaseKills[(firstWay + databases.length) % databaseKills.length] ?? 'all';
     world.database.kill(how);
     databases.push(Date.now());
     note(`database ${how}`);
     // What is asked for as time away is not time that anything took.
-    databaseKills += 1;
-    const awayMs = databaseKills % 2 === 0 ? options.awayMs : 0;
+    const awayMs = databases.length % 2 === 0 ? options.awayMs : 0;
     databaseHitAt = performance.now() + awayMs;
     lastKillAtMs = Date.now() + awayMs;
     databaseIsBack = Bun.sleep(awayMs).then(async () => {
