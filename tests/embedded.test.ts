@@ -26,7 +26,7 @@ import {
   tollgate,
   tollgateJson,
 } from './support/gateway.ts';
-import { askAnew, isRunning, workerProcesses } from './support/workers.ts';
+import { askAnew, freePorts, isRunning, logged, workerProcesses } from './support/workers.ts';
 
 const demoFile = (folder: string) => join(folder, 'demo.json');
 const dataFolder = (...names: string[]) => join(temporaryFolder(), ...names);
@@ -152,6 +152,21 @@ describe('on the embedded database', () => {
     expect(isServerThere(folder)).toBe(true);
     expect(await modelIds(other, keyIn(other))).toHaveLength(3);
     await other.stop();
+    expect(isServerThere(folder)).toBe(false);
+  });
+
+  test('a second start says where the first gateway runs: as the reason not to start, or on another port', async () => {
+    const folder = await preparedFolder();
+    const port = freePorts(1);
+    const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder, PORT: `${port}` }));
+    const again = await tollgate(['serve'], { TOLLGATE_DATA: folder, PORT: `${port}` });
+    expect([again.exitCode, again.stdout]).toEqual([1, '']);
+    expect(again.stderr).toStartWith(`tollgate: Tollgate already runs at ${first.origin}: `);
+    const beside = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    expect(
+      logged(beside, beside.output().match(/another gateway already runs[^"]*/)?.[0] ?? ''),
+    ).toMatchObject([{ level: 'warn', folder, address: first.origin }]);
+    await Promise.all([first.stop(), beside.stop()]);
     expect(isServerThere(folder)).toBe(false);
   });
 
