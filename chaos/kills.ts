@@ -4,6 +4,7 @@
  */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { orphanPatienceMs } from '../src/database/orphans.ts';
 import { type ClockJump, chooseShiftMs, jumpClock } from './clock-jumps.ts';
 import { databaseKills } from './database.ts';
 import type { GatewayKill } from './evidence.ts';
@@ -98,8 +99,9 @@ export async function killAgainAndAgain(
     note(`database ${how}`);
     // What is asked for as time away is not time that anything took.
     const awayMs = databases.length % 2 === 0 ? options.awayMs : 0;
-    databaseHitAt = performance.now() + awayMs;
-    lastKillAtMs = Date.now() + awayMs;
+    const blockedMs = how === 'all but one' ? orphanPatienceMs : 0;
+    databaseHitAt = performance.now() + awayMs + blockedMs;
+    lastKillAtMs = Date.now() + awayMs + blockedMs;
     databaseIsBack = Bun.sleep(awayMs).then(async () => {
       await world.database.start();
       databaseUpMs.push(performance.now() - databaseHitAt);

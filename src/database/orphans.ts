@@ -11,7 +11,7 @@ import type { Log } from '../lib/log.ts';
 import { processIdIn } from './postmaster.ts';
 
 /** What ends by itself has done so by then. */
-const patienceMs = 3_000;
+export const orphanPatienceMs = 3_000;
 
 type Orphan = Readonly<{ id: number; startedAt: string }>;
 
@@ -25,7 +25,7 @@ export function orphanEnder(folder: string, log?: Log): () => void {
       const name = `${id} ${startedAt}`;
       const seenMs = firstSeenMs.get(name) ?? nowMs;
       firstSeenMs.set(name, seenMs);
-      if (nowMs - seenMs >= patienceMs && end(id))
+      if (nowMs - seenMs >= orphanPatienceMs && end(id))
         log?.warn('ended a process that a killed database server left behind', { folder, processId: id });
     }
   };
