@@ -2,6 +2,10 @@
 import { describe, expect, test } from 'bun:test';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { SQL } from 'bun';
+import type { Config } from '../src/config.ts';
+import { explainDatabaseError } from '../src/database/explain.ts';
+import { OperatorError } from '../src/lib/operator-error.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { isServerThere, preparedFolder } from './support/embedded.ts';
 import { eventually } from './support/eventually.ts';
@@ -55,6 +59,28 @@ describe('a database that ends the connection in the midst of the start', () => 
       '\ntollgate: The database interrupted what Tollgate was doing: terminating connection due to administrator command. Try again once the database is at rest.\n',
     );
     await database.close();
+  });
+});
+
+describe('the reason blames DATABASE_URL', () => {
+  const named = { databaseUrl: 'postgres://localhost/x', dataFolder: '/data' };
+  const isBlamed = (errno: string, config: Pick<Config, 'databaseUrl' | 'dataFolder'>) => {
+    const error = new SQL.PostgresError('it says so', { code: 'ERR_POSTGRES_SERVER_ERROR', errno });
+    const explained = explainDatabaseError(error, config);
+    expect(explained).toBeInstanceOf(OperatorError);
+    expect((explained as OperatorError).message).toContain('it says so');
+    return (explained as OperatorError).message.includes('DATABASE_URL');
+  };
+
+  test('when the database it names is the wrong one, and not when that was interrupted or has trouble of its own', () => {
+    expect(['42P07', '3F000', '0A000'].map((code) => isBlamed(code, named))).toEqual([true, true, true]);
+    const others = ['25P03', '57P01', '40P01', '55P03', '08006', '53100', '58030', 'XX001', '42501'];
+    expect(others.filter((code) => isBlamed(code, named))).toEqual([]);
+  });
+
+  test('never when it is not set', () => {
+    const codes = ['42P07', '25P03', '57P01', '53300', '53100', 'XX001', '42501'];
+    expect(codes.filter((code) => isBlamed(code, { ...named, databaseUrl: null }))).toEqual([]);
   });
 });
 

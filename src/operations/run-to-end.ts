@@ -7,7 +7,7 @@ import type { Log } from '../lib/log.ts';
 import { describeFailure } from '../lib/operator-error.ts';
 import { Closers, endProcess, type SignalControl, type Signals } from './lifecycle.ts';
 
-type Started = Readonly<{ drain: (signal: string) => Promise<void> }>;
+type Started = Readonly<{ drain: () => Promise<void> }>;
 
 type Life = Readonly<{
   log: Log;
@@ -36,7 +36,7 @@ export async function runToEnd(life: Life): Promise<never> {
     ]);
     const signal = await signals.stopRequested;
     if (isReported) log.info(started === null ? 'stopping before the start is over' : 'draining', { signal });
-    await started?.drain(signal);
+    await started?.drain();
     await closers.end();
   } catch (error) {
     process.stderr.write(`${describeFailure(life.explain(error))}\n`);
