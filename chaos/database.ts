@@ -7,13 +7,18 @@ import { join } from 'node:path';
 import { SQL } from 'bun';
 import { type Cluster, openCluster } from '../src/database/cluster.ts';
 import { migrate } from '../src/database/migrate.ts';
+import { orphanEnder, statusOf } from '../src/database/orphans.ts';
 
 const databaseName = 'tollgate_chaos';
 const startDeadlineMs = 60_000;
 const retryMs = 20;
 
-/** `postmaster`: its children end by themselves, in their own time. `all`: everything at once, as in a power cut. */
-export type DatabaseKill = 'postmaster' | 'all';
+/**
+ * `postmaster`: its children end by themselves, in their own time. `all`: everything at once, as in a power cut. `all but
+ * one`: a child that stands still is left behind, and keeps the memory without which no other server starts.
+ */
+export const databaseKills = ['postmaster', 'all', 'all but one'] as const;
+export type DatabaseKill = (typeof databaseKills)[number];
 
 export class ChaosDatabase {
   readonly url: string;
@@ -60,7 +65,9 @@ export class ChaosDatabase {
 
   kill(how: DatabaseKill): void {
     const postmaster = this.#postmasterId();
-    kill([postmaster, ...(how === 'all' ? childrenOf(postmaster) : [])]);
+    const [first, ...rest] = how === 'postmaster' ? [] : childrenOf(postmaster);
+    if (first !== undefined) signal(first, how === 'all' ? 'SIGKILL' : 'SIGSTOP');
+    for (const id of [postmaster, ...rest]) signal(id, 'SIGKILL');
   }
 
   /** Resolves when the server takes connections. */
@@ -76,10 +83,12 @@ export class ChaosDatabase {
 
   async #start(database: string): Promise<void> {
     const deadline = Date.now() + startDeadlineMs;
+    const endOrphans = orphanEnder(this.#cluster.folder);
     while (!(await answers(this.#urlOf(database)))) {
       if (Date.now() > deadline) throw new Error(`The database does not start: see ${this.#cluster.logFile}`);
       // While children of a killed server live, PostgreSQL refuses to start and ends at once.
       this.#server ??= this.#run();
+      endOrphans();
       await Bun.sleep(retryMs);
     }
   }
@@ -115,13 +124,11 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-function kill(processIds: readonly number[]): void {
-  for (const id of processIds) {
-    try {
-      process.kill(id, 'SIGKILL');
-    } catch {
-      // It ended between being listed and being killed.
-    }
+function signal(processId: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(processId, name);
+  } catch {
+    // It ended between being listed and being killed.
   }
 }
 
@@ -129,19 +136,9 @@ function kill(processIds: readonly number[]): void {
 function childrenOf(parent: number): number[] {
   try {
     return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name) && parentOf(name) === parent)
+      .filter((name) => /^\d+$/.test(name) && statusOf(Number(name))?.parent === parent)
       .map(Number);
   } catch {
     return [];
-  }
-}
-
-function parentOf(name: string): number | null {
-  try {
-    const status = readFileSync(`/proc/${name}/stat`, 'utf8');
-    // The program's name stands in brackets and may hold anything; state and parent follow it.
-    return Number(status.slice(status.lastIndexOf(')') + 2).split(' ')[1]);
-  } catch {
-    return null;
   }
 }

@@ -4,8 +4,9 @@
  */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { orphanPatienceMs } from '../src/database/orphans.ts';
 import { type ClockJump, chooseShiftMs, jumpClock } from './clock-jumps.ts';
-import type { DatabaseKill } from './database.ts';
+import { databaseKills } from './database.ts';
 import type { GatewayKill } from './evidence.ts';
 import { type Freeze, freeze } from './freezes.ts';
 import type { GatewayNode } from './gateway-node.ts';
@@ -88,18 +89,19 @@ export async function killAgainAndAgain(
     );
   }
 
-  let databaseKills = 0;
+  /** Each way in its turn, so that a run with three kills has every one of them. */
+  const firstWay = random.between(0, databaseKills.length - 1);
   async function killDatabase(): Promise<void> {
     await databaseIsBack;
-    const how = random.pick<DatabaseKill>(['postmaster', 'all']);
+    const how = databaseKills[(firstWay + databases.length) % databaseKills.length] ?? 'all';
     world.database.kill(how);
     databases.push(Date.now());
     note(`database ${how}`);
     // What is asked for as time away is not time that anything took.
-    databaseKills += 1;
-    const awayMs = databaseKills % 2 === 0 ? options.awayMs : 0;
-    databaseHitAt = performance.now() + awayMs;
-    lastKillAtMs = Date.now() + awayMs;
+    const awayMs = databases.length % 2 === 0 ? options.awayMs : 0;
+    const blockedMs = how === 'all but one' ? orphanPatienceMs : 0;
+    databaseHitAt = performance.now() + awayMs + blockedMs;
+    lastKillAtMs = Date.now() + awayMs + blockedMs;
     databaseIsBack = Bun.sleep(awayMs).then(async () => {
       await world.database.start();
       databaseUpMs.push(performance.now() - databaseHitAt);

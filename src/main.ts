@@ -1,7 +1,8 @@
 /** Assembles the gateway: config → check the port → database → migrate → catalogue → ledger → routes → listen → drain. */
 import { hostname } from 'node:os';
 import type { Config } from './config.ts';
-import { type Database, explainDatabaseError, openDatabase } from './database/connection.ts';
+import type { Database } from './database/connection.ts';
+import { explainDatabaseError } from './database/explain.ts';
 import { fingerprintOf } from './database/node-secrets.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
 import { prepareSchema } from './database/prepare-schema.ts';
@@ -29,17 +30,14 @@ import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { drain } from './operations/drain.ts';
 import { checkReadiness } from './operations/health.ts';
-import {
-  Closers,
-  endProcess,
-  listenForSignals,
-  type SignalControl,
-  type Signals,
-} from './operations/lifecycle.ts';
+import { type Closers, listenForSignals, type Signals } from './operations/lifecycle.ts';
 import { checkPlace, listen } from './operations/listen.ts';
+import { defaultPatienceMs, openForServing } from './operations/open-for-serving.ts';
+import { reportOtherGateways } from './operations/other-gateways.ts';
+import { runToEnd } from './operations/run-to-end.ts';
 import { openSecret } from './operations/secret.ts';
 import { sandboxChat, showWelcome } from './operations/welcome.ts';
-import { followParent } from './operations/worker.ts';
+import { followParent, type Parent } from './operations/worker.ts';
 import { serveWithWorkers } from './parent.ts';
 import { Calls } from './providers/call.ts';
 import { createRoutes } from './routes.ts';
@@ -60,40 +58,38 @@ import { RequestRecorder } from './telemetry/request-recorder.ts';
 import { keepUsageAddedUp } from './usage/usage-days.ts';
 
 /** Runs until SIGTERM or SIGINT, then drains and ends the process. */
-export async function serve(config: Config, leaseTimings: LeaseTimings = defaultTimings): Promise<void> {
-  if (config.workers > 1 && config.worker === null) return await serveWithWorkers(config);
+export async function serve(
+  config: Config,
+  leaseTimings: LeaseTimings = defaultTimings,
+  databasePatienceMs = defaultPatienceMs,
+): Promise<never> {
+  if (config.workers > 1 && config.worker === null) return await serveWithWorkers(config, databasePatienceMs);
   const log = createLog(config.logLevel);
   const signals = listenForSignals();
-  const closers = new Closers();
-  try {
-    const gateway = await start(config, leaseTimings, log, signals, closers);
-    const signal = await signals.stopRequested;
-    // The parent of a worker reports this for all of them.
-    if (config.worker === null) log.info('draining', { signal });
-    await gateway.drain();
-  } catch (error) {
-    throw explainDatabaseError(error);
-  } finally {
-    await closers.closeAll(log);
-  }
-  if (config.worker === null) log.info('stopped');
-  await endProcess(0);
+  const parent = config.worker === null ? null : followParent(signals);
+  return await runToEnd({
+    log,
+    signals,
+    isReported: parent === null,
+    start: (closers) => start(config, leaseTimings, databasePatienceMs, log, signals, parent, closers),
+    explain: (error) => explainDatabaseError(error, config),
+  });
 }
 
 async function start(
   config: Config,
   leaseTimings: LeaseTimings,
+  databasePatienceMs: number,
   log: Log,
-  signals: Signals & SignalControl,
+  signals: Signals,
+  parent: Parent | null,
   closers: Closers,
 ) {
-  const parent = config.worker === null ? null : followParent(signals);
   if (parent === null) await checkPlace(config);
-  else closers.add('parent', parent.leave);
-  const database = await openDatabase(config, log);
-  closers.add('database', database.close);
+  const database = await openForServing(config, databasePatienceMs, log, closers);
   // The parent of a worker has migrated, if it may.
   await prepareSchema(database, config.migratesAtStart && parent === null, log);
+  if (database.isEmbedded && parent === null) await reportOtherGateways(database.sql, config, log);
   closers.add('partitions', keepPartitionsAhead(database.sql, log));
   closers.add('usage', keepUsageAddedUp(database.sql, log));
   if (config.generationRetentionDays !== null)
@@ -201,10 +197,16 @@ async function start(
   if (metricsPage !== null) closers.add('metrics', metricsPage.close);
   const origin = (): string => config.publicUrl ?? server.localOrigin;
   const isShared = parent !== null;
+  // Whoever starts a parent again that was killed needs its ports at once. What is open may still end well.
+  const portRequested = parent?.lost ?? new Promise<never>(() => undefined);
   // Before the gateway's own port, so that nobody is served when this one cannot be opened.
-  if (metricsPage !== null && config.metrics.port !== null)
-    closers.add('metrics port', listenForMetrics(config.host, config.metrics.port, metricsPage));
+  if (metricsPage !== null && config.metrics.port !== null) {
+    const closePort = listenForMetrics(config.host, config.metrics.port, metricsPage);
+    closers.add('metrics port', closePort);
+    portRequested.then(closePort).catch(() => undefined);
+  }
   const server = listen({ ...config, isShared }, createRoutes({ ...services, metricsPage }, origin));
+  closers.add('server', server.closeAll);
   parent?.listening();
   if (parent === null) {
     log.info('listening', { address: server.address });
@@ -223,7 +225,8 @@ async function start(
         calls.endAll();
       };
       const { isBusy } = ledger;
-      await drain({ server, isBusy, endCalls, hurryRequested: signals.hurryRequested }, config.drain);
+      const { hurryRequested } = signals;
+      await drain({ server, isBusy, endCalls, hurryRequested, portRequested }, config.drain);
     },
   };
 }

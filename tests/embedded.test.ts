@@ -13,7 +13,9 @@ import {
 import { basename, join } from 'node:path';
 import { SQL } from 'bun';
 import { acquireEmbeddedServer } from '../src/database/embedded.ts';
+import { findOrphans } from '../src/database/orphans.ts';
 import { newId } from '../src/lib/ids.ts';
+import { createLog } from '../src/lib/log.ts';
 import { isServerThere, keyIn, modelIds, postmaster, preparedFolder, welcomed } from './support/embedded.ts';
 import { eventually } from './support/eventually.ts';
 import {
@@ -24,7 +26,7 @@ import {
   tollgate,
   tollgateJson,
 } from './support/gateway.ts';
-import { askAnew, isRunning, workerProcesses } from './support/workers.ts';
+import { askAnew, freePorts, isRunning, logged, workerProcesses } from './support/workers.ts';
 
 const demoFile = (folder: string) => join(folder, 'demo.json');
 const dataFolder = (...names: string[]) => join(temporaryFolder(), ...names);
@@ -150,6 +152,21 @@ describe('on the embedded database', () => {
     expect(isServerThere(folder)).toBe(true);
     expect(await modelIds(other, keyIn(other))).toHaveLength(3);
     await other.stop();
+    expect(isServerThere(folder)).toBe(false);
+  });
+
+  test('a second start says where the first gateway runs: as the reason not to start, or on another port', async () => {
+    const folder = await preparedFolder();
+    const port = freePorts(1);
+    const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder, PORT: `${port}` }));
+    const again = await tollgate(['serve'], { TOLLGATE_DATA: folder, PORT: `${port}` });
+    expect([again.exitCode, again.stdout]).toEqual([1, '']);
+    expect(again.stderr).toStartWith(`tollgate: Tollgate already runs at ${first.origin}: `);
+    const beside = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
+    expect(
+      logged(beside, beside.output().match(/another gateway already runs[^"]*/)?.[0] ?? ''),
+    ).toMatchObject([{ level: 'warn', folder, address: first.origin }]);
+    await Promise.all([first.stop(), beside.stop()]);
     expect(isServerThere(folder)).toBe(false);
   });
 
@@ -315,6 +332,39 @@ describe('a server that is lost under a gateway', () => {
     expect(await gateway.stop()).toBe(0);
     expect(isServerThere(folder)).toBe(false);
   });
+
+  test.skipIf(process.platform !== 'linux')(
+    'a process that the killed server left behind, and that keeps the next one from starting, is ended; others are not',
+    async () => {
+      const folder = await preparedFolder();
+      const lines: string[] = [];
+      const server = await acquireEmbeddedServer(
+        folder,
+        createLog('info', (line) => lines.push(line)),
+      );
+      const cluster = join(folder, 'postgres');
+      const bystander = Bun.spawn(['sleep', '60'], { cwd: cluster, stdio: ['ignore', 'ignore', 'ignore'] });
+      const sql = new SQL({ adapter: 'postgres', ...server.connection, max: 1 });
+      const [{ left }] = await sql<[{ left: number }]>`select pg_backend_pid() as left`;
+      expect(findOrphans(cluster)).toEqual([]);
+      process.kill(left, 'SIGSTOP');
+      const killed = postmaster(folder);
+      process.kill(killed, 'SIGKILL');
+      await eventually(
+        'another server is there',
+        () => isServerThere(folder) && postmaster(folder) !== killed,
+      );
+      // Not even as one that has ended and waits for its parent to notice.
+      expect(existsSync(`/proc/${left}/exe`)).toBe(false);
+      expect(bystander.exitCode).toBeNull();
+      const ended = lines.filter((line) => line.includes('ended a process that a killed database server'));
+      expect(ended.map((line) => JSON.parse(line))).toMatchObject([{ level: 'warn', processId: left }]);
+      bystander.kill();
+      await sql.close({ timeout: 0 });
+      await server.release();
+      expect(isServerThere(folder)).toBe(false);
+    },
+  );
 
   test('a gateway told to stop while its server is away stops, and leaves none running', async () => {
     const folder = await preparedFolder();

@@ -4,15 +4,18 @@ import { dirname, join } from 'node:path';
 import { readConfig } from '../src/config.ts';
 import { OperatorError } from '../src/lib/operator-error.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
+import { startDatabaseRelay } from './support/database-relay.ts';
 import { eventually } from './support/eventually.ts';
 import {
   type Gateway,
+  launchGateway,
   programEnvironment,
   startGateway,
   temporaryFolder,
   tollgate,
   writeCatalog,
 } from './support/gateway.ts';
+import { freePorts } from './support/workers.ts';
 
 describe('on a database that is named', () => {
   test('several nodes at once migrate an empty database, and no demo is made', async () => {
@@ -25,6 +28,27 @@ describe('on a database that is named', () => {
       select (select count(*)::int from accounts) as accounts, (select count(*)::int from users) as users`;
     expect(made).toEqual({ accounts: 0, users: 0 });
     expect(await Promise.all(gateways.map((gateway) => gateway.stop()))).toEqual([0, 0, 0]);
+    await database.close();
+  });
+
+  test('one that only just starts is waited for, and so is one that was reached and went away', async () => {
+    const database = await createDatabase();
+    const port = freePorts(1);
+    const launched = launchGateway({
+      DATABASE_URL: `postgres://${new URL(database.url).username}@127.0.0.1:${port}${new URL(database.url).pathname}`,
+    });
+    await eventually('it has not reached the database', () => launched.output().includes('trying again'));
+    const relay = await startDatabaseRelay(database.url, port);
+    const gateway = await launched.listening;
+    expect(gateway.output().match(/the database cannot be reached yet, trying again/g)).toHaveLength(1);
+    relay.become('close');
+    await eventually('it has lost the database', () => gateway.output().includes('subscribing again'));
+    relay.become('pass');
+    await eventually('it is ready', async () => (await fetch(`${gateway.origin}/readyz`)).status === 200);
+    expect(await gateway.stop()).toBe(0);
+    // Every line of it is one for programs, also while the driver cannot reach the database.
+    for (const line of gateway.output().trim().split('\n')) expect(line).toStartWith('{"at":"');
+    relay.close();
     await database.close();
   });
 
@@ -116,7 +140,7 @@ describe('a gateway that runs', () => {
   test('a port in use is named by the gateway that wants it too', async () => {
     const port = new URL(gateway.origin).port;
     expect(await refusal({ DATABASE_URL: database.url, PORT: port })).toBe(
-      `Port ${port} on 127.0.0.1 is in use. Set PORT to a free one, for example: PORT=8081 npm start`,
+      `Tollgate already runs at http://127.0.0.1:${port}: open that address to use it, or stop it before you start it again. For a second one beside it, set PORT to a free one, for example: PORT=${Number(port) + 1} npm start`,
     );
   });
 
@@ -231,15 +255,23 @@ describe('what cannot start says why in one sentence and exits 1', () => {
   });
 
   test('an unreachable database, without its password', async () => {
-    const message = await refusal({ DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/none' });
-    expect(message).toStartWith('The database cannot be reached: ');
-    expect(message).not.toContain('hunter2');
+    const launched = launchGateway(
+      { DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/none' },
+      { command: [process.execPath, join(import.meta.dir, 'support/impatient-gateway.ts')] },
+    );
+    expect(await launched.ended()).toBe(1);
+    expect(launched.output()).toBe(
+      'tollgate: The database cannot be reached: Failed to connect. Check DATABASE_URL and that PostgreSQL is running.\n',
+    );
   });
 
   test('a database that does not exist', async () => {
     const database = await createDatabase();
-    expect(await refusal({ DATABASE_URL: database.url.replace(/test_\w+/, 'missing') })).toContain(
-      'database "missing" does not exist',
+    const launched = launchGateway({ DATABASE_URL: database.url.replace(/test_\w+/, 'missing') });
+    expect(await launched.ended()).toBe(1);
+    // Waiting would not help.
+    expect(launched.output()).toBe(
+      'tollgate: The database cannot be reached: database "missing" does not exist. Check DATABASE_URL and that PostgreSQL is running.\n',
     );
     await database.close();
   });

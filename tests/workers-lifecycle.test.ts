@@ -5,7 +5,15 @@ import { type ChatFixture, eventsOf, openChatFixture } from './support/chat-fixt
 import { createEmptyDatabase } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { startGateway, tollgate } from './support/gateway.ts';
-import { askAnew, fetchAnew, isRunning, logged, replaced, workerProcesses } from './support/workers.ts';
+import {
+  askAnew,
+  fetchAnew,
+  freePorts,
+  isRunning,
+  logged,
+  replaced,
+  workerProcesses,
+} from './support/workers.ts';
 
 let fixture: ChatFixture;
 let key: string;
@@ -72,6 +80,31 @@ test('only the parent migrates; a worker that cannot use the schema is started a
   await eventually('they are gone', () => !all.some(isRunning));
   await database.close();
 }, 120_000);
+
+test('a parent that was killed can be started again at once, on the same ports, while its workers end what is open', async () => {
+  const port = freePorts(3);
+  const environment = {
+    ...fixture.environment,
+    WORKERS: '2',
+    PORT: `${port}`,
+    METRICS_PORT: `${port + 1}`,
+    DRAIN_DELAY_SECONDS: '600',
+    DRAIN_SECONDS: '600',
+  };
+  const killed = await startGateway(environment);
+  const workers = workerProcesses(killed);
+  const streams = await Promise.all(
+    Array.from({ length: 4 }, () => askAnew(killed, key, 'full', '[[long 30]] [[chunk-delay 100]]', true)),
+  );
+  killed.process.kill('SIGKILL');
+  const again = await startGateway(environment);
+  expect((await fetchAnew(`${again.origin}/healthz`)).status).toBe(200);
+  for (const stream of streams) expect(eventsOf(await stream.text()).at(-1)).toBe('[DONE]');
+  await eventually('the first workers are gone', () => !workers.some(isRunning));
+  const nextWorkers = workerProcesses(again);
+  await again.stop('SIGKILL');
+  await eventually('all are gone', () => !nextWorkers.some(isRunning));
+});
 
 describe('a parent whose first worker does not start', () => {
   test('ends too, after the reason', async () => {

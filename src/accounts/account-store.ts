@@ -22,8 +22,8 @@ export async function insertAccount(
   transaction: TransactionSQL,
   name: string,
   openingCredit: Money,
+  id: string = newId(),
 ): Promise<NewAccount> {
-  const id = newId();
   await transaction`insert into accounts (id, name) values (${id}, ${name})`;
   if (openingCredit > 0n) await credit(transaction, id, openingCredit, 'Opening credit');
   return { id, balance: openingCredit };

@@ -1,8 +1,9 @@
 /** The `tollgate` command line: finds the command, runs it and prints its outcome. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readConfig } from '../config.ts';
-import { type Database, explainDatabaseError, openDatabase } from '../database/connection.ts';
+import { type Config, readConfig } from '../config.ts';
+import { type Database, openDatabase } from '../database/connection.ts';
+import { explainDatabaseError } from '../database/explain.ts';
 import { migrate, requireMigrated } from '../database/migrate.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { rootFolder } from '../lib/root-folder.ts';
@@ -75,7 +76,7 @@ async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promis
   const config = readConfig();
   const database = await openDatabase(config);
   try {
-    await prepareSchema(database);
+    await prepareSchema(database, config);
     return await command.run(database.sql, given, config, database.openDedicated);
   } finally {
     await database.close();
@@ -83,12 +84,12 @@ async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promis
 }
 
 /** A shared database is migrated only by `serve` and `migrate`, when the operator deploys a new version. */
-async function prepareSchema({ sql, isEmbedded }: Database): Promise<void> {
+async function prepareSchema({ sql, isEmbedded }: Database, config: Config): Promise<void> {
   try {
     if (isEmbedded) await migrate(sql);
     else await requireMigrated(sql);
   } catch (error) {
-    throw explainDatabaseError(error);
+    throw explainDatabaseError(error, config);
   }
 }
 

@@ -1,4 +1,5 @@
-import { explainDatabaseError, openDatabase } from '../database/connection.ts';
+import { openDatabase } from '../database/connection.ts';
+import { explainDatabaseError } from '../database/explain.ts';
 import { migrate } from '../database/migrate.ts';
 import type { LocalCommand } from './command.ts';
 
@@ -13,7 +14,7 @@ export const migrateCommand: LocalCommand = {
       const text = applied.length === 0 ? 'The schema is up to date.' : `Applied:\n  ${applied.join('\n  ')}`;
       return { json: { applied }, text };
     } catch (error) {
-      throw explainDatabaseError(error);
+      throw explainDatabaseError(error, config);
     } finally {
       await connection.close({ timeout: 1 });
       await database.close();

@@ -4,6 +4,7 @@ import { urlsOfHosts } from '../lib/database-url.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
+import { explainDatabaseError, isStillAway, unreachable } from './explain.ts';
 import { Hosts } from './hosts.ts';
 import { keepConnected } from './keep-connected.ts';
 import { openListener } from './listener.ts';
@@ -30,6 +31,10 @@ export type Database = Readonly<{
 const connectTimeoutSeconds = 3;
 const minServerVersion = 150_000;
 
+/** How long a database may be away before that counts as a failure, unless the signal says sooner that nobody waits. */
+export type Wait = Readonly<{ patienceMs: number; signal?: AbortSignal }>;
+const retryMs = 250;
+
 /**
  * Opens the database that the operator configured, or the embedded one, and checks that it is safe for money. PostgreSQL
  * shows `applicationName` in pg_stat_activity.
@@ -38,6 +43,7 @@ export async function openDatabase(
   config: Config,
   log?: Log,
   applicationName = 'tollgate',
+  wait: Wait = { patienceMs: 0 },
 ): Promise<Database> {
   if (config.databaseUrl === null && Bun.isStandaloneExecutable)
     throw new OperatorError(
@@ -45,7 +51,7 @@ export async function openDatabase(
     );
   return config.databaseUrl === null
     ? await openEmbedded(config, log, applicationName)
-    : await openNamed(config, config.databaseUrl, log, applicationName);
+    : await openNamed(config, config.databaseUrl, log, applicationName, wait);
 }
 
 async function openEmbedded(
@@ -57,6 +63,7 @@ async function openEmbedded(
   const options = { ...server.connection, ...poolOptions(applicationName) };
   const sql = new SQL({ ...options, max: config.databasePool });
   const dedicated = { ...options, max: 1 };
+  const listener = openListener((onclose) => new SQL({ ...dedicated, onclose }), log);
   const database: Database = {
     sql,
     reads: () => sql,
@@ -64,8 +71,9 @@ async function openEmbedded(
     openDedicated: () => new SQL(dedicated),
     dedicated,
     otherHosts: [],
-    listen: sql.listen,
+    listen: listener.listen,
     close: async () => {
+      await listener.close();
       await sql.close({ timeout: 5 });
       await server.release();
     },
@@ -78,17 +86,16 @@ async function openNamed(
   url: string,
   log: Log | undefined,
   applicationName: string,
+  wait: Wait,
 ): Promise<Database> {
   const pooled = hostsOf(url, applicationName);
   const direct =
     config.databaseDirectUrl === null ? pooled : hostsOf(config.databaseDirectUrl, applicationName);
-  await reach(pooled);
-  if (direct !== pooled) await reach(direct);
-  await checkPooling(pooled.current, direct.current);
+  await reach(pooled, direct, log, wait);
   const prepare = direct === pooled;
   const pool = openPool(() => new SQL({ ...pooled.current, prepare, max: config.databasePool }));
   const openDedicated = () => new SQL({ ...direct.current, max: 1 });
-  const listener = openListener(openDedicated);
+  const listener = openListener((onclose) => new SQL({ ...direct.current, max: 1, onclose }), log);
   const watch = keepConnected({ pooled, direct, pool, listener, log });
   let replica: Replica | null = null;
   const database: Database = {
@@ -129,22 +136,29 @@ export function connectionOptions(url: string, applicationName: string): SQL.Opt
   return { url, connectionTimeout: connectTimeoutSeconds, ...poolOptions(applicationName) };
 }
 
-async function reach(hosts: Hosts): Promise<void> {
-  if (!hosts.areSeveral) return;
-  try {
-    await hosts.findPrimary();
-  } catch (error) {
-    throw unreachable(error);
+/** Where PostgreSQL starts together with the gateway, it may need some time before it can be reached. */
+async function reach(
+  pooled: Hosts,
+  direct: Hosts,
+  log: Log | undefined,
+  { patienceMs, signal }: Wait,
+): Promise<void> {
+  const deadlineMs = performance.now() + patienceMs;
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      for (const hosts of new Set([pooled, direct])) if (hosts.areSeveral) await hosts.findPrimary();
+      return await checkPooling(pooled.current, direct.current);
+    } catch (error) {
+      if (!isStillAway(error) || performance.now() > deadlineMs || signal?.aborted) throw unreachable(error);
+      if (isFirst) log?.warn('the database cannot be reached yet, trying again', { error });
+      await Bun.sleep(retryMs);
+    }
   }
 }
 
 /** A session that is lent to one client after the other has neither its settings nor its prepared statements. */
 async function checkPooling(pooled: SQL.Options, direct: SQL.Options): Promise<void> {
-  try {
-    if (!(await isTransactionPooled(direct))) return;
-  } catch (error) {
-    throw unreachable(error);
-  }
+  if (!(await isTransactionPooled(direct))) return;
   throw new OperatorError(
     direct === pooled
       ? 'DATABASE_URL leads to a pooler in transaction mode, such as pgbouncer. Set DATABASE_DIRECT_URL too, to an address of PostgreSQL itself or of a pooler in session mode: the ledger, the lease, LISTEN and migrations need sessions that last.'
@@ -158,48 +172,8 @@ async function checked(database: Database, config: Config): Promise<Database> {
     return database;
   } catch (error) {
     await database.close();
-    throw error;
+    throw explainDatabaseError(error, config);
   }
-}
-
-const tooManyConnections = '53300';
-const insufficientPrivilege = '42501';
-
-/** An error of PostgreSQL at startup, as a sentence for the operator. Other errors stay as they are. */
-export function explainDatabaseError(error: unknown): unknown {
-  if (!(error instanceof SQL.PostgresError)) return error;
-  if (error.errno === tooManyConnections) return unreachable(error);
-  if (error.errno === insufficientPrivilege)
-    return new OperatorError(
-      `The database user lacks a privilege: ${error.message}. It must own the database and what is in it: ALTER DATABASE name OWNER TO user; ALTER SCHEMA public OWNER TO user; and if another user has migrated it before, REASSIGN OWNED BY that_user TO user.`,
-      { cause: error },
-    );
-  return new OperatorError(
-    `The database rejects what Tollgate needs: ${error.message}. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.`,
-    { cause: error },
-  );
-}
-
-/** Which limit is reached shows in the routine; the message may be in any language. */
-function remedyOf({ routine }: SQL.PostgresError): string {
-  if (routine === 'InitializeSessionUserId')
-    return 'raise the limit of the user (ALTER ROLE name CONNECTION LIMIT number)';
-  if (routine === 'CheckMyDatabase')
-    return 'raise the limit of the database (ALTER DATABASE name CONNECTION LIMIT number)';
-  return 'raise max_connections';
-}
-
-function unreachable(error: unknown): OperatorError {
-  if (error instanceof OperatorError) return error;
-  if (error instanceof SQL.PostgresError && error.errno === tooManyConnections)
-    return new OperatorError(
-      `The database has no connection left (${error.message}). A gateway uses up to DATABASE_POOL connections and six more: lower DATABASE_POOL, ${remedyOf(error)}, or put pgbouncer in front and set DATABASE_DIRECT_URL.`,
-      { cause: error },
-    );
-  const reason = error instanceof Error ? error.message : String(error);
-  return new OperatorError(
-    `The database cannot be reached: ${reason}. Check DATABASE_URL and that PostgreSQL is running.`,
-  );
 }
 
 function poolOptions(applicationName: string) {
@@ -216,7 +190,12 @@ type ServerFacts = { version: number; in_recovery: boolean } & Record<
 >;
 
 async function checkServer(sql: SQL, config: Config): Promise<void> {
-  const facts = await readServerFacts(sql);
+  const [facts] = await sql<[ServerFacts]>`
+    select current_setting('server_version_num')::int as version,
+           pg_is_in_recovery() as in_recovery,
+           current_setting('fsync') as fsync,
+           current_setting('full_page_writes') as full_page_writes,
+           current_setting('synchronous_commit') as synchronous_commit`;
   if (facts.version < minServerVersion) {
     throw new OperatorError('The database is too old: Tollgate needs PostgreSQL 15 or later.');
   }
@@ -230,19 +209,5 @@ async function checkServer(sql: SQL, config: Config): Promise<void> {
       `The database runs with ${unsafe.join(' and ')} off, so a crash could lose committed charges. ` +
         `Turn it on, or accept the risk by name with TOLLGATE_ALLOW_UNSAFE=${unsafe.join(',')}.`,
     );
-  }
-}
-
-async function readServerFacts(sql: SQL): Promise<ServerFacts> {
-  try {
-    const [facts] = await sql<[ServerFacts]>`
-      select current_setting('server_version_num')::int as version,
-             pg_is_in_recovery() as in_recovery,
-             current_setting('fsync') as fsync,
-             current_setting('full_page_writes') as full_page_writes,
-             current_setting('synchronous_commit') as synchronous_commit`;
-    return facts;
-  } catch (error) {
-    throw unreachable(error);
   }
 }

@@ -8,6 +8,7 @@ import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { type Cluster, openCluster, type SocketConnection } from './cluster.ts';
+import { orphanEnder } from './orphans.ts';
 import { startServer, stopServer } from './postmaster.ts';
 
 type EmbeddedServer = Readonly<{
@@ -29,7 +30,7 @@ export async function acquireEmbeddedServer(dataFolder: string, log?: Log): Prom
   const cluster = openCluster(dataFolder, () =>
     log?.info('creating the embedded database', { folder: dataFolder }),
   );
-  const first = await arrive(cluster);
+  const first = await arrive(cluster, log);
   let isReleased = false;
   /** Null when this process released the server before it was back. */
   let current: Promise<Presence | null> = Promise.resolve(first);
@@ -47,7 +48,7 @@ export async function acquireEmbeddedServer(dataFolder: string, log?: Log): Prom
   async function arriveAgain(): Promise<Presence | null> {
     while (!isReleased) {
       try {
-        return await arrive(cluster);
+        return await arrive(cluster, log);
       } catch (error) {
         log?.error('the embedded database is still unavailable', { error });
         await Bun.sleep(retryAfterFailureMs);
@@ -68,7 +69,8 @@ export async function acquireEmbeddedServer(dataFolder: string, log?: Log): Prom
 }
 
 /** Starts the server unless it is running, and takes the shared lock. */
-async function arrive(cluster: Cluster): Promise<Presence> {
+async function arrive(cluster: Cluster, log?: Log): Promise<Presence> {
+  const endOrphans = orphanEnder(cluster.folder, log);
   const startedAtMs = performance.now();
   let answeredAtMs = startedAtMs;
   let reason = 'it does not answer';
@@ -83,7 +85,11 @@ async function arrive(cluster: Cluster): Promise<Presence> {
         answeredAtMs = performance.now();
         reason = error.message;
       } else {
-        reason = (await startServer(cluster)) ?? reason;
+        const failure = await startServer(cluster);
+        if (failure !== null) {
+          reason = failure;
+          endOrphans();
+        }
       }
     }
     const nowMs = performance.now();

@@ -19,6 +19,8 @@ export async function startServer({ folder, logFile, programs, user }: Cluster):
       `${join(folder, 'postmaster.pid')} says that process ${holder} serves this folder, and a process with that ID ` +
       'is running but does not answer. If it is not a PostgreSQL, delete that file'
     );
+  if (/pre-existing shared memory block .* is still in use/.test(logged))
+    return 'processes of an earlier server in this folder are still running (ps shows them as postgres): end them';
   return [...logged.matchAll(/\b(?:FATAL|PANIC): +(.+)$/gm)].at(-1)?.[1] ?? message;
 }
 
@@ -39,7 +41,7 @@ const stopDeadlineMs = 60_000;
 const stopPollMs = 20;
 
 /** The server removes the file when it has stopped, unless it was killed. */
-function processIdIn(folder: string): number | null {
+export function processIdIn(folder: string): number | null {
   const processId = Number.parseInt(readFrom(join(folder, 'postmaster.pid'), 0), 10);
   return Number.isNaN(processId) ? null : processId;
 }

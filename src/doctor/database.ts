@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { type Config, durabilitySettings } from '../config.ts';
-import { explainDatabaseError, openDatabase } from '../database/connection.ts';
+import { openDatabase } from '../database/connection.ts';
+import { explainDatabaseError } from '../database/explain.ts';
 import { requireMigrated } from '../database/migrate.ts';
 import { clockOffsetMs, judgeClock } from '../ledger/database-clock.ts';
 import { OperatorError } from '../lib/operator-error.ts';
@@ -32,12 +33,12 @@ export async function examineDatabase(config: Config, patienceMs: number): Promi
     const { databaseReadUrl } = config;
     try {
       return [
-        ...(await explained('database', () => examineServer(sql, config))),
-        ...(await explained('connections', () => examineConnections(sql, config))),
+        ...(await explained(config, 'database', () => examineServer(sql, config))),
+        ...(await explained(config, 'connections', () => examineConnections(sql, config))),
         ...(databaseReadUrl === null ? [] : [await examineReplica(databaseReadUrl, sql, patienceMs)]),
-        ...(await explained('schema', async () => [await examineSchema(sql)])),
-        ...(await explained('clock', async () => [await examineClock(sql)])),
-        ...(await explained('secret', () => compareSecrets(sql, config))),
+        ...(await explained(config, 'schema', async () => [await examineSchema(sql)])),
+        ...(await explained(config, 'clock', async () => [await examineClock(sql)])),
+        ...(await explained(config, 'secret', () => compareSecrets(sql, config))),
       ];
     } finally {
       await database.close();
@@ -50,11 +51,11 @@ export async function examineDatabase(config: Config, patienceMs: number): Promi
 }
 
 /** What PostgreSQL refuses in one place says nothing about the others. */
-async function explained(about: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
+async function explained(config: Config, about: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await look();
   } catch (thrown) {
-    const error = explainDatabaseError(thrown);
+    const error = explainDatabaseError(thrown, config);
     if (error instanceof OperatorError) return [problem(about, error.message, null)];
     throw error;
   }

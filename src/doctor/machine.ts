@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../config.ts';
 import { openSpool } from '../ledger/spool.ts';
 import { countDescriptors, readDescriptorLimit } from '../lib/descriptors.ts';
+import { isGateway } from '../lib/gateway-address.ts';
 import { newId } from '../lib/ids.ts';
 import { localOriginOf } from '../lib/ip-address.ts';
 import { codeOf, type Finding, good, problem, warning } from './finding.ts';
@@ -122,17 +123,4 @@ function tryToListen(host: string, port: number): Promise<string | null> {
     server.once('error', (error) => resolve(codeOf(error)));
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)));
   });
-}
-
-async function isGateway(origin: string, patienceMs: number): Promise<boolean> {
-  try {
-    const response = await fetch(`${origin}/healthz`, {
-      redirect: 'manual',
-      signal: AbortSignal.timeout(patienceMs),
-    });
-    await response.body?.cancel();
-    return response.ok && response.headers.has('x-service-request-id');
-  } catch {
-    return false;
-  }
 }

@@ -56,9 +56,12 @@ export const defaultMaxConcurrent = 200;
 export const maxConcurrentLimit = 100_000;
 
 /** Returns the key itself, which is not stored and cannot be shown again; null when there is no such account. */
-export async function createKey(sql: SQL, input: NewKey): Promise<{ id: string; key: string } | null> {
+export async function createKey(
+  sql: SQL,
+  input: NewKey,
+  key: string = generateKey(),
+): Promise<{ id: string; key: string } | null> {
   const id = newId();
-  const key = generateKey();
   const created = await sql`
     with created as (
       insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, max_concurrent, monthly_limit,

@@ -41,6 +41,8 @@ const numberFields = [
   'count',
   // Which of the processes of a gateway, from 1.
   'worker',
+  // Of another process, as the operating system numbers them.
+  'processId',
 ] as const;
 
 export type LogFields = Readonly<{ [Name in (typeof textFields)[number]]?: string }> &

@@ -14,6 +14,8 @@ export type Drained = Readonly<{
   endCalls: () => void;
   /** From now on, waiting is over. */
   hurryRequested: Promise<void>;
+  /** From now on, someone else needs the port: no balancer is waited for. */
+  portRequested: Promise<void>;
 }>;
 
 /** How long requests get to report their error and to store their charge, once they have been ended. */
@@ -21,7 +23,7 @@ const endMs = 3_000;
 const pollMs = 20;
 
 export async function drain(
-  { server, isBusy, endCalls, hurryRequested }: Drained,
+  { server, isBusy, endCalls, hurryRequested, portRequested }: Drained,
   { delaySeconds, seconds }: Config['drain'],
 ): Promise<void> {
   const deadlineMs = performance.now() + seconds * 1000;
@@ -33,7 +35,7 @@ export async function drain(
     while (isOpen() && performance.now() < untilMs) await Bun.sleep(pollMs);
   };
 
-  await Promise.race([Bun.sleep(delaySeconds * 1000), hurry]);
+  await Promise.race([Bun.sleep(delaySeconds * 1000), hurry, portRequested]);
   server.stopAccepting();
   await waitWhile(() => !isHurried && (server.pendingCount() > 0 || isBusy()), deadlineMs);
   endCalls();

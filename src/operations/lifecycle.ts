@@ -72,27 +72,50 @@ export function signalCounter(): (nowMs: number) => number | null {
 /** The embedded PostgreSQL takes the longest, because it writes everything to disk when it stops. */
 const patienceMs = 20_000;
 
+type Closer = Readonly<{ what: string; close: () => unknown }>;
+
 /** Closed at the end, in reverse order. One that fails or hangs does not keep the rest open. */
 export class Closers {
-  readonly #closers: { what: string; close: () => unknown }[] = [];
+  readonly #log: Log;
+  readonly #closers: Closer[] = [];
+  readonly #ended = new AbortController();
 
-  add(what: string, close: () => unknown): void {
-    this.#closers.push({ what, close });
+  constructor(log: Log) {
+    this.#log = log;
   }
 
-  async closeAll(log: Log): Promise<void> {
+  /** Aborted as soon as everything is to be closed for good. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** What a start opens after it was given up is closed at once. */
+  add(what: string, close: () => unknown): void {
+    this.#closers.push({ what, close });
+    if (this.ended.aborted) this.closeAll().catch(() => undefined);
+  }
+
+  async closeAll(): Promise<void> {
     for (const { what, close } of this.#closers.splice(0).toReversed()) {
       try {
         await within(patienceMs, Promise.resolve(close()));
       } catch (error) {
-        log.warn(`not closed: ${what}`, { error });
+        this.#log.warn(`not closed: ${what}`, { error });
       }
     }
+  }
+
+  async end(): Promise<void> {
+    this.#ended.abort();
+    await this.closeAll();
   }
 }
 
 /** Ends the process, whatever is still open in it, once everything that was printed has been written. */
 export async function endProcess(exitCode: number): Promise<never> {
-  await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+  const written = [process.stdout, process.stderr].map(
+    (stream) => new Promise<void>((resolve) => stream.write('', () => resolve())),
+  );
+  await Promise.all(written);
   process.exit(exitCode);
 }

@@ -1,4 +1,6 @@
 import type { Config } from '../config.ts';
+import { isGateway } from '../lib/gateway-address.ts';
+import { localOriginOf } from '../lib/ip-address.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 
 type Listener = (
@@ -35,7 +37,29 @@ type Place = Pick<Config, 'host' | 'port'> & Readonly<{ isShared?: boolean }>;
  * to read that the port is in use.
  */
 export async function checkPlace(place: Place): Promise<void> {
-  if (place.port !== 0) await findSharedPlace(place);
+  if (place.port === 0) return;
+  for (const deadlineMs = performance.now() + maxWaitMs; ; await Bun.sleep(retryMs)) {
+    try {
+      await findSharedPlace(place);
+      return;
+    } catch (error) {
+      if (!(error instanceof PortInUseError)) throw error;
+      if (performance.now() < deadlineMs) continue;
+      const origin = localOriginOf(place);
+      throw (await isGateway(origin, answerMs)) ? new OperatorError(alreadyThere(origin, place)) : error;
+    }
+  }
+}
+
+/** Whoever starts a gateway again that was killed may be quicker than its workers, which leave the port when they notice. */
+const maxWaitMs = 1_000;
+const retryMs = 50;
+const answerMs = 2_000;
+
+class PortInUseError extends OperatorError {}
+
+function alreadyThere(origin: string, { port }: Place): string {
+  return `Tollgate already runs at ${origin}: open that address to use it, or stop it before you start it again. For a second one beside it, set PORT to a free one, for example: PORT=${port + 1} npm start`;
 }
 
 /** Where processes that will share a port can listen: on the configured one, if it is free, or on any that is. */
@@ -86,7 +110,7 @@ export function listen(
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : null;
       if (code === 'EADDRINUSE')
-        throw new OperatorError(
+        throw new PortInUseError(
           `Port ${port} on ${host} is in use. Set PORT to a free one, for example: PORT=8081 npm start`,
         );
       const reason = error instanceof Error ? error.message : String(error);

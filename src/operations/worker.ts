@@ -12,8 +12,8 @@ export type Parent = Readonly<{
   listening: () => void;
   /** All workers share one sandbox, which the parent runs. */
   sandbox: Readonly<{ url: () => Promise<string>; stop: () => Promise<void> }>;
-  /** A worker that did not start would not end while it can still get messages. */
-  leave: () => void;
+  /** Resolves when the parent is gone without having asked this worker to end. */
+  lost: Promise<void>;
 }>;
 
 /** From now on this worker stops, hurries and reloads when its parent asks for it. Without a parent it stops too. */
@@ -25,7 +25,11 @@ export function followParent(signals: SignalControl): Parent {
     else if (message.kind === 'reload') signals.reload();
     else asked.resolve(message.url);
   });
-  process.on('disconnect', () => signals.stop('disconnect'));
+  const lost = Promise.withResolvers<void>();
+  process.on('disconnect', () => {
+    lost.resolve();
+    signals.stop('disconnect');
+  });
 
   async function sandboxUrl(): Promise<string> {
     asked = Promise.withResolvers();
@@ -38,7 +42,7 @@ export function followParent(signals: SignalControl): Parent {
   return {
     listening: () => send({ kind: 'listening' }),
     sandbox: { url: sandboxUrl, stop: () => Promise.resolve() },
-    leave: () => process.disconnect?.(),
+    lost: lost.promise,
   };
 }
 

@@ -10,14 +10,16 @@ import { OperatorError } from '../lib/operator-error.ts';
 import type { ParentMessage, WorkerMessage } from './worker.ts';
 
 export type Workers = Readonly<{
+  /** Resolves when all of them listen; rejects when one of them ended before it did. */
+  listening: Promise<void>;
   /** They read the catalogue and their secrets again. */
   reload: () => void;
   /** They end their drain now. */
   hurry: () => void;
   /** They drain. Resolves when all of them have ended. */
   stop: () => Promise<void>;
-  /** They end as they are. */
-  kill: () => void;
+  /** The same without waiting for open requests. */
+  end: () => Promise<void>;
 }>;
 
 type Options = Readonly<{
@@ -35,8 +37,7 @@ const soundMs = 10_000;
 
 type Worker = { readonly number: number; child: Subprocess | null; isListening: boolean; failures: number };
 
-/** Resolves when all of them listen. The first one starts alone: what keeps it from starting keeps the others too. */
-export async function startWorkers({ config, port, sandboxUrl, log }: Options): Promise<Workers> {
+export function startWorkers({ config, port, sandboxUrl, log }: Options): Workers {
   const workers = Array.from(
     { length: config.workers },
     (_, index): Worker => ({ number: index + 1, child: null, isListening: false, failures: 0 }),
@@ -46,6 +47,7 @@ export async function startWorkers({ config, port, sandboxUrl, log }: Options): 
 
   /** Resolves with whether it listened before it ended. */
   function launch(worker: Worker): Promise<boolean> {
+    if (isStopping) return Promise.resolve(false);
     const listening = Promise.withResolvers<boolean>();
     const startedAtMs = performance.now();
     const child = Bun.spawn([...thisProgram(), ...process.argv.slice(2)], {
@@ -83,7 +85,6 @@ export async function startWorkers({ config, port, sandboxUrl, log }: Options): 
       await worker.child?.exited;
       if (isStopping) return;
       await Bun.sleep(backOffMs(worker.failures, firstPauseMs, maxPauseMs));
-      if (isStopping) return;
       worker.failures += 1;
       if (await launch(worker)) log.info('a worker was replaced', { worker: worker.number });
     }
@@ -103,23 +104,31 @@ export async function startWorkers({ config, port, sandboxUrl, log }: Options): 
     await Promise.all(endings);
   }
 
-  const [first, ...rest] = workers;
-  const areListening =
-    first !== undefined && (await launch(first)) && (await Promise.all(rest.map(launch))).every(Boolean);
-  if (!areListening) {
-    await stop();
-    throw new OperatorError('A worker did not start, for the reason that it printed.');
+  /** The first one starts alone: what keeps it from starting keeps the others too. */
+  async function startAll(): Promise<void> {
+    const [first, ...rest] = workers;
+    const areListening =
+      first !== undefined && (await launch(first)) && (await Promise.all(rest.map(launch))).every(Boolean);
+    if (!areListening) throw new OperatorError('A worker did not start, for the reason that it printed.');
+    for (const worker of workers)
+      keepRunning(worker).catch((error: unknown) =>
+        log.error('a worker is no longer watched', { worker: worker.number, error }),
+      );
   }
-  for (const worker of workers)
-    keepRunning(worker).catch((error: unknown) =>
-      log.error('a worker is no longer watched', { worker: worker.number, error }),
-    );
+
+  const hurry = () => sendAll({ kind: 'hurry' });
+  // The parent leaves last, also when it is made to leave at once.
+  process.on('exit', () => {
+    for (const { child } of workers) child?.kill('SIGKILL');
+  });
   return {
+    listening: startAll(),
     reload: () => sendAll({ kind: 'reload' }),
-    hurry: () => sendAll({ kind: 'hurry' }),
+    hurry,
     stop,
-    kill: () => {
-      for (const { child } of workers) child?.kill('SIGKILL');
+    end: async () => {
+      hurry();
+      await stop();
     },
   };
 }

@@ -13,7 +13,7 @@ export type DatabaseRelay = Readonly<{
   close: () => void;
 }>;
 
-export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseRelay> {
+export async function startDatabaseRelay(databaseUrl: string, atPort = 0): Promise<DatabaseRelay> {
   let target = new URL(databaseUrl);
   let mode: RelayMode = 'pass';
   const sockets = new Set<Socket>();
@@ -50,7 +50,7 @@ export async function startDatabaseRelay(databaseUrl: string): Promise<DatabaseR
   }
 
   const { promise: listening, resolve } = Promise.withResolvers<void>();
-  server.listen(0, '127.0.0.1', resolve);
+  server.listen(atPort, '127.0.0.1', resolve);
   await listening;
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : 0;

@@ -85,7 +85,10 @@ export function launchGateway(environment: Environment, options: LaunchOptions =
     }
   }
 
-  return { process: child, output: () => output, ended, listening: listening() };
+  const whenListening = listening();
+  // Some tests wait for its end instead.
+  whenListening.catch(() => undefined);
+  return { process: child, output: () => output, ended, listening: whenListening };
 }
 
 const running = new Set<Subprocess>();

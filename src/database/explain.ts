@@ -1,0 +1,93 @@
+/** What is wrong with the database, as a sentence for the operator: what it says, and what to do about it. */
+import { join } from 'node:path';
+import { SQL } from 'bun';
+import type { Config } from '../config.ts';
+import { isDatabaseUnavailable } from '../lib/database-unavailable.ts';
+import { OperatorError } from '../lib/operator-error.ts';
+import { LateError } from '../lib/within.ts';
+
+const tooManyConnections = '53300';
+const insufficientPrivilege = '42501';
+/** A transaction that stood still for too long, deadlocks, locks that others hold. */
+const interruptions = /^(25P0[34]|40|55P03)/;
+/** A full disk or memory, a damaged file, a defect: the server's own, whatever was asked of it. */
+const ownTroubles = /^(53|58|XX|F0)/;
+
+/**
+ * Whether a database that is only just starting, beside this gateway, would fail like this. Nothing listens there yet, or
+ * its name is not known yet; or it answers that it is starting. A password or a limit does not change by waiting.
+ */
+export function isStillAway(error: unknown): boolean {
+  if (error instanceof SQL.PostgresError && error.errno === tooManyConnections) return false;
+  return isDatabaseUnavailable(error);
+}
+
+/** Whether the same thing, done again from its beginning, may well succeed. */
+export function isPassing(error: unknown): boolean {
+  const reason = error instanceof OperatorError ? error.cause : error;
+  return (
+    isStillAway(reason) || (reason instanceof SQL.PostgresError && interruptions.test(reason.errno ?? ''))
+  );
+}
+
+/** An error of the database at startup, as a sentence for the operator. Other errors stay as they are. */
+export function explainDatabaseError(
+  error: unknown,
+  { databaseUrl, dataFolder }: Pick<Config, 'databaseUrl' | 'dataFolder'>,
+): unknown {
+  if (error instanceof LateError)
+    return new OperatorError(
+      'The database did not answer in time. Try again once the machine is less busy.',
+      {
+        cause: error,
+      },
+    );
+  if (!(error instanceof SQL.PostgresError)) return error;
+  if (databaseUrl === null)
+    return new OperatorError(
+      `The embedded database failed: ${error.message}. Start Tollgate again; if that fails too, ${join(dataFolder, 'postgres/server.log')} says more.`,
+      { cause: error },
+    );
+  if (error.errno === tooManyConnections) return unreachable(error);
+  if (error.errno === insufficientPrivilege)
+    return new OperatorError(
+      `The database user lacks a privilege: ${error.message}. It must own the database and what is in it: ALTER DATABASE name OWNER TO user; ALTER SCHEMA public OWNER TO user; and if another user has migrated it before, REASSIGN OWNED BY that_user TO user.`,
+      { cause: error },
+    );
+  if (isPassing(error))
+    return new OperatorError(
+      `The database interrupted what Tollgate was doing: ${error.message}. Try again once the database is at rest.`,
+      { cause: error },
+    );
+  if (ownTroubles.test(error.errno ?? ''))
+    return new OperatorError(`The database has a problem of its own: ${error.message}. Its log says more.`, {
+      cause: error,
+    });
+  return new OperatorError(
+    `The database rejects what Tollgate needs: ${error.message}. DATABASE_URL must name a database for Tollgate alone, and a user who owns it.`,
+    { cause: error },
+  );
+}
+
+/** Why nothing could be asked of the database that DATABASE_URL names. */
+export function unreachable(error: unknown): OperatorError {
+  if (error instanceof OperatorError) return error;
+  if (error instanceof SQL.PostgresError && error.errno === tooManyConnections)
+    return new OperatorError(
+      `The database has no connection left (${error.message}). A gateway uses up to DATABASE_POOL connections and six more: lower DATABASE_POOL, ${remedyOf(error)}, or put pgbouncer in front and set DATABASE_DIRECT_URL.`,
+      { cause: error },
+    );
+  const reason = error instanceof Error ? error.message : String(error);
+  return new OperatorError(
+    `The database cannot be reached: ${reason}. Check DATABASE_URL and that PostgreSQL is running.`,
+  );
+}
+
+/** Which limit is reached shows in the routine; the message may be in any language. */
+function remedyOf({ routine }: SQL.PostgresError): string {
+  if (routine === 'InitializeSessionUserId')
+    return 'raise the limit of the user (ALTER ROLE name CONNECTION LIMIT number)';
+  if (routine === 'CheckMyDatabase')
+    return 'raise the limit of the database (ALTER DATABASE name CONNECTION LIMIT number)';
+  return 'raise max_connections';
+}

@@ -1,0 +1,105 @@
+/** A start that fails, at whatever step: the process says why, closes everything and is gone. */
+import { describe, expect, test } from 'bun:test';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { SQL } from 'bun';
+import type { Config } from '../src/config.ts';
+import { explainDatabaseError } from '../src/database/explain.ts';
+import { OperatorError } from '../src/lib/operator-error.ts';
+import { createDatabase, type TestDatabase } from './support/cluster.ts';
+import { isServerThere, preparedFolder } from './support/embedded.ts';
+import { eventually } from './support/eventually.ts';
+import { launchGateway } from './support/gateway.ts';
+
+test.each(['1', '2'])('after it has begun to listen, with %s workers', async (workers) => {
+  const folder = await preparedFolder();
+  const obstacle = join(folder, 'demo.json.new');
+  mkdirSync(obstacle);
+  const launched = launchGateway({ TOLLGATE_DATA: folder, WORKERS: workers });
+  // The sandbox and the workers print to the same place, so its end means that they are gone too.
+  expect(await launched.ended()).toBe(1);
+  expect(launched.output()).toContain('"event":"listening"');
+  expect(launched.output()).toMatch(/^tollgate: EISDIR: .*demo\.json\.new'$/m);
+  expect(isServerThere(folder)).toBe(false);
+});
+
+describe('a database that ends the connection in the midst of the start', () => {
+  /** Its start waits for a lock, and its connection is ended so many times while it does. */
+  async function interrupted(database: TestDatabase, times: number) {
+    const blocker = await database.sql.reserve();
+    await blocker`begin`;
+    await blocker`lock table nodes in access exclusive mode`;
+    const launched = launchGateway({ DATABASE_URL: database.url });
+    for (let count = 0; count < times; count += 1)
+      await eventually('the start waits and is interrupted', async () => {
+        const ended = await database.sql`
+          select pg_terminate_backend(pid, 10000) from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`;
+        return ended.length > 0;
+      });
+    await blocker`rollback`;
+    await blocker.release();
+    return launched;
+  }
+
+  test('is started on again', async () => {
+    const database = await createDatabase();
+    const gateway = await (await interrupted(database, 2)).listening;
+    expect(gateway.output().match(/the database interrupted the start, starting again/g)).toHaveLength(2);
+    expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
+    expect(await gateway.stop()).toBe(0);
+    await database.close();
+  });
+
+  test('is given up on in the end, and its address is not blamed', async () => {
+    const database = await createDatabase();
+    const launched = await interrupted(database, 3);
+    expect(await launched.ended()).toBe(1);
+    expect(launched.output()).toContain(
+      '\ntollgate: The database interrupted what Tollgate was doing: terminating connection due to administrator command. Try again once the database is at rest.\n',
+    );
+    await database.close();
+  });
+});
+
+describe('the reason blames DATABASE_URL', () => {
+  const named = { databaseUrl: 'postgres://localhost/x', dataFolder: '/data' };
+  const isBlamed = (errno: string, config: Pick<Config, 'databaseUrl' | 'dataFolder'>) => {
+    const error = new SQL.PostgresError('it says so', { code: 'ERR_POSTGRES_SERVER_ERROR', errno });
+    const explained = explainDatabaseError(error, config);
+    expect(explained).toBeInstanceOf(OperatorError);
+    expect((explained as OperatorError).message).toContain('it says so');
+    return (explained as OperatorError).message.includes('DATABASE_URL');
+  };
+
+  test('when the database it names is the wrong one, and not when that was interrupted or has trouble of its own', () => {
+    expect(['42P07', '3F000', '0A000'].map((code) => isBlamed(code, named))).toEqual([true, true, true]);
+    const others = ['25P03', '57P01', '40P01', '55P03', '08006', '53100', '58030', 'XX001', '42501'];
+    expect(others.filter((code) => isBlamed(code, named))).toEqual([]);
+  });
+
+  test('never when it is not set', () => {
+    const codes = ['42P07', '25P03', '57P01', '53300', '53100', 'XX001', '42501'];
+    expect(codes.filter((code) => isBlamed(code, { ...named, databaseUrl: null }))).toEqual([]);
+  });
+});
+
+describe('what cannot be closed does not keep the process', () => {
+  const start = (...words: string[]) =>
+    launchGateway(
+      {},
+      { command: [process.execPath, join(import.meta.dir, 'support/hanging-start.ts'), ...words] },
+    );
+
+  test('for longer than that may take', async () => {
+    const launched = start('100');
+    expect([await launched.ended(), launched.output()]).toEqual([1, 'tollgate: It does not start.\n']);
+  });
+
+  test('when it is told to stop', async () => {
+    const launched = start('600000');
+    await eventually('it has failed', () => launched.output().includes('It does not start.'));
+    launched.process.kill('SIGTERM');
+    expect(await launched.ended()).toBe(1);
+  });
+});
