@@ -234,9 +234,9 @@ test('every state has an era of its own, one after the other, so that no call is
 });
 
 test('a circuit that begins open has opened once', () => {
-  const open = openUntil(1_000);
-  expect(open).toEqual({ state: 'open', era: 1, untilMs: 1_000, openings: 1 });
-  const probed = endCall(beginCall(open), 2, 'failure', settings, 1_000);
+  const open = openUntil({ ...closedCircuit, era: 4 }, 1_000);
+  expect(open).toEqual({ state: 'open', era: 5, untilMs: 1_000, openings: 1 });
+  const probed = endCall(beginCall(open), 6, 'failure', settings, 1_000);
   expect(waitMs(probed, 1_000)).toBe(60_000);
 });
 
@@ -244,17 +244,17 @@ test('only the call that half-opened it is the probe', () => {
   const half: Circuit = { state: 'half_open', era: 3, openings: 1 };
   expect([2, 3, 4].map((era) => isProbe(half, era))).toEqual([false, true, false]);
   expect(isProbe(closedCircuit, closedCircuit.era)).toBe(false);
-  expect(isProbe(openUntil(0), 1)).toBe(false);
+  expect(isProbe(openUntil(closedCircuit, 0), 1)).toBe(false);
 });
 
 test('nothing that ends while it is open changes it', () => {
-  const shut = openUntil(30_000);
+  const shut = openUntil(closedCircuit, 30_000);
   for (const one of ['success', 'failure', 'nothing'] as const)
     expect(endCall(shut, shut.era, one, settings, 0)).toBe(shut);
 });
 
 test('one waits for nothing when closed, for the rest of the time when open, for a second while a probe runs', () => {
-  const shut = openUntil(30_000);
+  const shut = openUntil(closedCircuit, 30_000);
   expect(waitMs(closedCircuit, 0)).toBe(0);
   expect(waitMs(shut, 29_000)).toBe(1_000);
   expect(waitMs(shut, 31_000)).toBe(0);

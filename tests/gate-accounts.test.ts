@@ -142,6 +142,22 @@ describe('circuits', () => {
     }
   });
 
+  test('a probe that lasts longer than connecting may take keeps nobody waiting', () => {
+    const gate = gateWith(1, 0);
+    let nowMs = 0;
+    using _clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
+    permitOf(gate, 'a').failed(refusedConnection);
+    const hanging = permitOf(gate, 'a');
+    nowMs += 999;
+    expect(isOpenFor(gate, 'b')).toBe(false);
+    nowMs += 1;
+    expect(isOpenFor(gate, 'b')).toBe(true);
+    expect(gate.status(nowMs)?.state).toBe('closed');
+    // What becomes of it is no longer a probe's outcome.
+    hanging.failed(refusedConnection);
+    expect(isOpenFor(gate, 'b')).toBe(true);
+  });
+
   test('what is remembered of accounts is bounded', () => {
     const gate = gateWith(1, 60_000);
     const permits = Array.from({ length: 502 }, (_, number) => permitOf(gate, `${number}`));
@@ -194,7 +210,7 @@ describe('a pause', () => {
       pause = pausedFor(pause, 4_000, nowMs);
       return pause.untilMs;
     });
-    expect(untils).toEqual([4_000, 8_000, 10_000, 10_000, 64_000]);
+    expect(untils).toEqual([4_000, 8_000, 10_000, 12_000, 64_000]);
   });
 
   test('one that is over before another adds nothing to it', () => {

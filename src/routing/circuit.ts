@@ -32,8 +32,8 @@ const windowPerFailure = 4;
 export const closedCircuit: Circuit = { state: 'closed', era: 0, count: 0, failures: [] };
 
 /** Opened for the first time, until then. */
-export function openUntil(untilMs: number): Circuit {
-  return { state: 'open', era: closedCircuit.era + 1, untilMs, openings: 1 };
+export function openUntil({ era }: Circuit, untilMs: number): Circuit {
+  return { state: 'open', era: era + 1, untilMs, openings: 1 };
 }
 
 export function canBegin(circuit: Circuit, nowMs: number): boolean {

@@ -4,8 +4,8 @@
  * change of the catalogue.
  *
  * Only what no request can cause opens everyone's circuit. Failures that a request may have caused open the circuit of its
- * account. When many accounts fail (`outage.ts`), accounts whose last call succeeded are still let through; the others begin
- * with an open circuit of their own, and one failure is enough. So nobody's requests can take from an account what works
+ * account. When many accounts fail (`outage.ts`), accounts whose last call succeeded are still let through; for the others it
+ * is as if their own circuit had opened, and one failure is enough. So nobody's requests can take from an account what works
  * for it.
  */
 import type { Provider } from '../models/model.ts';
@@ -74,6 +74,8 @@ export class Gate {
   readonly #witnesses = new Witnesses();
   #provider: Provider;
   #circuit: Circuit = closedCircuit;
+  /** When the last probe of that circuit began. */
+  #probedAtMs = 0;
   #outage: Outage = noOutage;
   #pause: Pause = noPause;
   #consecutiveFailures = 0;
@@ -97,6 +99,7 @@ export class Gate {
     if (this.#isShut(account, nowMs)) return null;
     const slot = this.#slots.take(account, this.#provider.maxConcurrency, nowMs);
     if (slot === null) return null;
+    if (this.#circuit.state === 'open') this.#probedAtMs = nowMs;
     this.#circuit = beginCall(this.#circuit);
     const before = this.#circuitOf(account, nowMs);
     const own = beginCall(before);
@@ -111,22 +114,29 @@ export class Gate {
   }
 
   #isShut(account: string, nowMs: number): boolean {
+    this.#noteConnected(nowMs);
     if (nowMs < this.#pause.untilMs || !canBegin(this.#circuit, nowMs)) return true;
     const pausedUntilMs = this.#records.find(account)?.pausedUntilMs ?? 0;
     return nowMs < pausedUntilMs || !canBegin(this.#circuitOf(account, nowMs), nowMs);
   }
 
-  /** The account's own circuit. In an outage one that is not being served has to make a probe first. */
-  #circuitOf(account: string, nowMs: number): Circuit {
-    const record = this.#records.find(account);
-    if (record !== undefined) return record.circuit;
-    return this.#outage.isOn && !this.#witnesses.isServed(account, nowMs)
-      ? openUntil(this.#newcomersUntilMs())
-      : closedCircuit;
+  /** A probe that lasts longer than connecting may take has been connected. Whoever made it must not keep others waiting. */
+  #noteConnected(nowMs: number): void {
+    const before = this.#circuit;
+    if (before.state !== 'half_open' || nowMs < this.#probedAtMs + this.#provider.timeouts.connectMs) return;
+    this.#circuit = endCall(before, before.era, 'success', this.#provider.circuit, nowMs);
+    this.#reportChange(before, this.#circuit, null, nowMs);
   }
 
-  /** Until when an outage keeps newcomers out; 0 without one. */
-  #newcomersUntilMs(): number {
+  /** The account's own circuit. In an outage one that is not being served has to make a probe first. */
+  #circuitOf(account: string, nowMs: number): Circuit {
+    const own = this.#records.find(account)?.circuit ?? closedCircuit;
+    const isDoubtful = this.#outage.isOn && !this.#witnesses.isServed(account, nowMs);
+    return isDoubtful && own.state === 'closed' ? openUntil(own, this.#outageUntilMs()) : own;
+  }
+
+  /** Until when an outage keeps those out who are not being served; 0 without one. */
+  #outageUntilMs(): number {
     return this.#outage.isOn ? this.#outage.startedAtMs + this.#provider.circuit.openMs : 0;
   }
 
@@ -151,7 +161,7 @@ export class Gate {
     const state = circuit.state === 'closed' && this.#outage.isOn ? 'open' : circuit.state;
     const consecutiveFailures = this.#consecutiveFailures;
     const openUntilMs = circuit.state === 'open' ? circuit.untilMs : 0;
-    const times = [this.#newcomersUntilMs(), this.#pause.untilMs].filter((untilMs) => untilMs > nowMs);
+    const times = [this.#outageUntilMs(), this.#pause.untilMs].filter((untilMs) => untilMs > nowMs);
     const untilMs = Math.max(openUntilMs, ...times);
     const accountsShut = this.#records.countShut(nowMs);
     const setback = this.#setback;

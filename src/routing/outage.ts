@@ -9,7 +9,7 @@ const memoryMs = 600_000;
 const maxWitnesses = 500;
 /** Fewer than these prove nothing: their own circuits protect them. */
 const minFailing = 5;
-/** What one outage costs accounts without failures of their own is bounded, because the failing ones may be one person's. */
+/** What it costs accounts that did nothing wrong is bounded, because those that fail may be one person's. */
 const outageEvery = 10;
 
 /** `startedAtMs` is the start of the last one. */
@@ -17,7 +17,7 @@ export type Outage = Readonly<{ isOn: boolean; startedAtMs: number }>;
 
 export const noOutage: Outage = { isOn: false, startedAtMs: Number.NEGATIVE_INFINITY };
 
-/** An outage begins at most once in ten times `openMs`, for which it shuts newcomers out. */
+/** An outage shuts those out who are not being served, for `openMs`, and begins at most once in ten times as long. */
 export function outageAfter(
   outage: Outage,
   areManyFailing: boolean,

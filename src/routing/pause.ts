@@ -22,5 +22,5 @@ export function pausedFor(pause: Pause, durationMs: number, nowMs: number): Paus
     nowMs < pause.sinceMs + minuteMs ? pause : { sinceMs: nowMs, leftMs: maxInAMinuteMs };
   const fromMs = Math.max(pause.untilMs, nowMs);
   const addedMs = Math.min(Math.max(0, nowMs + durationMs - fromMs), leftMs);
-  return { untilMs: addedMs > 0 ? fromMs + addedMs : pause.untilMs, sinceMs, leftMs: leftMs - addedMs };
+  return { untilMs: fromMs + addedMs, sinceMs, leftMs: leftMs - addedMs };
 }
