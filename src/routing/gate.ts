@@ -181,7 +181,8 @@ export class Gate {
     this.#setback = null;
     this.#noteForEveryone(call, 'success', nowMs);
     this.#witnesses.noteSuccess(call.account, nowMs);
-    this.#weighOutage(nowMs);
+    // It can end an outage, but not begin one.
+    if (this.#outage.isOn) this.#weighOutage(nowMs);
     this.#noteForAccount(call, 'success', nowMs);
   }
 

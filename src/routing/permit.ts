@@ -1,4 +1,4 @@
-/** The right to one call, which ends with what became of it. */
+/** The right to one call. */
 import { MachineShortage } from '../providers/machine-shortage.ts';
 import type { CallFailure } from './findings.ts';
 import type { Gate } from './gate.ts';
