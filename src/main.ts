@@ -178,6 +178,7 @@ async function start(
     databaseState: watchDatabaseState(database.sql),
     clockProblem: () => lease.clock.problem(),
     leaseProblem: lease.problem,
+    spoolProblem: spool.problem,
     catalogProblem: () => (catalog.current().catalog.models.size === 0 ? 'no models' : null),
   };
   const metricsPage =
@@ -244,12 +245,15 @@ async function startLedger(
   const place = config.worker === null ? '' : ` worker ${config.worker}`;
   const node = { id: newId(), name: `${hostname()}:${config.port}${place}` };
   const spool = openSpool(config.dataFolder, process.pid, node.id);
+  closers.add('spool', spool.close);
   const opened = openLedger(database.openDedicated, spool, log, undefined, (size) =>
     metrics?.committed(size),
   );
   const ledger = metrics === null ? opened : measuredLedger(opened, metrics);
   closers.add('ledger', ledger.close);
   await settleLeftBehind(ledger, spool, log);
+  const spoolProblem = spool.problem();
+  if (spoolProblem !== null) log.error('the spool cannot be used', { problems: [spoolProblem] });
   const lease = await takeLease({
     connection: database.dedicated,
     otherHosts: database.otherHosts,

@@ -8,7 +8,7 @@ import { judgeConnections } from '../src/doctor/connections.ts';
 import { judgeOffset } from '../src/doctor/database.ts';
 import { examine } from '../src/doctor/examine.ts';
 import { type Finding, good, problem, warning } from '../src/doctor/finding.ts';
-import { judgeDescriptors } from '../src/doctor/machine.ts';
+import { judgeDescriptors, judgeRoom } from '../src/doctor/machine.ts';
 import { judgeStatus } from '../src/doctor/providers.ts';
 import { formatReport } from '../src/doctor/report.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
@@ -390,6 +390,27 @@ describe('this machine', () => {
     const file = join(temporaryFolder(), 'file');
     writeFileSync(file, '');
     expect(await about('data folder', { TOLLGATE_DATA: file })).toMatchObject([{ level: 'problem' }]);
+  });
+
+  test('has room for the spool', () => {
+    const megabyte = 1024 * 1024;
+    expect(
+      [0, 4 * megabyte - 1, 4 * megabyte, 64 * megabyte, null].map((free) => judgeRoom(free, 'x').level),
+    ).toEqual(['problem', 'problem', 'warning', 'good', 'good']);
+    expect(judgeRoom(10.9 * megabyte, 'x').text).toBe('x, 10 MB free');
+  });
+
+  test('has a data folder in which not only empty files can be created', async () => {
+    const program = join(import.meta.dir, '../bin/tollgate');
+    const command = ['sh', '-c', 'ulimit -f 0; exec "$0" doctor --offline --json', program];
+    const { stdout, exited } = Bun.spawn(command, { env: { ...process.env, ...healthy } });
+    const { findings: found } = (await new Response(stdout).json()) as { findings: Finding[] };
+    expect(found.find((finding) => finding.about === 'data folder')).toMatchObject({
+      level: 'problem',
+      text: expect.stringContaining('cannot be written (EFBIG)'),
+      remedy: expect.stringContaining('Make room'),
+    });
+    expect(await exited).toBe(1);
   });
 
   test('has a port that is free, a gateway’s, or another program’s', async () => {

@@ -143,6 +143,7 @@ test('a gateway whose clock is off from the database is not ready and admits not
     clock: 'right',
     lease: 'in force',
     catalogue: 'ok',
+    spool: 'ok',
     descriptors: 'ok',
   } as never);
   expect((await ask(gateway)).status).toBe(200);

@@ -90,14 +90,13 @@ test('a pause is told until it is over', () => {
 });
 
 test('of a pause and an open circuit the one that lasts longer is told', () => {
-  const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
-  const [first, second, third] = [permitOf(gate), permitOf(gate), permitOf(gate, 'b')];
+  const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 1_000 } }), 'm');
+  const [first, second] = [permitOf(gate), permitOf(gate)];
   first.failed(failed);
   second.failed(new ProviderError('provider_rate_limit', 429, 600));
-  third.failed(new ProviderError('provider_rate_limit', 429, 600));
   const { state, untilMs } = gate.status(performance.now()) ?? {};
   expect(state).toBe('open');
-  expect((untilMs ?? 0) - performance.now()).toBeGreaterThan(500_000);
+  expect((untilMs ?? 0) - performance.now()).toBeGreaterThan(2_000);
 });
 
 function catalogWith(gate: Gate, problems: readonly string[] | null) {

@@ -156,7 +156,7 @@ test('what a killed worker could not store is settled by the one that replaces i
   relay.become('close');
   held.release();
   const folder = join(fixture.environment.TOLLGATE_DATA ?? '', 'spool');
-  const filesIn = () => readdirSync(folder, { recursive: true });
+  const filesIn = () => readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
   const name = await eventually('the settlement is in the spool', () => {
     try {
       return filesIn()[0];

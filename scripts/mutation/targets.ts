@@ -40,4 +40,6 @@ export const targets: Readonly<Record<string, TestFiles>> = {
   'src/lib/tally.ts': ['tests/tally.test.ts'],
   'src/pricing/cost.ts': ['tests/pricing.test.ts'],
   'src/routing/circuit.ts': circuit,
+  'src/routing/outage.ts': ['tests/outage.test.ts'],
+  'src/routing/pause.ts': ['tests/gate-accounts.test.ts'],
 };

@@ -3,11 +3,12 @@ import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:f
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { Config } from '../config.ts';
-import { openSpool } from '../ledger/spool.ts';
+import { openSpool, reserveBytes } from '../ledger/spool.ts';
 import { countDescriptors, readDescriptorLimit } from '../lib/descriptors.ts';
 import { isGateway } from '../lib/gateway-address.ts';
 import { newId } from '../lib/ids.ts';
 import { localOriginOf } from '../lib/ip-address.ts';
+import { freeBytesAt } from '../lib/reserved-file.ts';
 import { codeOf, type Finding, good, problem, warning } from './finding.ts';
 
 /** A stream takes two, one to the client and one to the provider. */
@@ -44,18 +45,37 @@ export function examineDataFolder({ dataFolder }: Pick<Config, 'dataFolder'>): F
     const parent = firstExisting(dirname(dataFolder));
     return [
       isWritable(parent)
-        ? good('data folder', `${dataFolder} does not exist yet and can be created`)
+        ? judgeRoom(freeBytesAt(parent), `${dataFolder} does not exist yet and can be created`)
         : problem('data folder', `${dataFolder} does not exist, and ${parent} cannot be written.`, remedy),
     ];
   }
   const probe = join(dataFolder, `.doctor-${newId()}`);
   try {
-    writeFileSync(probe, '', { flag: 'wx', mode: 0o600 });
-    rmSync(probe);
+    // An empty file can be created on a full disk, too.
+    writeFileSync(probe, 'x'.repeat(4_096), { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    return [problem('data folder', `${dataFolder} cannot be written (${codeOf(error)}).`, remedy)];
+    const code = codeOf(error);
+    const text = `${dataFolder} cannot be written (${code}).`;
+    return [problem('data folder', text, fullDiskCodes.has(code) ? roomRemedy : remedy)];
+  } finally {
+    if (existsSync(probe)) rmSync(probe);
   }
-  return [good('data folder', `${dataFolder} is writable`), examineSpool(dataFolder)];
+  return [judgeRoom(freeBytesAt(dataFolder), `${dataFolder} is writable`), examineSpool(dataFolder)];
+}
+
+const fullDiskCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+const roomRemedy = 'Make room: while the database is away, usage is kept there.';
+/** As the alert has it. */
+const littleRoom = 64 * 1024 * 1024;
+
+/** Usage that the database does not take is written to this disk. */
+export function judgeRoom(freeBytes: number | null, text: string): Finding {
+  if (freeBytes === null) return good('data folder', text);
+  const withRoom = `${text}, ${Math.floor(freeBytes / 1024 ** 2)} MB free`;
+  if (freeBytes < reserveBytes) return problem('data folder', withRoom, roomRemedy);
+  return freeBytes < littleRoom
+    ? warning('data folder', withRoom, roomRemedy)
+    : good('data folder', withRoom);
 }
 
 function firstExisting(folder: string): string {

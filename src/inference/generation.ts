@@ -9,7 +9,7 @@ import { requestIdFromUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { PermittedCandidate } from '../routing/candidates.ts';
-import type { Permit } from '../routing/gate.ts';
+import type { Permit } from '../routing/permit.ts';
 
 export class OpenGeneration {
   readonly facts: GenerationFacts;

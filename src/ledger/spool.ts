@@ -2,47 +2,56 @@
  * A file for settlements that could not be stored yet, which survives this process. It is written only while the database is
  * unavailable, and read when a gateway starts on the same folder.
  */
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '../lib/ids.ts';
 import { isProcessRunning, nameProcess } from '../lib/process-name.ts';
+import { freeBytesAt, ReservedFile, wasRenamed, writeDurably } from '../lib/reserved-file.ts';
 import type { Settlement } from './operations.ts';
 import { parseSettlement, serializeSettlement } from './settlement.ts';
 
 export type Spool = Readonly<{
+  /** Throws when it cannot be written. */
   keep: (settlement: Settlement) => void;
   forget: (settlement: Settlement) => void;
   /** How many settlements of this process are only there. */
   count: () => number;
+  /** How many could not even be written there, so that they exist in memory only. */
+  unstoredCount: () => number;
+  /** Sets room aside on the disk if that has not been done, and says in words what is wrong; null when nothing is. */
+  problem: () => string | null;
+  /** What can still be written: the room that is set aside, and what is free on the disk. Null when that is not known. */
+  freeBytes: () => number | null;
   /** Settlements of processes that have ended. Malformed lines do not keep a gateway from starting. */
   leftBehind: () => LeftBehind;
   /** The same, for this process alone: of several that start at the same time, each gets other files. */
   takeLeftBehind: () => LeftBehind;
   /** Once all that were taken have been settled. Malformed lines go to a file of their own for inspection. */
   clearTaken: () => void;
+  /** Gives the room back. What has not been settled stays. */
+  close: () => void;
 }>;
 
 type LeftBehind = Readonly<{ settlements: readonly Settlement[]; malformedCount: number }>;
 
+/** Enough for about 3,000 settlements. Without a database no request is admitted, so there will not be many more. */
+export const reserveBytes = 4 * 1024 * 1024;
+
+const linesEnding = '.jsonl';
+/** Room that is set aside. It is read at the next start, too: a crash of the machine may undo that it became the file. */
+const reserveEnding = '.reserve';
 /** Named differently from the others, so it is not read at the next start. */
 const malformedFile = 'malformed.txt';
 
 export function openSpool(dataFolder: string, processId: number, nodeId: string): Spool {
   const folder = join(dataFolder, 'spool');
   const owner = nameProcess(processId);
-  const ownFile = join(folder, `${owner}.${nodeId}.jsonl`);
+  const ownPath = join(folder, `${owner}.${nodeId}`);
+  const ownFile = new ReservedFile(`${ownPath}${linesEnding}`, `${ownPath}${reserveEnding}`, reserveBytes);
   /** The last settlement written for each Generation. */
   const written = new Map<string, Settlement>();
+  /** Generations whose last settlement could not be written. */
+  const unstored = new Set<string>();
   let takenFiles: string[] = [];
   let malformed: string[] = [];
 
@@ -51,17 +60,34 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     if (written.get(id) === settlement) return;
     // If this process dies, other nodes release its holds.
     if (settlement.cost === null && !written.has(id)) return;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    unstored.add(id);
     // Starts with a line break, because a crash may have left an unfinished line.
-    append(ownFile, `\n${serializeSettlement(settlement)}\n`, { isDurable: true });
+    ownFile.append(`\n${serializeSettlement(settlement)}\n`, { isDurable: true });
+    unstored.delete(id);
     written.set(id, settlement);
   }
 
   /** A client may learn of the settlement next, so the file must not be taken to say that it is still to be made. */
   function forget({ generation: { id } }: Settlement): void {
-    if (!written.delete(id)) return;
-    if (written.size === 0) rmSync(ownFile, { force: true });
-    else append(ownFile, `\n${JSON.stringify({ settled: id } satisfies Settled)}\n`);
+    unstored.delete(id);
+    const wasWritten = written.delete(id);
+    if (written.size === 0) ownFile.clear();
+    else if (wasWritten) ownFile.append(`\n${JSON.stringify({ settled: id } satisfies Settled)}\n`);
+  }
+
+  function problem(): string | null {
+    if (unstored.size > 0) return `${unstored.size} settlements could not be written`;
+    try {
+      ownFile.reserve();
+      return null;
+    } catch (error) {
+      return `no room can be set aside (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`;
+    }
+  }
+
+  function freeBytes(): number | null {
+    const free = freeBytesAt(dataFolder);
+    return free === null ? null : ownFile.reservedBytes + free;
   }
 
   function findLeftBehind(): string[] {
@@ -75,7 +101,7 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     // The last line of a Generation is what its client was told.
     const settlements = new Map<string, Settlement>();
     malformed = [];
-    for (const line of lines.filter((text) => text !== '')) {
+    for (const line of lines.filter((text) => text.trim() !== '')) {
       const settlement = parseSettlement(line);
       const settledId = settlement === null ? parseSettled(line) : null;
       if (settlement !== null) settlements.set(settlement.generation.id, settlement);
@@ -89,31 +115,24 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     keep,
     forget,
     count: () => written.size,
+    unstoredCount: () => unstored.size,
+    problem,
+    freeBytes,
     leftBehind: () => readFiles(findLeftBehind()),
     takeLeftBehind: () => {
       takenFiles = findLeftBehind().flatMap((file) => {
-        const taken = join(folder, `${owner}.${newId()}.jsonl`);
+        const taken = join(folder, `${owner}.${newId()}${linesEnding}`);
         return wasRenamed(file, taken) ? [taken] : [];
       });
       return readFiles(takenFiles);
     },
     clearTaken: () => {
       if (malformed.length > 0)
-        append(join(folder, malformedFile), `${malformed.join('\n')}\n`, { isDurable: true });
+        writeDurably(join(folder, malformedFile), Buffer.from(`${malformed.join('\n')}\n`), 'a');
       for (const file of takenFiles) rmSync(file, { force: true });
     },
+    close: () => ownFile.close(),
   };
-}
-
-/** False when another process has done it before. */
-function wasRenamed(from: string, to: string): boolean {
-  try {
-    renameSync(from, to);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw error;
-  }
 }
 
 /** A line that says that the settlement of a Generation, written before, has been made. */
@@ -128,20 +147,9 @@ function parseSettled(line: string): string | null {
   }
 }
 
-/** Without `isDurable` it survives this process, but perhaps not the machine. */
-function append(path: string, text: string, { isDurable = false } = {}): void {
-  const file = openSync(path, 'a', 0o600);
-  try {
-    writeSync(file, text);
-    if (isDurable) fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
 function filesIn(folder: string): string[] {
   try {
-    return readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
+    return readdirSync(folder).filter((name) => name.endsWith(linesEnding) || name.endsWith(reserveEnding));
   } catch {
     return [];
   }

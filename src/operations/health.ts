@@ -18,6 +18,7 @@ type Checks = Readonly<{
   /** Problems in words; null when there is none. */
   clockProblem: () => string | null;
   leaseProblem: () => string | null;
+  spoolProblem: () => string | null;
   catalogProblem: () => string | null;
 }>;
 
@@ -48,6 +49,8 @@ export async function checkReadiness(checks: Checks) {
     clock: checks.clockProblem() ?? 'right',
     lease: checks.leaseProblem() ?? 'in force',
     catalogue: checks.catalogProblem() ?? 'ok',
+    // Usage would be lost if the database went away now. A disk that becomes full later is no reason: there is room set aside.
+    spool: checks.spoolProblem() ?? 'ok',
     descriptors: descriptorProblem() ?? 'ok',
   };
   const reasons = Object.entries(found).flatMap(([name, state]) =>

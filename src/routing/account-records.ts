@@ -12,7 +12,7 @@ export function isShutFor({ circuit, pausedUntilMs }: AccountRecord, nowMs: numb
   return nowMs < pausedUntilMs || !canBegin(circuit, nowMs);
 }
 
-/** Beyond this the account that failed longest ago starts over. Long before, the provider is shut for everyone. */
+/** Beyond this the account that failed longest ago starts over. */
 const maxRecords = 500;
 
 export class AccountRecords {

@@ -2,8 +2,9 @@
 import type { Catalog } from '../models/model.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
-import type { Gate, Permit } from './gate.ts';
+import type { Gate } from './gate.ts';
 import type { Gates } from './gates.ts';
+import type { Permit } from './permit.ts';
 
 /** One way to serve a request: a provider that can be called, what it calls the model, and whether it may be called now. */
 export type Candidate = Readonly<{
@@ -86,7 +87,7 @@ export class Rotation {
 
   /**
    * `account` is whose request it is: gates keep records by account, and give each its share. The failures of a witness
-   * may, together with those of others, shut a gate for everyone.
+   * may, together with those of many others, concern everyone.
    */
   constructor(candidates: readonly Candidate[], account: string, isWitness = true) {
     this.#candidates = candidates;

@@ -1,9 +1,7 @@
 /**
  * Stops calling a provider that keeps failing, and finds out with a single call whether it is back. Pure: every function
- * takes a state and returns the next one, and the clock is passed in.
- *
- * The same state machine serves single accounts and everyone together. In the latter, a failure that a request may have
- * caused is attributed to its account, and failures of one account alone decide nothing.
+ * takes a state and returns the next one, and the clock is passed in. The same state machine serves single accounts and
+ * everyone together.
  */
 import { backOffMs } from '../lib/back-off.ts';
 import type { CircuitSettings } from '../models/model.ts';
@@ -18,16 +16,11 @@ export type Circuit =
       era: number;
       /** The number of outcomes since the first failure that is still remembered. */
       count: number;
-      /** The failures among them, oldest first. */
-      failures: readonly Failure[];
+      /** The numbers of the failures among them, oldest first. */
+      failures: readonly number[];
     }>
-  | Readonly<{ state: 'open'; era: number; untilMs: number; openings: number; doubtedBy: Witness }>
-  | Readonly<{ state: 'half_open'; era: number; openings: number; doubtedBy: Witness }>;
-
-/** The account whose request may itself be to blame for a failure; null when no request can have caused it. */
-export type Witness = string | null;
-
-type Failure = Readonly<{ number: number; by: Witness }>;
+  | Readonly<{ state: 'open'; era: number; untilMs: number; openings: number }>
+  | Readonly<{ state: 'half_open'; era: number; openings: number }>;
 
 /** What a call proves about its provider: nothing, when the client left or the request itself was at fault. */
 export type Verdict = 'success' | 'failure' | 'nothing';
@@ -38,6 +31,11 @@ const windowPerFailure = 4;
 
 export const closedCircuit: Circuit = { state: 'closed', era: 0, count: 0, failures: [] };
 
+/** Opened for the first time, until then. */
+export function openUntil({ era }: Circuit, untilMs: number): Circuit {
+  return { state: 'open', era: era + 1, untilMs, openings: 1 };
+}
+
 export function canBegin(circuit: Circuit, nowMs: number): boolean {
   return circuit.state === 'closed' || (circuit.state === 'open' && nowMs >= circuit.untilMs);
 }
@@ -45,8 +43,7 @@ export function canBegin(circuit: Circuit, nowMs: number): boolean {
 /** The state once a permitted call has begun. */
 export function beginCall(circuit: Circuit): Circuit {
   if (circuit.state !== 'open') return circuit;
-  const { era, openings, doubtedBy } = circuit;
-  return { state: 'half_open', era: era + 1, openings, doubtedBy };
+  return { state: 'half_open', era: circuit.era + 1, openings: circuit.openings };
 }
 
 /** Whether the call that began in this era is the probe. */
@@ -59,36 +56,22 @@ export function endCall(
   circuit: Circuit,
   era: number,
   verdict: Verdict,
-  by: Witness,
   settings: CircuitSettings,
   nowMs: number,
 ): Circuit {
   if (era !== circuit.era) return circuit;
-  if (circuit.state === 'closed') return noteOutcome(circuit, verdict, by, settings, nowMs);
+  if (circuit.state === 'closed') return noteOutcome(circuit, verdict, settings, nowMs);
   if (circuit.state === 'open') return circuit;
-  const { openings, doubtedBy } = circuit;
+  const { openings } = circuit;
   switch (verdict) {
     case 'success':
       return { ...closedCircuit, era: era + 1 };
     case 'failure':
-      // A probe that its own request may have failed is not believed until one of another account fails too.
-      return by === null || (doubtedBy !== null && doubtedBy !== by)
-        ? opened(era + 1, openings + 1, settings, nowMs)
-        : { state: 'open', era: era + 1, untilMs: nowMs, openings, doubtedBy: by };
+      return opened(era + 1, openings + 1, settings, nowMs);
     case 'nothing':
       // The next call is the probe instead.
-      return { state: 'open', era: era + 1, untilMs: nowMs, openings, doubtedBy };
+      return { state: 'open', era: era + 1, untilMs: nowMs, openings };
   }
-}
-
-/** Opened at once, whatever was known before. */
-export function shutCircuit(
-  { era }: Circuit,
-  openings: number,
-  settings: CircuitSettings,
-  nowMs: number,
-): Circuit {
-  return opened(era + 1, openings, settings, nowMs);
 }
 
 /** How long no call can begin; 0 when one may. While a probe is in flight the time is unknown: look again in a moment. */
@@ -100,7 +83,6 @@ export function waitMs(circuit: Circuit, nowMs: number): number {
 function noteOutcome(
   circuit: Extract<Circuit, { state: 'closed' }>,
   verdict: Verdict,
-  by: Witness,
   settings: CircuitSettings,
   nowMs: number,
 ): Circuit {
@@ -109,44 +91,27 @@ function noteOutcome(
   if (verdict === 'nothing' || (verdict === 'success' && circuit.failures.length === 0)) return circuit;
   const count = circuit.count + 1;
   const oldest = count - settings.failures * windowPerFailure;
-  const remembered = circuit.failures.filter(({ number }) => number > oldest);
+  const remembered = circuit.failures.filter((number) => number > oldest);
   if (verdict === 'success') {
     return remembered.length === 0 ? { ...closedCircuit, era } : { ...circuit, count, failures: remembered };
   }
-  const failures = [...remembered, { number: count, by }];
-  return isTooMany(failures, settings)
+  const failures = [...remembered, count];
+  return isTooMany(failures, count, settings)
     ? opened(era + 1, 1, settings, nowMs)
     : { ...circuit, count, failures };
 }
 
-/** The limit in a row, or half of the window. One account counts for at most half of either. */
-function isTooMany(failures: readonly Failure[], { failures: limit }: CircuitSettings): boolean {
-  const inWindow = (limit * windowPerFailure) / 2;
-  return weightOf(inARow(failures), limit) >= limit || weightOf(failures, inWindow) >= inWindow;
-}
-
-/** The latest failures, without a success between them. */
-function inARow(failures: readonly Failure[]): readonly Failure[] {
-  const last = failures.length - 1;
-  const newest = failures[last]?.number ?? 0;
-  const before = failures.findLastIndex(({ number }, index) => number !== newest - (last - index));
-  return failures.slice(before + 1);
-}
-
-/** How many failures count towards `needed`. Those of one account count for at most half of it, and alone for nothing. */
-function weightOf(failures: readonly Failure[], needed: number): number {
-  const accounts = new Map<string, number>();
-  let certain = 0;
-  for (const { by } of failures) {
-    if (by === null) certain += 1;
-    else accounts.set(by, (accounts.get(by) ?? 0) + 1);
-  }
-  if (certain === 0 && accounts.size < 2) return 0;
-  const max = Math.ceil(needed / 2);
-  return accounts.values().reduce((weight, count) => weight + Math.min(count, max), certain);
+/** The limit in a row, or half of the window. */
+function isTooMany(
+  failures: readonly number[],
+  newest: number,
+  { failures: limit }: CircuitSettings,
+): boolean {
+  const isInARow = failures.at(-limit) === newest - limit + 1;
+  return isInARow || failures.length >= (limit * windowPerFailure) / 2;
 }
 
 function opened(era: number, openings: number, { openMs }: CircuitSettings, nowMs: number): Circuit {
   const durationMs = backOffMs(openings - 1, openMs, Math.max(openMs, maxOpenMs));
-  return { state: 'open', era, untilMs: nowMs + durationMs, openings, doubtedBy: null };
+  return { state: 'open', era, untilMs: nowMs + durationMs, openings };
 }

@@ -2,10 +2,14 @@
  * What stands between the gateway and one model of one provider: the circuits, everyone's and each account's, the pause
  * that the provider asked for, and how many calls it takes at once. Its state is local to this process and survives a
  * change of the catalogue.
+ *
+ * Only what no request can cause opens everyone's circuit. Failures that a request may have caused open the circuit of its
+ * account. When many accounts fail (`outage.ts`), accounts whose last call succeeded are still let through; for the others it
+ * is as if their own circuit had opened, and one failure is enough. So nobody's requests can take from an account what works
+ * for it.
  */
 import type { Provider } from '../models/model.ts';
-import { MachineShortage } from '../providers/machine-shortage.ts';
-import { type AccountRecord, AccountRecords, isShutFor } from './account-records.ts';
+import { AccountRecords } from './account-records.ts';
 import {
   beginCall,
   type Circuit,
@@ -13,7 +17,7 @@ import {
   closedCircuit,
   endCall,
   isProbe,
-  shutCircuit,
+  openUntil,
   type Verdict,
   waitMs,
 } from './circuit.ts';
@@ -26,8 +30,10 @@ import {
   type SetbackKind,
   setbackOf,
 } from './findings.ts';
+import { noOutage, type Outage, outageAfter, Witnesses } from './outage.ts';
 import { noPause, type Pause, pausedFor } from './pause.ts';
-import type { Share, Slots } from './slots.ts';
+import { Permit } from './permit.ts';
+import type { Slots } from './slots.ts';
 
 /** A provider that asks for more is tried again after this long, in case it was mistaken. */
 const maxPauseMs = 3_600_000;
@@ -41,7 +47,7 @@ export type Setback = Readonly<{ kind: SetbackKind; upstreamStatus: number | nul
 export type GateStatus = Readonly<{
   state: Circuit['state'];
   consecutiveFailures: number;
-  /** When an open circuit lets a probe through, or a pause is over; null when there is neither. */
+  /** When an open circuit lets a probe through, or a pause is over; null when there is neither, or probes are let through. */
   untilMs: number | null;
   /** How many accounts it is shut for because of their own failures. */
   accountsShut: number;
@@ -65,8 +71,12 @@ export class Gate {
   readonly #slots: Slots;
   readonly #observer: GateObserver;
   readonly #records = new AccountRecords();
+  readonly #witnesses = new Witnesses();
   #provider: Provider;
   #circuit: Circuit = closedCircuit;
+  /** When the last probe of that circuit began. */
+  #probedAtMs = 0;
+  #outage: Outage = noOutage;
   #pause: Pause = noPause;
   #consecutiveFailures = 0;
   #setback: Setback | null = null;
@@ -86,71 +96,99 @@ export class Gate {
   /** Lets a call of an account through, or returns null when the provider must not be called now. The caller must end the permit. */
   enter(account: string, isWitness = true): Permit | null {
     const nowMs = performance.now();
-    const record = this.#records.find(account);
-    if (this.#isShut(record, nowMs)) return null;
+    if (this.#isShut(account, nowMs)) return null;
     const slot = this.#slots.take(account, this.#provider.maxConcurrency, nowMs);
     if (slot === null) return null;
+    if (this.#circuit.state === 'open') this.#probedAtMs = nowMs;
     this.#circuit = beginCall(this.#circuit);
-    if (record !== undefined) record.circuit = beginCall(record.circuit);
-    const { era } = record?.circuit ?? closedCircuit;
-    return new Permit(this, account, isWitness, slot, this.#circuit.era, era);
+    const before = this.#circuitOf(account, nowMs);
+    const own = beginCall(before);
+    if (own !== before) this.#records.findOrAdd(account).circuit = own;
+    return new Permit(this, account, isWitness, slot, this.#circuit.era, own.era);
   }
 
   /** An account that was not let through, though its call was paid for, gets a slot before those with their full share. */
   turnAway(account: string): void {
     const nowMs = performance.now();
-    if (!this.#isShut(this.#records.find(account), nowMs)) this.#slots.turnAway(account, nowMs);
+    if (!this.#isShut(account, nowMs)) this.#slots.turnAway(account, nowMs);
   }
 
-  #isShut(record: AccountRecord | undefined, nowMs: number): boolean {
+  #isShut(account: string, nowMs: number): boolean {
+    this.#noteConnected(nowMs);
     if (nowMs < this.#pause.untilMs || !canBegin(this.#circuit, nowMs)) return true;
-    return record !== undefined && isShutFor(record, nowMs);
+    const pausedUntilMs = this.#records.find(account)?.pausedUntilMs ?? 0;
+    return nowMs < pausedUntilMs || !canBegin(this.#circuitOf(account, nowMs), nowMs);
+  }
+
+  /** A probe that lasts longer than connecting may take has been connected. Whoever made it must not keep others waiting. */
+  #noteConnected(nowMs: number): void {
+    const before = this.#circuit;
+    if (before.state !== 'half_open' || nowMs < this.#probedAtMs + this.#provider.timeouts.connectMs) return;
+    this.#circuit = endCall(before, before.era, 'success', this.#provider.circuit, nowMs);
+    this.#reportChange(before, this.#circuit, null, nowMs);
+  }
+
+  /** The account's own circuit. In an outage one that is not being served has to make a probe first. */
+  #circuitOf(account: string, nowMs: number): Circuit {
+    const own = this.#records.find(account)?.circuit ?? closedCircuit;
+    const isDoubtful = this.#outage.isOn && !this.#witnesses.isServed(account, nowMs);
+    return isDoubtful && own.state === 'closed' ? openUntil(own, this.#outageUntilMs()) : own;
+  }
+
+  /** Until when an outage keeps those out who are not being served; 0 without one. */
+  #outageUntilMs(): number {
+    return this.#outage.isOn ? this.#outage.startedAtMs + this.#provider.circuit.openMs : 0;
   }
 
   /** How long until this account should try again. */
   waitMs(account: string): number {
     const nowMs = performance.now();
-    const record = this.#records.find(account);
     const hasSlot = this.#slots.hasSlotFor(account, this.#provider.maxConcurrency, nowMs);
     return Math.max(
       this.#pause.untilMs - nowMs,
       waitMs(this.#circuit, nowMs),
-      (record?.pausedUntilMs ?? 0) - nowMs,
-      waitMs(record?.circuit ?? closedCircuit, nowMs),
+      (this.#records.find(account)?.pausedUntilMs ?? 0) - nowMs,
+      waitMs(this.#circuitOf(account, nowMs), nowMs),
       hasSlot ? 0 : nextLookMs,
     );
   }
 
   /** Null when nothing is known against the provider. */
   status(nowMs: number): GateStatus | null {
-    const { state } = this.#circuit;
+    // Without calls, nothing else would notice that an outage is over.
+    this.#weighOutage(nowMs);
+    const circuit = this.#circuit;
+    const state = circuit.state === 'closed' && this.#outage.isOn ? 'open' : circuit.state;
     const consecutiveFailures = this.#consecutiveFailures;
-    const isPaused = nowMs < this.#pause.untilMs;
+    const openUntilMs = circuit.state === 'open' ? circuit.untilMs : 0;
+    const times = [this.#outageUntilMs(), this.#pause.untilMs].filter((untilMs) => untilMs > nowMs);
+    const untilMs = Math.max(openUntilMs, ...times);
     const accountsShut = this.#records.countShut(nowMs);
     const setback = this.#setback;
-    const isWell = state === 'closed' && !isPaused && consecutiveFailures === 0;
+    const isWell = state === 'closed' && untilMs === 0 && consecutiveFailures === 0;
     if (isWell && accountsShut === 0 && setback === null) return null;
-    const openUntilMs = this.#circuit.state === 'open' ? this.#circuit.untilMs : 0;
-    const untilMs = Math.max(openUntilMs, isPaused ? this.#pause.untilMs : 0);
     return { state, consecutiveFailures, untilMs: untilMs === 0 ? null : untilMs, accountsShut, setback };
   }
 
   noteAnswer(call: Permit): void {
     const nowMs = performance.now();
-    if (isProbe(this.#circuit, call.era)) this.#noteForEveryone(call, 'success', null, nowMs);
+    if (isProbe(this.#circuit, call.era)) this.#noteForEveryone(call, 'success', nowMs);
     if (this.#isOwnProbe(call)) this.#noteForAccount(call, 'success', nowMs);
   }
 
   noteSuccess(call: Permit): void {
     const nowMs = performance.now();
     this.#setback = null;
-    this.#noteForEveryone(call, 'success', null, nowMs);
+    this.#noteForEveryone(call, 'success', nowMs);
+    this.#witnesses.noteSuccess(call.account, nowMs);
+    // It can end an outage, but not begin one.
+    if (this.#outage.isOn) this.#weighOutage(nowMs);
     this.#noteForAccount(call, 'success', nowMs);
   }
 
   noteNothing(call: Permit): void {
     const nowMs = performance.now();
-    this.#noteForEveryone(call, 'nothing', null, nowMs);
+    this.#noteForEveryone(call, 'nothing', nowMs);
     this.#noteForAccount(call, 'nothing', nowMs);
   }
 
@@ -175,15 +213,15 @@ export class Gate {
   }
 
   #noteFinding(call: Permit, finding: Finding, nowMs: number): void {
-    const { account, era, isWitness } = call;
-    const before = this.#circuit;
-    const by = finding === 'account' ? account : null;
-    const counts = finding === 'everyone' || (finding === 'account' && isWitness);
-    this.#noteForEveryone(call, counts ? 'failure' : 'nothing', by, nowMs);
-    const wasProbe = before.state === 'half_open' && before.era === era;
-    if (wasProbe && finding === 'account' && !this.#isOwnProbe(call))
-      this.#shutFor(account, before.openings + 1, nowMs);
-    else this.#noteForAccount(call, finding === 'account' ? 'failure' : 'nothing', nowMs);
+    if (finding === 'everyone') this.#noteForEveryone(call, 'failure', nowMs);
+    // Any other failure shows that the provider was reached, with a key that it knows: more than that no probe finds out.
+    else this.#noteForEveryone(call, isProbe(this.#circuit, call.era) ? 'success' : 'nothing', nowMs);
+    if (finding === 'account') {
+      if (call.isWitness) this.#consecutiveFailures += 1;
+      this.#witnesses.noteFailure(call.account, call.isWitness, nowMs);
+      this.#weighOutage(nowMs);
+    }
+    this.#noteForAccount(call, finding === 'account' ? 'failure' : 'nothing', nowMs);
   }
 
   #isOwnProbe({ account, accountEra }: Permit): boolean {
@@ -191,12 +229,21 @@ export class Gate {
     return record !== undefined && isProbe(record.circuit, accountEra);
   }
 
-  #noteForEveryone(call: Permit, verdict: Verdict, by: string | null, nowMs: number): void {
+  #weighOutage(nowMs: number): void {
+    const { circuit } = this.#provider;
+    const before = this.#outage;
+    this.#outage = outageAfter(before, this.#witnesses.areManyFailing(circuit, nowMs), circuit, nowMs);
+    if (before.isOn === this.#outage.isOn) return;
+    if (this.#outage.isOn) this.#report('opened', circuit.openMs, null);
+    else this.#report('closed', 0, null);
+  }
+
+  #noteForEveryone(call: Permit, verdict: Verdict, nowMs: number): void {
     const before = this.#circuit;
     if (call.era !== before.era) return;
     if (verdict === 'success') this.#consecutiveFailures = 0;
     else if (verdict === 'failure') this.#consecutiveFailures += 1;
-    this.#circuit = endCall(before, call.era, verdict, by, this.#provider.circuit, nowMs);
+    this.#circuit = endCall(before, call.era, verdict, this.#provider.circuit, nowMs);
     call.era = this.#circuit.era;
     this.#reportChange(before, this.#circuit, null, nowMs);
   }
@@ -205,22 +252,16 @@ export class Gate {
     const { account } = call;
     const record = verdict === 'failure' ? this.#records.findOrAdd(account) : this.#records.find(account);
     if (record === undefined) return;
+    const { circuit: settings } = this.#provider;
+    const ownSettings = this.#outage.isOn ? { ...settings, failures: 1 } : settings;
     const before = record.circuit;
-    record.circuit = endCall(before, call.accountEra, verdict, null, this.#provider.circuit, nowMs);
+    record.circuit = endCall(before, call.accountEra, verdict, ownSettings, nowMs);
     if (call.accountEra === before.era) call.accountEra = record.circuit.era;
     this.#reportChange(before, record.circuit, account, nowMs);
   }
 
-  /** For an account whose call failed as everyone's probe: it must not make the next one too. */
-  #shutFor(account: string, openings: number, nowMs: number): void {
-    const record = this.#records.findOrAdd(account);
-    const before = record.circuit;
-    record.circuit = shutCircuit(before, openings, this.#provider.circuit, nowMs);
-    this.#reportChange(before, record.circuit, account, nowMs);
-  }
-
   #notePause({ account, isWitness }: Permit, pauseMs: number, nowMs: number): void {
-    if (isWitness) this.#pause = pausedFor(this.#pause, account, pauseMs, nowMs);
+    if (isWitness) this.#pause = pausedFor(this.#pause, pauseMs, nowMs);
     const record = this.#records.findOrAdd(account);
     record.pausedUntilMs = Math.max(record.pausedUntilMs, nowMs + pauseMs);
     this.#report('paused', pauseMs, account);
@@ -236,55 +277,5 @@ export class Gate {
 
   #report(kind: 'opened' | 'paused' | 'closed', pauseMs: number, account: string | null): void {
     this.#observer({ provider: this.#provider.name, model: this.#model, kind, pauseMs, account });
-  }
-}
-
-/** One call that was let through. Only its gate uses its properties. */
-export class Permit {
-  readonly account: string;
-  /** Whether the account's failures, together with those of others, count for everyone. */
-  readonly isWitness: boolean;
-  readonly slot: Share;
-  /** The eras of the circuits, everyone's and the account's own, in which the call began or goes on. */
-  era: number;
-  accountEra: number;
-  readonly #gate: Gate;
-  #isEnded = false;
-
-  constructor(gate: Gate, account: string, isWitness: boolean, slot: Share, era: number, accountEra: number) {
-    this.#gate = gate;
-    this.account = account;
-    this.isWitness = isWitness;
-    this.slot = slot;
-    this.era = era;
-    this.accountEra = accountEra;
-  }
-
-  /** The provider has begun to answer. That is all a probe has to find out: a long answer must not keep others waiting. */
-  answered(): void {
-    this.#gate.noteAnswer(this);
-  }
-
-  succeeded(): void {
-    this.#end();
-    this.#gate.noteSuccess(this);
-  }
-
-  /** The client left, or the call never began. */
-  withdrawn(): void {
-    this.#end();
-    this.#gate.noteNothing(this);
-  }
-
-  failed(failure: CallFailure): void {
-    this.#end();
-    if (failure instanceof MachineShortage) this.#gate.noteShortage(this, failure.shortage);
-    else this.#gate.noteFailure(this, failure);
-  }
-
-  #end(): void {
-    if (this.#isEnded) throw new Error('The call has ended already.');
-    this.#isEnded = true;
-    this.#gate.leave(this);
   }
 }

@@ -1,34 +1,26 @@
 /**
- * How long a provider that sent `Retry-After` is not called. The operator's key there is shared, so a pause for one
- * customer concerns all; but a customer may have caused it alone, say by asking for too much at once, and must not keep
- * the others waiting by doing so again and again. Pure: the clock is passed in.
+ * How long a provider that sent `Retry-After` to one account is not called for the others. The operator's key there is
+ * shared, so it may concern all of them; but an account may have caused it alone, say by asking for too much at once, and
+ * must not keep the others waiting by doing so again and again. Pure: the clock is passed in.
  */
 export type Pause = Readonly<{
   /** Until when it is not called for anyone. */
   untilMs: number;
-  /** The last account that was asked to wait, until when, and when it alone can cause a pause again. */
-  witness: Readonly<{ account: string; untilMs: number; againAtMs: number }> | null;
+  /** Since when pauses are counted, and how much of them is left in this minute. */
+  sinceMs: number;
+  leftMs: number;
 }>;
 
-export const noPause: Pause = { untilMs: 0, witness: null };
+const minuteMs = 60_000;
+const maxInAMinuteMs = 10_000;
 
-/** How long a pause one account alone can cause for the others, and how often. */
-const maxAloneMs = 10_000;
-const aloneAgainMs = 60_000;
+export const noPause: Pause = { untilMs: 0, sinceMs: Number.NEGATIVE_INFINITY, leftMs: 0 };
 
-/** The pause after `account` was asked to wait this long. It applies in full when another account is waiting as well. */
-export function pausedFor(pause: Pause, account: string, durationMs: number, nowMs: number): Pause {
-  const { witness } = pause;
-  const isFirst = witness === null || nowMs >= witness.untilMs;
-  const isConfirmed = !isFirst && witness.account !== account;
-  const isTooSoon = witness?.account === account && nowMs < witness.againAtMs;
-  const forEveryoneMs = isConfirmed ? durationMs : isTooSoon ? 0 : Math.min(durationMs, maxAloneMs);
-  return {
-    untilMs: Math.max(pause.untilMs, nowMs + forEveryoneMs),
-    witness: {
-      account,
-      untilMs: nowMs + durationMs,
-      againAtMs: isTooSoon ? witness.againAtMs : nowMs + aloneAgainMs,
-    },
-  };
+/** The pause for everyone after an account was asked to wait this long. */
+export function pausedFor(pause: Pause, durationMs: number, nowMs: number): Pause {
+  const { sinceMs, leftMs } =
+    nowMs < pause.sinceMs + minuteMs ? pause : { sinceMs: nowMs, leftMs: maxInAMinuteMs };
+  const fromMs = Math.max(pause.untilMs, nowMs);
+  const addedMs = Math.min(Math.max(0, nowMs + durationMs - fromMs), leftMs);
+  return { untilMs: fromMs + addedMs, sinceMs, leftMs: leftMs - addedMs };
 }

@@ -48,6 +48,16 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   );
   metrics.gauge('tollgate_spooled_settlements', 'Settlements that are only in the spool.', spool.count);
   metrics.gauge(
+    'tollgate_unstored_settlements',
+    'Settlements that are neither in the database nor in the spool.',
+    spool.unstoredCount,
+  );
+  metrics.gauge(
+    'tollgate_spool_free_bytes',
+    'What the spool can still take: room that is set aside, and free on its disk.',
+    spool.freeBytes,
+  );
+  metrics.gauge(
     'tollgate_circuit_open',
     'Models of a provider whose circuit is open.',
     () => openCircuits(report()),

@@ -90,12 +90,16 @@ test('an account that fails all the time never shuts out the others', async () =
   }
 });
 
-test('failures of two accounts shut it for everyone', async () => {
-  await codesOf(3, 0, 'fails-for-two', '[[status 503]]');
-  await codesOf(2, 1, 'fails-for-two', '[[status 500]]');
-  const calls = callsOf('fails-for-two');
-  expect(await codesOf(2, 2, 'fails-for-two', 'hello')).toEqual(Array(2).fill('all_providers_unavailable'));
-  expect(callsOf('fails-for-two')).toBe(calls);
+test('two accounts that fail in turn, sixty times, shut the provider for themselves and for nobody else', async () => {
+  for (let count = 0; count < 30; count += 1) {
+    await codeOfChat(0, 'fails-for-two', '[[status 500]]');
+    await codeOfChat(1, 'fails-for-two', '[[status 500]]');
+    expect(await codeOfChat(2, 'fails-for-two', 'hello')).toBe('completed');
+  }
+  for (const customer of [0, 1])
+    expect(await codeOfChat(customer, 'fails-for-two', 'hello')).toBe('all_providers_unavailable');
+  // The five failures of each, and what the third account asked for.
+  expect(callsOf('fails-for-two')).toBe(5 + 5 + 30);
 });
 
 test('a refused connection, which no request can cause, shuts it for everyone on the word of one account', async () => {

@@ -121,17 +121,4 @@ export const others: readonly Equivalent[] = [
     changes: ['if (⟦clock === undefined → true⟧) {', '⟦clocks.set(timezone, clock); → ;⟧'],
     reason: 'The cache only saves time.',
   },
-  {
-    file: 'src/routing/circuit.ts',
-    within: 'inARow',
-    changes: ['const last = failures.length - ⟦1 → 2⟧;'],
-    reason:
-      'Then a row of one failure counts as none. A single one opens a circuit only with a limit of one, and there the window has it too.',
-  },
-  {
-    file: 'src/routing/circuit.ts',
-    within: 'inARow',
-    changes: ['const newest = failures[last]?.number ?? ⟦0 → 1⟧;'],
-    reason: 'There is always a newest failure: the one that has just been noted.',
-  },
 ];

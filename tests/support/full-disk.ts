@@ -1,0 +1,25 @@
+/**
+ * Writes settlements to the spool of a folder until no more fit, as a process of its own: a limit on the size of its files
+ * (`ulimit -f`) is what a full disk is to it. Prints how many the spool said it has.
+ */
+import { openSpool } from '../../src/ledger/spool.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { newGeneration, newSettlement } from './ledger-operations.ts';
+
+const [folder = '', isReserving = '', bytes = '0'] = process.argv.slice(2);
+const spool = openSpool(folder, process.pid, newId());
+const problem = isReserving === 'reserve' ? spool.problem() : null;
+const provider = 'P'.repeat(Number(bytes));
+
+function keepOne(): boolean {
+  const generation = newGeneration({ accountId: newId(), keyId: newId(), priceListId: 1 });
+  try {
+    spool.keep(newSettlement(generation, 7n, { provider }));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+while (keepOne());
+console.log(JSON.stringify({ problem, count: spool.count(), unstored: spool.unstoredCount() }));
