@@ -135,6 +135,28 @@ describe('a failure', () => {
     expect(progress.isFinished).toBe(true);
   });
 
+  test('is none for an answer that is complete', () => {
+    const { progress, written } = progressOf([text('a'), finish, usage(3, 4)], [failed(broken), text('b')]);
+    expect(written).toEqual([chunks.text('a') + chunks.finish('stop'), '']);
+    expect(progress).toMatchObject({ failure: null, isEnded: true });
+    expect(progress.missing()).toBeNull();
+  });
+
+  test('is one as long as the usage is still to come', () => {
+    const { progress } = progressOf([finish, failed(beyondLimit()), usage(3, 4)]);
+    expect(progress.missing()).toBe('malformed_stream_chunk');
+    expect(progress.usage).toEqual({ inputTokens: 3, outputTokens: 4 });
+  });
+
+  test('may have been the reason to finish, if the stream ends in good order all the same', () => {
+    const { progress } = progressOf([text('a'), failed(beyondLimit()), usage(3, 4)]);
+    progress.noteClosed();
+    expect(progress.isFinished).toBe(true);
+    const fine = progressOf([text('a'), usage(3, 4)]).progress;
+    fine.noteClosed();
+    expect(fine.isFinished).toBe(false);
+  });
+
   test('is the first one, whatever follows', () => {
     const { progress } = progressOf([failed(broken), failed(beyondLimit())]);
     expect(progress.failure).toBe(broken);
@@ -208,4 +230,18 @@ test('only what the client would see keeps another provider from taking over', (
     end,
   ];
   expect(events.filter(isUsable)).toEqual(events.slice(0, 4));
+});
+
+test('arguments go no further once they are nested too deeply, each call on its own', () => {
+  const piece = (index: number, levels: number): ChatEvent => ({
+    type: 'tool_arguments',
+    index,
+    text: '{"a":'.repeat(levels),
+  });
+  const { progress, written } = progressOf([piece(0, 64), piece(1, 64)], [piece(1, 1), piece(0, 1)]);
+  expect(written).toEqual([
+    chunks.toolArguments(0, '{"a":'.repeat(64)) + chunks.toolArguments(1, '{"a":'.repeat(64)),
+    '',
+  ]);
+  expect(progress.failure).toMatchObject({ code: 'malformed_stream_chunk', isProvoked: true });
 });

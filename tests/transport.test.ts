@@ -61,7 +61,12 @@ function link(url: string, timeouts: Partial<Timeouts>) {
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n';
 const jsonHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
 
-const asItIs = { read: (data: string) => [data], tooLong: () => 'too long', readCommon: () => 0 };
+const asItIs = {
+  read: (data: string) => [data],
+  unreadable: ({ code }: ProviderError) => code,
+  tooLong: () => 'too long',
+  readCommon: () => 0,
+};
 
 /** The data of all events, or the code of the failure. */
 async function streamed(url: string, timeouts: Partial<Timeouts>): Promise<string[] | string> {
