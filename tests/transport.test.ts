@@ -140,6 +140,18 @@ test.concurrent('a whole answer of known length is under way when its length is 
   expect(answers).toEqual(['provider_timeout', { a: 1 }]);
 });
 
+test('time that this process loses is not the provider’s', async () => {
+  const url = writes([streamHead, ...Array.from({ length: 8 }, () => 'data: piece\n\n')]);
+  const stream = await postForStream(requestTo(url), link(url, { totalMs: 4_000 }), asItIs);
+  let count = (await stream.next())?.length ?? 0;
+  const next = stream.next();
+  Bun.sleepSync(4_500);
+  count += (await next)?.length ?? 0;
+  for (let more = await stream.next(); more !== null; more = await stream.next()) count += more.length;
+  stream.close();
+  expect(count).toBe(8);
+});
+
 describe('whether there ever was a connection', () => {
   const failureOf = async (to: string, timeouts: Partial<Timeouts> = {}): Promise<ProviderError> => {
     const failed = postForJson(requestTo(to), link(to, timeouts)).then(() => null);
