@@ -1,6 +1,7 @@
 /** What a client gets of a stream, and what is known of it when it ends. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { LeastTokens } from '../src/chat/least-tokens.ts';
 import { ChunkWriter } from '../src/chat/present.ts';
 import { isUsable, StreamProgress } from '../src/chat/stream-progress.ts';
 import { type ChatEvent, failed } from '../src/providers/chat.ts';
@@ -64,8 +65,9 @@ describe('text next to tool calls', () => {
         const sent = events.filter(isSent);
         const fresh = new StreamProgress(chunks);
         expect(written.join('')).toBe(sent.map((event) => fresh.take([event])).join(''));
-        const bytes = sent.map((event) => ('text' in event ? Buffer.byteLength(event.text) : 0));
-        expect(progress.deliveredBytes).toBe(bytes.reduce((sum, count) => sum + count, 0));
+        const least = new LeastTokens();
+        for (const event of sent) if ('text' in event) least.add(event.text);
+        expect(progress.deliveredTokens).toBe(least.tokens);
       }),
     );
   });
@@ -85,7 +87,8 @@ test('a stream begins with nothing known of it', () => {
     isEnded: false,
     failure: null,
     isUsageLost: false,
-    deliveredBytes: 0,
+    hasText: false,
+    deliveredTokens: 0,
     isDelivering: true,
   });
 });
@@ -93,7 +96,7 @@ test('a stream begins with nothing known of it', () => {
 test('nothing is passed on after the end, and one reason to finish is enough', () => {
   const { progress, written } = progressOf([finish, finish, end, text('late')], [text('later'), usage(1, 1)]);
   expect(written).toEqual([chunks.finish('stop'), '']);
-  expect(progress).toMatchObject({ deliveredBytes: 0, usage: null });
+  expect(progress).toMatchObject({ hasText: false, usage: null });
 });
 
 test('the largest counts are believed, each on its own', () => {
@@ -123,7 +126,7 @@ describe('a failure', () => {
       failure: broken,
       isFinished: true,
       isUsageLost: false,
-      deliveredBytes: 1,
+      deliveredTokens: 1,
       usage: { inputTokens: 3, outputTokens: 4 },
     });
   });
@@ -187,7 +190,7 @@ describe('the same text again and again', () => {
       retryAfterSeconds: null,
       isProvoked: true,
     });
-    expect(progress.deliveredBytes).toBe(100);
+    expect(progress.deliveredTokens).toBe(1);
     expect(progress.isFinished).toBe(false);
   });
 
@@ -202,12 +205,14 @@ describe('the same text again and again', () => {
   });
 });
 
-test('what is delivered counts in bytes, of text and arguments, while someone reads it', () => {
-  const { progress } = progressOf([text('é€'), { type: 'tool_arguments', index: 0, text: '{"é"}' }]);
-  expect(progress.deliveredBytes).toBe(5 + 6);
+test('what is delivered counts, text and arguments, while someone reads it', () => {
+  const { progress } = progressOf([text('é €'), { type: 'tool_arguments', index: 0, text: '{"é"}' }]);
+  expect(progress).toMatchObject({ hasText: true, deliveredTokens: 2 });
   progress.isDelivering = false;
-  progress.take([text('more')]);
-  expect(progress.deliveredBytes).toBe(11);
+  progress.take([text(' more')]);
+  expect(progress.deliveredTokens).toBe(2);
+  expect(progressOf([text('')]).progress.hasText).toBe(false);
+  expect(progressOf([text('…')]).progress).toMatchObject({ hasText: true, deliveredTokens: 0 });
 });
 
 test.each([

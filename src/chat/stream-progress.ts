@@ -3,6 +3,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { ChatEvent, TokenUsage } from '../providers/chat.ts';
 import { DepthMeter } from '../providers/tool-arguments.ts';
 import { beyondLimit, ProviderError } from '../providers/upstream.ts';
+import { LeastTokens } from './least-tokens.ts';
 import type { ChunkWriter } from './present.ts';
 
 /** The same piece of text this many times in a row is a provider caught in a loop. */
@@ -19,9 +20,11 @@ export class StreamProgress {
   failure: ProviderError | null = null;
   /** An event that was skipped because it was too long may have held the usage. */
   isUsageLost = false;
-  /** UTF-8 bytes of the text and arguments that were passed on while the client was reading. */
-  deliveredBytes = 0;
+  /** Whether any text or arguments were passed on while the client was reading, and the fewest tokens that they have. */
+  hasText = false;
+  deliveredTokens = 0;
   isDelivering = true;
+  readonly #delivered = new LeastTokens();
   #hasToolCalls = false;
   /** By the index of the call. */
   readonly #depths = new Map<number, DepthMeter>();
@@ -100,7 +103,10 @@ export class StreamProgress {
   }
 
   #countDelivered(text: string): void {
-    if (this.isDelivering && this.failure === null) this.deliveredBytes += Buffer.byteLength(text);
+    if (!this.isDelivering || this.failure !== null) return;
+    this.hasText ||= text !== '';
+    this.#delivered.add(text);
+    this.deliveredTokens = this.#delivered.tokens;
   }
 
   #isTooDeep(index: number, text: string): boolean {
