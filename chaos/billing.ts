@@ -13,6 +13,14 @@ import type { ProviderCall, Usage } from './upstream.ts';
 /** Faults after which an answer is not whole. The others only make it late. */
 const breaking: readonly FaultKind[] = ['cut', 'reset', 'black-hole', 'refuse'];
 
+/**
+ * Whether the gateway goes on reading for the usage after it has told the client of this. Whatever happens to the call
+ * from then on does not show: the failure that the client was told of stays on record.
+ */
+export function isReadOn(code: string | null): boolean {
+  return code === 'malformed_stream_chunk' || code === 'repeated_streaming_chunk_limit';
+}
+
 export function reasonOf({ status, errorCode }: RecordedGeneration): string {
   return errorCode === null ? status : `${status} ${errorCode}`;
 }
@@ -85,10 +93,6 @@ function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean 
       return !generation.streaming && (kind === 'overrun' || generation.hold === null);
     case 'failed billing_consistency_error':
       return !generation.streaming;
-    // A stream with a broken chunk is given up there; the provider may have reported usage behind it all the same.
-    case 'failed malformed_stream_chunk':
-    case 'cancelled':
-      return kind === 'malformed';
     default:
       return false;
   }
@@ -103,9 +107,8 @@ function lossOnNetwork(
   const attempt = attempts.find(({ provider }) => provider === call.provider);
   if (!networkProviders.has(call.provider) || attempt?.status !== 'failed') return null;
   const done = network.harmed.get(requestId) ?? new Set();
-  // On a machine that is busy enough an answer can be too late by itself. After an endless repetition that does not show:
-  // the failure that the client was told of stays on record.
-  const mayBeLate = ['provider_timeout', 'repeated_streaming_chunk_limit'].includes(attempt.errorCode ?? '');
+  // On a machine that is busy enough an answer can be too late by itself.
+  const mayBeLate = attempt.errorCode === 'provider_timeout' || isReadOn(attempt.errorCode);
   const isExplained = mayBeLate || breaking.some((kind) => done.has(kind));
   if (!isExplained) return null;
   return `lost on the network, ${attempt.errorCode} (${[...done].join(', ') || 'by itself'})`;

@@ -6,6 +6,7 @@ import {
   excuseOf,
   isCharged,
   isPaid,
+  isReadOn,
   reasonOf,
   standingCharge,
   usedCalls,
@@ -108,7 +109,8 @@ function wrongEstimate(evidence: Evidence, generation: RecordedGeneration): stri
   const call = callToCharge(evidence, generation);
   const isEndedHere =
     hastyProviders.has(provider) &&
-    ((attempt?.status === 'failed' && attempt.errorCode === 'provider_timeout') ||
+    ((attempt?.status === 'failed' &&
+      (attempt.errorCode === 'provider_timeout' || isReadOn(attempt.errorCode))) ||
       attempt?.status === 'cancelled');
   const charge = standingCharge(generation);
   const isLow = (hold === null || charge <= hold) && (call?.usage == null || charge <= priceOf(call.usage));

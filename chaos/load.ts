@@ -25,7 +25,8 @@ export function startLoad(world: World, tenants: Tenants, connections: number, r
     for (let number = client; !isOver; number++) {
       const node = world.nodes[number % world.nodes.length];
       if (!node) throw new Error('There is no gateway.');
-      const plan = planRequest(`c${client}-${number}`, chance);
+      // One word, because the provider counts each word of its answer as a token.
+      const plan = planRequest(`c${client}_${number}`, chance);
       const seen = await call(node, tenants.keys[plan.tenant], plan);
       log.push(seen);
       writeSync(file, `${JSON.stringify(seen)}\n`);

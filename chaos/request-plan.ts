@@ -37,6 +37,8 @@ const faults: readonly [Fault, ...Fault[]] = [
   { kind: 'end', directives: '[[end 3]]' },
   { kind: 'no-usage', directives: '[[no-usage]]' },
   { kind: 'malformed', directives: '[[malformed 3]]' },
+  { kind: 'malformed', directives: '[[malformed 3 utf-8]]' },
+  { kind: 'malformed', directives: '[[malformed 3 list]]' },
   { kind: 'close', directives: '[[close]]' },
   { kind: 'empty', directives: '[[empty]]' },
 ];

@@ -104,9 +104,13 @@ function isChargedRightly(evidence: Evidence, line: Seen, generation: RecordedGe
       return generation.isEstimated || dueFor(evidence, generation) !== null;
     case 'insufficient_balance':
       return generation.errorCode === line.code && generation.writeOff?.reason === line.code;
-    // A limit of the gateway's own ended what the provider went on with and reported.
+    // Nothing more was passed on of what the provider went on with and reported.
     case 'repeated_streaming_chunk_limit':
-      return generation.errorCode === line.code && dueFor(evidence, generation) !== null;
+    case 'malformed_stream_chunk':
+      return (
+        generation.errorCode === line.code &&
+        (generation.isEstimated || dueFor(evidence, generation) !== null)
+      );
     // The gateway ended the call itself.
     case 'provider_timeout':
       return generation.errorCode === line.code && generation.isEstimated;

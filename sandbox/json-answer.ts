@@ -3,7 +3,7 @@
 import { answerHeaders, type Call } from './endpoint.ts';
 import { gzipWrites } from './gzip.ts';
 import type { Scenario } from './scenario.ts';
-import { cutBytes, padText, type Transfer, transferBody, type Writes } from './transfer.ts';
+import { cutBytes, joined, padText, type Transfer, transferBody, type Writes } from './transfer.ts';
 import type { ReportedUsage } from './usage.ts';
 
 export function sendJson(call: Call<unknown>, body: string, usage: ReportedUsage | null): Response {
@@ -21,7 +21,7 @@ export function sendJson(call: Call<unknown>, body: string, usage: ReportedUsage
   const isOnePiece = ending === 'end' && scenario.bytes === undefined && (writes.length < 2 || scenario.gzip);
   if (!isOnePiece) return new Response(transferBody(transfer, record), { headers });
   record.finish(200, isComplete ? 'complete' : 'ended_early', isComplete ? usage : null);
-  return new Response(scenario.gzip ? Buffer.concat(writes.map(bytesOf)) : (writes[0] ?? ''), { headers });
+  return new Response(scenario.gzip ? joined(writes) : (writes[0] ?? ''), { headers });
 }
 
 function planJson(body: string, usage: ReportedUsage | null, scenario: Scenario): Transfer {
@@ -45,9 +45,5 @@ function planJson(body: string, usage: ReportedUsage | null, scenario: Scenario)
 
 function split(text: string, megabytes: number | undefined, bytes: number | undefined): Writes {
   if (megabytes !== undefined) return padText(text, megabytes);
-  return bytes === undefined ? [text] : cutBytes(text, bytes);
-}
-
-function bytesOf(write: Writes[number]): Uint8Array {
-  return typeof write === 'string' ? Buffer.from(write) : write;
+  return bytes === undefined ? [text] : cutBytes(Buffer.from(text), bytes);
 }

@@ -44,7 +44,7 @@ export const directives = {
   cut: position,
   end: position,
   stall: position,
-  malformed: position,
+  malformed: malformed,
   'error-event': position,
   empty: flag,
   'no-done': flag,
@@ -143,6 +143,16 @@ function positive(value: string): number | undefined {
 
 function position(value: string): Position | undefined {
   return value === 'finish' || value === 'usage' ? value : whole(value);
+}
+
+/** What cannot be read of the event: its JSON, its bytes, or that it is an object at all. */
+function malformed(value: string): { position: Position; fault: 'json' | 'utf-8' | 'list' } | undefined {
+  const [where = '', fault = 'json', ...more] = value.split(/\s+/);
+  const at = position(where);
+  const known = oneOf('json', 'utf-8', 'list')(fault);
+  return at === undefined || known === undefined || more.length > 0
+    ? undefined
+    : { position: at, fault: known };
 }
 
 function status(value: string): number | undefined {

@@ -3,7 +3,7 @@
 import type { ChatFormat, StreamOutline } from './format.ts';
 import { gzipWrites } from './gzip.ts';
 import type { Position, Scenario } from './scenario.ts';
-import { cutBytes, padText, type Transfer, type Writes } from './transfer.ts';
+import { cutBytes, joined, padText, type Transfer, type Writes } from './transfer.ts';
 import type { ReportedUsage } from './usage.ts';
 
 /** The events to send, and what comes after them. */
@@ -15,6 +15,17 @@ type Script = Readonly<{
   usageIndex: number | null;
 }>;
 
+/** Stands for a byte that no UTF-8 has. */
+const notUtf8 = '\ue000';
+
+/** Events that nobody can read. */
+const malformedEvents = { json: '{broken', 'utf-8': `{"broken":"${notUtf8}"}`, list: '["broken"]' } as const;
+
+/** The rest of such an event is ASCII. */
+function spoilBytes(frame: string): Uint8Array {
+  return Buffer.from(frame.replace(notUtf8, '\xff'), 'latin1');
+}
+
 export function planStream(
   format: ChatFormat,
   outline: StreamOutline,
@@ -23,7 +34,9 @@ export function planStream(
   number: number,
 ): Transfer {
   const { events, ending, isComplete, usageIndex } = scriptOf(format, outline, scenario, number);
-  const frames = events.map(scenario.crlf ? (event) => unusual(format.frame(event)) : format.frame);
+  const texts = events.map(scenario.crlf ? (event) => unusual(format.frame(event)) : format.frame);
+  const isSpoilt = scenario.malformed?.fault === 'utf-8';
+  const frames = isSpoilt ? texts.map((text) => (text.includes(notUtf8) ? spoilBytes(text) : text)) : texts;
   const { writes, shift } = writesOf(frames, scenario);
   const reported = usage !== null && usageIndex !== null ? usage : null;
   return {
@@ -63,22 +76,23 @@ function scriptOf(format: ChatFormat, outline: StreamOutline, scenario: Scenario
   const isComplete = !scenario['no-done'] || end === null;
   const events = isComplete && end !== null ? [...payloads, end] : [...payloads];
   if (scenario.malformed === undefined) return { events, ending: 'end', isComplete, usageIndex };
-  const count = upTo(scenario.malformed);
-  events.splice(count, 0, '{broken');
+  const count = upTo(scenario.malformed.position);
+  events.splice(count, 0, malformedEvents[scenario.malformed.fault]);
   return { events, ending: 'end', isComplete, usageIndex: count > usageIndex ? usageIndex : usageIndex + 1 };
 }
 
 /** One write per event, one for all, or split by bytes. `shift` is the offset of a write from its event, if events have their own. */
 function writesOf(
-  frames: readonly string[],
+  frames: Writes,
   { huge, burst, bytes }: Scenario,
 ): Readonly<{ writes: Writes; shift: number | null }> {
-  if (huge !== undefined && frames.length > 0) {
-    const padded = padText(frames[0] ?? '', huge);
+  const [first] = frames;
+  if (huge !== undefined && typeof first === 'string') {
+    const padded = padText(first, huge);
     return { writes: [...padded, ...frames.slice(1)], shift: padded.length - 1 };
   }
-  if (burst) return { writes: [frames.join('')], shift: null };
-  if (bytes !== undefined) return { writes: cutBytes(frames.join(''), bytes), shift: null };
+  if (burst) return { writes: [joined(frames)], shift: null };
+  if (bytes !== undefined) return { writes: cutBytes(joined(frames), bytes), shift: null };
   return { writes: frames, shift: 0 };
 }
 

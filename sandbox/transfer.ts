@@ -71,8 +71,15 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-export function cutBytes(text: string, size: number): Writes {
-  const bytes = Buffer.from(text);
+export function bytesOf(write: Writes[number]): Uint8Array {
+  return typeof write === 'string' ? Buffer.from(write) : write;
+}
+
+export function joined(writes: Writes): Uint8Array {
+  return Buffer.concat(writes.map(bytesOf));
+}
+
+export function cutBytes(bytes: Uint8Array, size: number): Writes {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
     bytes.subarray(index * size, (index + 1) * size),
   );

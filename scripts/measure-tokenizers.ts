@@ -10,43 +10,9 @@
 import { inputBound } from '../src/chat/bounds.ts';
 import { emptyCall, testModel } from '../tests/support/provider.ts';
 import { type Sample, samples } from './sample-texts.ts';
+import { type Count, loadTokenizers } from './tokenizers.ts';
 
-type Count = (text: string) => number;
-type Tokenizer = Readonly<{ name: string; count: Count }>;
-
-const folder = process.argv[2];
-if (folder === undefined)
-  throw new Error('Name the folder with the tokenizers: see the comment in this file.');
-const load = async (name: string) => await import(Bun.resolveSync(name, folder));
-
-async function tokenizers(): Promise<readonly Tokenizer[]> {
-  const { getEncoding } = await load('js-tiktoken');
-  const claude = (await load('@anthropic-ai/tokenizer')).getTokenizer();
-  const llama2 = (await load('llama-tokenizer-js')).default;
-  const llama3 = (await load('llama3-tokenizer-js')).default;
-  const mistral = (await load('mistral-tokenizer-js')).default;
-  const tiktoken = (name: string): Tokenizer => {
-    const encoding = getEncoding(name);
-    return { name, count: (text) => encoding.encode(text, [], []).length };
-  };
-  const published = async (name: string): Promise<Tokenizer> => {
-    const tokenizer = (await load(`@lenml/tokenizer-${name}`)).fromPreTrained();
-    return { name, count: (text) => tokenizer.encode(text, { add_special_tokens: false }).length };
-  };
-  return [
-    tiktoken('cl100k_base'),
-    tiktoken('o200k_base'),
-    { name: 'claude (2023)', count: (text) => claude.encode(text.normalize('NFKC'), 'all').length },
-    { name: 'llama 2', count: (text) => llama2.encode(text, false, false).length },
-    { name: 'llama 3', count: (text) => llama3.encode(text, { bos: false, eos: false }).length },
-    { name: 'mistral v1', count: (text) => mistral.encode(text, false, false).length },
-    await published('mistral_nemo'),
-    await published('gemini'),
-    await published('gemma3'),
-    await published('qwen3'),
-    await published('deepseek_v3'),
-  ];
-}
+const all = await loadTokenizers(process.argv[2]);
 
 /** Appends, again and again, the character after which there are most tokens. */
 function worstAscii(count: Count): string {
@@ -74,7 +40,6 @@ function bytesPerToken(text: string, count: Count): number {
   return Buffer.byteLength(text) / count(text);
 }
 
-const all = await tokenizers();
 const row = (cells: readonly string[]) => console.log(`| ${cells.join(' | ')} |`);
 row(['kind of text', ...all.map(({ name }) => name), 'least', 'bound ÷ tokens', 'likely ÷ tokens']);
 row(['---', ...all.map(() => '---:'), '---:', '---:', '---:']);

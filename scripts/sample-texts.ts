@@ -8,7 +8,7 @@ const root = join(import.meta.dir, '..');
 const file = (path: string) => readFileSync(join(root, path), 'utf8').slice(0, 8_000);
 
 /** From the Universal Declaration of Human Rights, articles 1 to 3. */
-const declarations = {
+export const declarations = {
   English:
     'All human beings are born free and equal in dignity and rights. They are endowed with reason and conscience and should act towards one another in a spirit of brotherhood. Everyone is entitled to all the rights and freedoms set forth in this Declaration, without distinction of any kind, such as race, colour, sex, language, religion, political or other opinion. Everyone has the right to life, liberty and security of person.',
   German:

@@ -224,8 +224,26 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ generation: { ...estimated, charges: [priceOf(usage)] }, calls: [first] })).toEqual([
       estimate,
     ]);
+    for (const code of ['repeated_streaming_chunk_limit', 'malformed_stream_chunk']) {
+      const readOn = { ...estimated, attempts: [{ ...failed, errorCode: code }], errorCode: code };
+      expect(broken({ generation: readOn, calls: [first], seen: { code } })).toEqual([]);
+    }
     const unestimated = { ...estimated, ...lostUsage, isEstimated: false };
     expect(broken({ generation: unestimated, calls: [first], seen: told })).toEqual([chargedFailure]);
+  });
+
+  test('must not be free because of a chunk that nobody can read', () => {
+    const unread = { status: 'failed', errorCode: 'malformed_stream_chunk' };
+    const told = { code: 'malformed_stream_chunk' };
+    const kind = 'malformed';
+    expect(broken({ kind, generation: unread, seen: told })).toEqual([]);
+    const free = { ...unread, charges: [] };
+    expect(broken({ kind, generation: free, seen: told })).toEqual([lostForNoReason]);
+    expect(broken({ kind, generation: { ...free, status: 'cancelled', errorCode: null } })).toEqual([
+      lostForNoReason,
+    ]);
+    // Only what the provider never told may stay without a charge.
+    expect(broken({ kind, generation: free, calls: [first, { ...second, usage: null }] })).toEqual([]);
   });
 
   test('is given back in full when it was withheld, and only then', () => {
@@ -318,12 +336,13 @@ describe('gateways and database killed again and again under load, one provider 
 
   test('there was something to judge', () => {
     const outcomes = new Set(result.evidence.seen.map(({ outcome }) => outcome));
-    const endings = new Set([...result.evidence.ledger.generations.values()].map(({ status }) => status));
+    const generations = [...result.evidence.ledger.generations.values()];
+    const endings = new Set(generations.map(({ status }) => status));
+    const unread = generations.filter(({ errorCode }) => errorCode === 'malformed_stream_chunk');
+    expect(unread.some(({ charges }) => charges.length === 1)).toBe(true);
     expect([...outcomes]).toEqual(expect.arrayContaining(['success', 'error', 'aborted', 'unreachable']));
     expect([...endings]).toEqual(expect.arrayContaining(['completed', 'failed', 'cancelled']));
-    expect([...result.evidence.ledger.generations.values()].some(({ isEstimated }) => isEstimated)).toBe(
-      true,
-    );
+    expect(generations.some(({ isEstimated }) => isEstimated)).toBe(true);
     expect(
       result.findings.filter(({ checked, mayBeUntested = false }) => checked === 0 && !mayBeUntested),
     ).toEqual([]);

@@ -100,7 +100,7 @@ function admit(
   const bill: ChatBill = {
     price: asked,
     bounds: { inputTokens: terms.input.tokens, outputTokens: outputBound(terms, amount) },
-    textBytes: terms.input.textBytes,
+    leastInputTokens: terms.input.leastTokens,
   };
   return { terms, range, decision, admitted: { amount, bill } };
 }
@@ -128,7 +128,8 @@ const streamed = fc
     isEnded: fc.boolean(),
     isUsageLost: fc.boolean(),
     failureCode: code,
-    deliveredBytes: fc.integer({ min: 0, max: 1_000_000 }),
+    hasText: fc.boolean(),
+    deliveredTokens: fc.integer({ min: 0, max: 1_000_000 }),
     outcome: fc.record({ code, isEndedHere: fc.boolean(), finishedAt: at }),
     isGone: fc.boolean(),
   })
@@ -293,7 +294,7 @@ describe('to the token', () => {
       ...remarks,
     },
     bounds: { inputTokens: 1_000, outputTokens: 250 },
-    textBytes: 41,
+    leastInputTokens: 10,
   };
   const finishedAt = new Date('2026-11-01T12:00:00Z');
 
@@ -356,7 +357,8 @@ describe('to the token', () => {
     isEnded: true,
     isUsageLost: false,
     failure: null,
-    deliveredBytes: 23,
+    hasText: true,
+    deliveredTokens: 5,
   };
   const stored = { idempotencyHash: 'ab', response: 'cd', insufficientBalanceResponse: null };
   const outcome = { code: null, isEndedHere: false, finishedAt };
@@ -406,10 +408,10 @@ describe('to the token', () => {
 
   test('nothing delivered is nothing to doubt a usage of no output for', () => {
     const silent = { ...stream, usage: { inputTokens: 10, outputTokens: 0 } };
-    const lossOf = (deliveredBytes: number) =>
-      streamEnding(bill, { ...silent, deliveredBytes }, outcome, false, stored).loss;
-    expect(lossOf(0)).toBeNull();
-    expect(lossOf(1)).not.toBeNull();
+    const lossOf = (hasText: boolean) =>
+      streamEnding(bill, { ...silent, hasText }, outcome, false, stored).loss;
+    expect(lossOf(false)).toBeNull();
+    expect(lossOf(true)).not.toBeNull();
   });
 
   const estimate = (changes: object, own = bill) =>
@@ -421,7 +423,7 @@ describe('to the token', () => {
       stored,
     );
 
-  test('a call that the gateway ended is estimated: a token for four bytes, within the bounds', () => {
+  test('a call that the gateway ended is estimated by the fewest tokens of its texts, within the bounds', () => {
     expect(estimate({})).toEqual({
       ...billed(10, 5),
       status: 'cancelled',
@@ -432,8 +434,8 @@ describe('to the token', () => {
       loss: { reason: 'usage_missing', amount: null, reported: null },
       stored,
     });
-    expect(estimate({ deliveredBytes: 100_000 }).usage).toMatchObject({ outputTokens: 250 });
-    expect(estimate({}, { ...bill, textBytes: 100_000 }).usage).toMatchObject({ inputTokens: 1_000 });
+    expect(estimate({ deliveredTokens: 25_000 }).usage).toMatchObject({ outputTokens: 250 });
+    expect(estimate({}, { ...bill, leastInputTokens: 25_000 }).usage).toMatchObject({ inputTokens: 1_000 });
   });
 
   test('without usage nothing is charged and nothing stored', () => {

@@ -17,7 +17,7 @@ const boundOf = (changes: Partial<ChatCall>) => inputBound({ ...emptyCall, messa
 const tokensOf = (changes: Partial<ChatCall>) => boundOf(changes).tokens - 1_024;
 
 test('a call without anything may still be given a prompt by its provider', () => {
-  expect(boundOf({})).toEqual({ tokens: 1_024, likelyTokens: 1_024, textBytes: 0 });
+  expect(boundOf({})).toEqual({ tokens: 1_024, likelyTokens: 1_024, leastTokens: 0 });
 });
 
 describe('a message', () => {
@@ -57,10 +57,32 @@ describe('a message', () => {
     expect(tokensOf({ messages: [message, message] })).toBe(2 * tokens);
   });
 
-  test('that calls a tool: the arguments are text that is sent', () => {
-    const messages: ChatMessage[] = [{ role: 'assistant', content: null, toolCalls: [call] }];
-    const shorter = [{ role: 'assistant', content: null, toolCalls: [{ ...call, arguments: '' }] }] as const;
-    expect(boundOf({ messages }).textBytes - boundOf({ messages: shorter }).textBytes).toBe(7);
+  const text = 'one two';
+  const image = { type: 'image', url: 'https://x', detail: null } as const;
+  const leastRows: readonly (readonly [string, ChatMessage, number])[] = [
+    ['system', { role: 'system', content: text }, 2],
+    ['user', { role: 'user', content: text }, 2],
+    [
+      'parts',
+      { role: 'user', content: [{ type: 'text', text }, image, { type: 'text', text: ' three' }] },
+      3,
+    ],
+    ['assistant', { role: 'assistant', content: text, toolCalls: [] }, 2],
+    ['a result', { role: 'tool', toolCallId: 'an id', content: text, name: 'f' }, 2],
+    ['arguments', { role: 'assistant', content: null, toolCalls: [{ ...call, arguments: text }] }, 2],
+    // Not every server puts these into the prompt.
+    ['text beside a call', { role: 'assistant', content: text, toolCalls: [{ ...call, arguments: '' }] }, 0],
+    ['earlier thinking', { role: 'assistant', content: `${text}</think>${text}`, toolCalls: [] }, 0],
+  ];
+  test.each(leastRows)('has at least the words of its text: %s', (_name, message, tokens) => {
+    expect(boundOf({ messages: [message] }).leastTokens).toBe(tokens);
+  });
+
+  test('has at least the words of its first million characters', () => {
+    const content = ' word'.repeat(300_000);
+    expect(boundOf({ messages: [{ role: 'user', content }] }).leastTokens).toBe(200_000);
+    const parts = Array.from({ length: 3 }, () => ({ type: 'text', text: ' word'.repeat(100_000) }) as const);
+    expect(boundOf({ messages: [{ role: 'user', content: parts }] }).leastTokens).toBe(200_000);
   });
 });
 
@@ -101,7 +123,7 @@ describe('tools and formats', () => {
   test.each(jsonRows)('the schema %s', (_text, parameters, tokens, bytes) => {
     const bound = boundOf({ tools: [{ ...tool, parameters: parameters as never }] });
     expect(bound.tokens).toBe(1_024 + 1_024 + 65 + tokens);
-    expect(bound.textBytes).toBe(1 + bytes);
+    expect(bound.leastTokens).toBe(0);
     // Of ASCII, 0.65 tokens a character; what surrounds a value is not likely to be needed.
     expect(bound.likelyTokens).toBe(Math.ceil(1_024 + 1_024 + 64 + 0.65 * (1 + bytes)));
   });
@@ -112,14 +134,15 @@ describe('text', () => {
     inputBound({ ...emptyCall, messages: [{ role: 'user', content }] }, testModel({ contextWindow }));
 
   test('is likely to have 0.65 tokens a unit, and one for every further byte', () => {
-    expect(textOf('x'.repeat(100))).toEqual({ tokens: 1_140, likelyTokens: 1_105, textBytes: 100 });
-    expect(textOf('中'.repeat(100))).toEqual({ tokens: 1_340, likelyTokens: 1_305, textBytes: 300 });
-    expect(textOf('')).toEqual({ tokens: 1_040, likelyTokens: 1_040, textBytes: 0 });
+    expect(textOf('x'.repeat(100))).toEqual({ tokens: 1_140, likelyTokens: 1_105, leastTokens: 1 });
+    expect(textOf('中'.repeat(100))).toEqual({ tokens: 1_340, likelyTokens: 1_305, leastTokens: 0 });
+    expect(textOf('')).toEqual({ tokens: 1_040, likelyTokens: 1_040, leastTokens: 0 });
   });
 
   test('never has more tokens than the context window', () => {
-    expect(textOf('x'.repeat(100), 1_100)).toEqual({ tokens: 1_100, likelyTokens: 1_100, textBytes: 100 });
-    expect(textOf('é'.repeat(100), 1_100)).toEqual({ tokens: 1_100, likelyTokens: 1_100, textBytes: 200 });
+    expect(textOf('x '.repeat(50), 1_100)).toEqual({ tokens: 1_100, likelyTokens: 1_100, leastTokens: 50 });
+    expect(textOf('x '.repeat(50), 30).leastTokens).toBe(30);
+    expect(textOf('é'.repeat(100), 1_100)).toEqual({ tokens: 1_100, likelyTokens: 1_100, leastTokens: 1 });
     expect(textOf('é'.repeat(10), 1_071).tokens).toBe(1_070);
   });
 

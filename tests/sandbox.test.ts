@@ -509,6 +509,11 @@ describe('transfer of a stream', () => {
 
   test('malformed, error-event, empty, no-done', async () => {
     expect((await events('[[malformed 3]] [[long 9]]')).indexOf('{broken')).toBe(4);
+    expect((await events('[[malformed 3 list]] [[long 9]]')).indexOf('["broken"]')).toBe(4);
+    for (const more of ['', '[[burst]]', '[[crlf]]']) {
+      const spoilt = Buffer.from(await (await chat(`[[malformed 3 utf-8]] ${more}`, streamed)).bytes());
+      expect([more, spoilt.filter((byte) => byte === 0xff).length]).toEqual([more, 1]);
+    }
     const failed = await events('[[error-event 3]] [[long 9]]');
     expect(failed).toHaveLength(6);
     expect(JSON.parse(failed[4] ?? '')).toMatchObject({ error: { type: 'server_error' } });

@@ -1,6 +1,7 @@
 /** What a client gets of a stream, and what is known of it when it ends. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { LeastTokens } from '../src/chat/least-tokens.ts';
 import { ChunkWriter } from '../src/chat/present.ts';
 import { isUsable, StreamProgress } from '../src/chat/stream-progress.ts';
 import { type ChatEvent, failed } from '../src/providers/chat.ts';
@@ -64,8 +65,9 @@ describe('text next to tool calls', () => {
         const sent = events.filter(isSent);
         const fresh = new StreamProgress(chunks);
         expect(written.join('')).toBe(sent.map((event) => fresh.take([event])).join(''));
-        const bytes = sent.map((event) => ('text' in event ? Buffer.byteLength(event.text) : 0));
-        expect(progress.deliveredBytes).toBe(bytes.reduce((sum, count) => sum + count, 0));
+        const least = new LeastTokens();
+        for (const event of sent) if ('text' in event) least.add(event.text);
+        expect(progress.deliveredTokens).toBe(least.tokens);
       }),
     );
   });
@@ -85,7 +87,8 @@ test('a stream begins with nothing known of it', () => {
     isEnded: false,
     failure: null,
     isUsageLost: false,
-    deliveredBytes: 0,
+    hasText: false,
+    deliveredTokens: 0,
     isDelivering: true,
   });
 });
@@ -93,7 +96,7 @@ test('a stream begins with nothing known of it', () => {
 test('nothing is passed on after the end, and one reason to finish is enough', () => {
   const { progress, written } = progressOf([finish, finish, end, text('late')], [text('later'), usage(1, 1)]);
   expect(written).toEqual([chunks.finish('stop'), '']);
-  expect(progress).toMatchObject({ deliveredBytes: 0, usage: null });
+  expect(progress).toMatchObject({ hasText: false, usage: null });
 });
 
 test('the largest counts are believed, each on its own', () => {
@@ -123,7 +126,7 @@ describe('a failure', () => {
       failure: broken,
       isFinished: true,
       isUsageLost: false,
-      deliveredBytes: 1,
+      deliveredTokens: 1,
       usage: { inputTokens: 3, outputTokens: 4 },
     });
   });
@@ -133,6 +136,28 @@ describe('a failure', () => {
     expect(progress).toMatchObject({ failure: { code: 'malformed_stream_chunk' }, isFinished: false });
     progress.take([finish]);
     expect(progress.isFinished).toBe(true);
+  });
+
+  test('is none for an answer that is complete', () => {
+    const { progress, written } = progressOf([text('a'), finish, usage(3, 4)], [failed(broken), text('b')]);
+    expect(written).toEqual([chunks.text('a') + chunks.finish('stop'), '']);
+    expect(progress).toMatchObject({ failure: null, isEnded: true });
+    expect(progress.missing()).toBeNull();
+  });
+
+  test('is one as long as the usage is still to come', () => {
+    const { progress } = progressOf([finish, failed(beyondLimit()), usage(3, 4)]);
+    expect(progress.missing()).toBe('malformed_stream_chunk');
+    expect(progress.usage).toEqual({ inputTokens: 3, outputTokens: 4 });
+  });
+
+  test('may have been the reason to finish, if the stream ends in good order all the same', () => {
+    const { progress } = progressOf([text('a'), failed(beyondLimit()), usage(3, 4)]);
+    progress.noteClosed();
+    expect(progress.isFinished).toBe(true);
+    const fine = progressOf([text('a'), usage(3, 4)]).progress;
+    fine.noteClosed();
+    expect(fine.isFinished).toBe(false);
   });
 
   test('is the first one, whatever follows', () => {
@@ -165,7 +190,7 @@ describe('the same text again and again', () => {
       retryAfterSeconds: null,
       isProvoked: true,
     });
-    expect(progress.deliveredBytes).toBe(100);
+    expect(progress.deliveredTokens).toBe(1);
     expect(progress.isFinished).toBe(false);
   });
 
@@ -180,12 +205,14 @@ describe('the same text again and again', () => {
   });
 });
 
-test('what is delivered counts in bytes, of text and arguments, while someone reads it', () => {
-  const { progress } = progressOf([text('é€'), { type: 'tool_arguments', index: 0, text: '{"é"}' }]);
-  expect(progress.deliveredBytes).toBe(5 + 6);
+test('what is delivered counts, text and arguments, while someone reads it', () => {
+  const { progress } = progressOf([text('é €'), { type: 'tool_arguments', index: 0, text: '{"é"}' }]);
+  expect(progress).toMatchObject({ hasText: true, deliveredTokens: 2 });
   progress.isDelivering = false;
-  progress.take([text('more')]);
-  expect(progress.deliveredBytes).toBe(11);
+  progress.take([text(' more')]);
+  expect(progress.deliveredTokens).toBe(2);
+  expect(progressOf([text('')]).progress.hasText).toBe(false);
+  expect(progressOf([text('…')]).progress).toMatchObject({ hasText: true, deliveredTokens: 0 });
 });
 
 test.each([
@@ -208,4 +235,18 @@ test('only what the client would see keeps another provider from taking over', (
     end,
   ];
   expect(events.filter(isUsable)).toEqual(events.slice(0, 4));
+});
+
+test('arguments go no further once they are nested too deeply, each call on its own', () => {
+  const piece = (index: number, levels: number): ChatEvent => ({
+    type: 'tool_arguments',
+    index,
+    text: '{"a":'.repeat(levels),
+  });
+  const { progress, written } = progressOf([piece(0, 64), piece(1, 64)], [piece(1, 1), piece(0, 1)]);
+  expect(written).toEqual([
+    chunks.toolArguments(0, '{"a":'.repeat(64)) + chunks.toolArguments(1, '{"a":'.repeat(64)),
+    '',
+  ]);
+  expect(progress.failure).toMatchObject({ code: 'malformed_stream_chunk', isProvoked: true });
 });

@@ -6,7 +6,7 @@ import { ChatReader } from '../src/providers/chat-call.ts';
 import { EventDecoder } from '../src/providers/event-decoder.ts';
 import { openai } from '../src/providers/openai.ts';
 import { LearnedTemplate, readTexts, templateOf } from '../src/providers/text-template.ts';
-import { defaultDialect, ProviderError, type Upstream } from '../src/providers/upstream.ts';
+import { defaultDialect, type Upstream } from '../src/providers/upstream.ts';
 
 const upstream: Upstream = {
   baseUrl: 'http://127.0.0.1',
@@ -18,22 +18,12 @@ const upstream: Upstream = {
 };
 const read = () => openai.openReader(upstream);
 
-/** What the reads become, one list per read, and the code of what ended them. */
+/** What the reads become, one list per read. */
 function eventsOf(isShort: boolean, reads: readonly Uint8Array[]) {
   const reader = new ChatReader(openai, upstream);
   if (!isShort) reader.readCommon = () => 0;
   const decoder = new EventDecoder(reader);
-  const events: (readonly ChatEvent[])[] = [];
-  try {
-    for (const bytes of reads) {
-      if (decoder.failure !== null) throw decoder.failure;
-      events.push(decoder.take(bytes));
-    }
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    return { events, code: error.code };
-  }
-  return { events, code: null };
+  return reads.map((bytes) => decoder.take(bytes));
 }
 
 /** Cuts the bytes at these places. */

@@ -61,7 +61,12 @@ function link(url: string, timeouts: Partial<Timeouts>) {
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n';
 const jsonHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
 
-const asItIs = { read: (data: string) => [data], tooLong: () => 'too long', readCommon: () => 0 };
+const asItIs = {
+  read: (data: string) => [data],
+  unreadable: ({ code }: ProviderError) => code,
+  tooLong: () => 'too long',
+  readCommon: () => 0,
+};
 
 /** The data of all events, or the code of the failure. */
 async function streamed(url: string, timeouts: Partial<Timeouts>): Promise<string[] | string> {
@@ -133,6 +138,18 @@ test.concurrent('a whole answer of known length is under way when its length is 
   const url = writes([`${jsonHead}content-length: 23\r\n\r\n`, ...waits(' '), '{"a":1}']);
   const answers = await Promise.all([whole(url, { idleMs }), whole(url, {})]);
   expect(answers).toEqual(['provider_timeout', { a: 1 }]);
+});
+
+test('time that this process loses is not the provider’s', async () => {
+  const url = writes([streamHead, ...Array.from({ length: 8 }, () => 'data: piece\n\n')]);
+  const stream = await postForStream(requestTo(url), link(url, { totalMs: 4_000 }), asItIs);
+  let count = (await stream.next())?.length ?? 0;
+  const next = stream.next();
+  Bun.sleepSync(4_500);
+  count += (await next)?.length ?? 0;
+  for (let more = await stream.next(); more !== null; more = await stream.next()) count += more.length;
+  stream.close();
+  expect(count).toBe(8);
 });
 
 describe('whether there ever was a connection', () => {

@@ -37,6 +37,8 @@ const misdeeds: readonly [Misdeed, ...Misdeed[]] = [
     'cut finish',
     'end 1',
     'malformed 1',
+    'malformed 1 utf-8',
+    'malformed 1 list',
     'error-event 1',
     'empty',
     'wrong-type',

@@ -13,6 +13,7 @@ export const targets: Readonly<Record<string, TestFiles>> = {
   'src/chat/capabilities.ts': ['tests/chat-capabilities.test.ts'],
   'src/chat/hold.ts': ['tests/chat-billing-rules.test.ts', 'tests/chat-capabilities.test.ts'],
   'src/chat/input-tally.ts': inputBound,
+  'src/chat/least-tokens.ts': ['tests/least-tokens.test.ts'],
   'src/chat/parse.ts': chatParse,
   'src/chat/stream-progress.ts': ['tests/stream-progress.test.ts'],
   'src/chat/text-weights.ts': inputBound,

@@ -9,8 +9,8 @@ import type { TokenUsage } from '../providers/chat.ts';
 export type ChatBill = Readonly<{
   price: TokenPrice;
   bounds: TokenUsage;
-  /** UTF-8 bytes of all text that was sent. */
-  textBytes: number;
+  /** What the input has at the least, for an estimate. */
+  leastInputTokens: number;
 }>;
 
 /** Providers count slightly differently: a stop token more, another template around the messages. */
@@ -70,13 +70,15 @@ type Streamed = Readonly<{
   isUsageLost: boolean;
   /** Why nothing more was passed on, although reading went on. */
   failure: Readonly<{ code: ErrorCode }> | null;
-  deliveredBytes: number;
+  hasText: boolean;
+  /** What was delivered has at least this many tokens. */
+  deliveredTokens: number;
 }>;
 
 /** What was delivered is charged: by the usage that came, or by an estimate where the gateway did not wait for it. */
 export function streamEnding(
   bill: ChatBill,
-  { usage, isFinished, isEnded, isUsageLost, failure: limit, deliveredBytes }: Streamed,
+  { usage, isFinished, isEnded, isUsageLost, failure: limit, hasText, deliveredTokens }: Streamed,
   { code, isEndedHere, finishedAt }: StreamOutcome,
   isGone: boolean,
   stored: Ending['stored'],
@@ -86,24 +88,24 @@ export function streamEnding(
     : ({ status: 'failed', errorCode: code ?? 'usage_missing' } as const);
   // Usage that arrives after the answer failed or exceeded a limit is that of the whole answer too.
   if (usage !== null && (isEnded || (isFinished && (code === null || limit !== null)))) {
-    const charge = chargeOf(bill, { usage, finishedAt, hasText: deliveredBytes > 0 });
+    const charge = chargeOf(bill, { usage, finishedAt, hasText });
     const ending = completed(charge, 'completed', 'write_off', stored);
     return code === null && !isGone ? ending : { ...ending, ...failed };
   }
   if (isEndedHere || isUsageLost)
-    return { ...estimated(bill, deliveredBytes, finishedAt), ...failed, stored };
+    return { ...estimated(bill, deliveredTokens, finishedAt), ...failed, stored };
   return { ...failure('usage_missing', 'usage_missing'), ...failed };
 }
 
-/** A rule of thumb that most text exceeds: an estimate should err on the low side. */
-const bytesPerEstimatedToken = 4;
-
-/** For a call that the gateway ended before its usage was known: a low estimate of what was delivered. */
-function estimated({ price, bounds, textBytes }: ChatBill, deliveredBytes: number, endedAt: Date): Ending {
-  const tokensIn = (bytes: number) => Math.floor(bytes / bytesPerEstimatedToken);
+/** For a call that the gateway ended before its usage was known: no more than the provider would have reported. */
+function estimated(
+  { price, bounds, leastInputTokens }: ChatBill,
+  deliveredTokens: number,
+  endedAt: Date,
+): Ending {
   const usage = {
-    inputTokens: Math.min(tokensIn(textBytes), bounds.inputTokens),
-    outputTokens: Math.min(tokensIn(deliveredBytes), bounds.outputTokens),
+    inputTokens: Math.min(leastInputTokens, bounds.inputTokens),
+    outputTokens: Math.min(deliveredTokens, bounds.outputTokens),
   };
   return {
     ...failure('usage_missing', 'usage_missing'),

@@ -12,8 +12,8 @@ export type InputBound = Readonly<{
   tokens: number;
   /** What ordinary text does not exceed: the room to leave for the input inside a context window. */
   likelyTokens: number;
-  /** UTF-8 bytes of all text of the call. */
-  textBytes: number;
+  /** What its messages have at the least, in any server's form: for a charge that has to be estimated. */
+  leastTokens: number;
 }>;
 
 /** What providers put before every conversation: start tokens, the date, a system prompt of their own. */
@@ -48,19 +48,22 @@ function addMessage(tally: InputTally, message: ChatMessage, model: Model): void
   tally.allow(messageAllowance);
   switch (message.role) {
     case 'system':
-      tally.addText(message.content);
+      addPlain(tally, message.content);
       return;
     case 'user':
-      if (typeof message.content === 'string') tally.addText(message.content);
+      if (typeof message.content === 'string') addPlain(tally, message.content);
       else
         for (const part of message.content) {
           tally.allow(partAllowance);
-          if (part.type === 'text') tally.addText(part.text);
+          if (part.type === 'text') addPlain(tally, part.text);
           else tally.allow(imageTokens(part, model));
         }
       return;
     case 'assistant':
-      if (message.content !== null) tally.addText(message.content);
+      if (message.content !== null) {
+        tally.addText(message.content);
+        if (isKept(message)) tally.countLeast(message.content);
+      }
       for (const call of message.toolCalls) {
         tally.allow(toolCallAllowance);
         tally.addId(call.id);
@@ -68,14 +71,29 @@ function addMessage(tally: InputTally, message: ChatMessage, model: Model): void
         // Some formats repeat it with the result.
         tally.repeatQuoted(call.name);
         tally.addArguments(call.arguments);
+        tally.countLeast(call.arguments);
       }
       return;
     case 'tool':
       tally.allow(toolCallAllowance);
       tally.addId(message.toolCallId);
       tally.addQuoted(message.content);
+      tally.countLeast(message.content);
       if (message.name !== null) tally.addQuoted(message.name);
   }
+}
+
+function addPlain(tally: InputTally, text: string): void {
+  tally.addText(text);
+  tally.countLeast(text);
+}
+
+/** Some chat templates leave out text beside tool calls, and earlier thinking. */
+function isKept({
+  content,
+  toolCalls,
+}: Readonly<{ content: string | null; toolCalls: readonly unknown[] }>): boolean {
+  return toolCalls.length === 0 && content !== null && !content.includes('</think>');
 }
 
 function imageTokens({ detail }: ImagePart, model: Model): number {

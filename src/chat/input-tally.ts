@@ -1,6 +1,7 @@
 /** Adds up the input tokens that a call can have, in one pass and without copying any of its text. */
 import type { JsonObject } from '../providers/chat.ts';
 import type { InputBound } from './bounds.ts';
+import { LeastTokens } from './least-tokens.ts';
 import {
   argumentWeights,
   heaviestUnit,
@@ -34,6 +35,8 @@ export class InputTally {
   #textBytes = 0;
   #textUnits = 0;
   #unitsToWeigh = maxUnitsWeighed;
+  readonly #least = new LeastTokens();
+  #unitsToRead = maxUnitsWeighed;
 
   /** Nothing is weighed beyond the limit: the bound is the limit then. */
   constructor(limit: number) {
@@ -50,6 +53,13 @@ export class InputTally {
     const bytes = this.#measure(text);
     if (bytes === text.length) this.#tokens += bytes;
     else this.#weigh(text, plainWeights);
+  }
+
+  /** For text, added otherwise too, that no server leaves out of the prompt. What is beyond the limit counts nothing. */
+  countLeast(text: string): void {
+    const end = Math.min(text.length, this.#unitsToRead);
+    this.#unitsToRead -= end;
+    this.#least.add(text, end);
   }
 
   addQuoted(text: string): void {
@@ -99,7 +109,8 @@ export class InputTally {
       this.#allowed +
       this.#textUnits * likelyTokensPerUnit +
       (this.#textBytes - this.#textUnits) * likelyTokensPerFurtherByte;
-    return { tokens, likelyTokens: Math.min(tokens, Math.ceil(likely)), textBytes: this.#textBytes };
+    const leastTokens = Math.min(tokens, this.#least.tokens);
+    return { tokens, likelyTokens: Math.min(tokens, Math.ceil(likely)), leastTokens };
   }
 
   #measure(text: string): number {

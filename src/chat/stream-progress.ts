@@ -1,7 +1,9 @@
 /** Follows a stream from the provider and decides what the client gets of it. It has state, but does no I/O. */
 import type { ErrorCode } from '../errors.ts';
 import type { ChatEvent, TokenUsage } from '../providers/chat.ts';
-import { ProviderError } from '../providers/upstream.ts';
+import { DepthMeter } from '../providers/tool-arguments.ts';
+import { beyondLimit, ProviderError } from '../providers/upstream.ts';
+import { LeastTokens } from './least-tokens.ts';
 import type { ChunkWriter } from './present.ts';
 
 /** The same piece of text this many times in a row is a provider caught in a loop. */
@@ -18,10 +20,14 @@ export class StreamProgress {
   failure: ProviderError | null = null;
   /** An event that was skipped because it was too long may have held the usage. */
   isUsageLost = false;
-  /** UTF-8 bytes of the text and arguments that were passed on while the client was reading. */
-  deliveredBytes = 0;
+  /** Whether any text or arguments were passed on while the client was reading, and the fewest tokens that they have. */
+  hasText = false;
+  deliveredTokens = 0;
   isDelivering = true;
+  readonly #delivered = new LeastTokens();
   #hasToolCalls = false;
+  /** By the index of the call. */
+  readonly #depths = new Map<number, DepthMeter>();
   #lastText = '';
   #repetitions = 0;
 
@@ -36,10 +42,20 @@ export class StreamProgress {
       if (this.isEnded) break;
       if (event.type === 'text' && this.#isRepeatedTooOften(event.text))
         this.failure ??= new ProviderError('repeated_streaming_chunk_limit', null, null, true);
+      if (event.type === 'tool_arguments' && this.#isTooDeep(event.index, event.text))
+        this.failure ??= beyondLimit();
       const chunk = this.#chunk(event);
       if (this.failure === null) text += chunk;
     }
     return text;
+  }
+
+  /**
+   * The provider has ended the stream in good order. After a failure that is all that is asked for: what could not be read
+   * may have been the reason to finish.
+   */
+  noteClosed(): void {
+    this.isFinished ||= this.failure !== null;
   }
 
   /** Why the stream is incomplete now that the provider has ended it; null when it is complete. */
@@ -70,9 +86,14 @@ export class StreamProgress {
         this.usage = larger(this.usage, event.usage);
         return '';
       case 'failure':
+        // An answer that is complete stays so, whatever comes after it.
+        if (this.missing() === null) {
+          this.isEnded = true;
+          return '';
+        }
         this.failure ??= event.error;
         this.isUsageLost ||= event.isUsageLost;
-        // When one of our own limits was exceeded, the provider goes on and sends its finish reason later.
+        // A provider that knows nothing of the failure goes on and sends its finish reason later.
         if (event.error.code !== 'malformed_stream_chunk') this.isFinished = true;
         return '';
       case 'end':
@@ -82,7 +103,16 @@ export class StreamProgress {
   }
 
   #countDelivered(text: string): void {
-    if (this.isDelivering && this.failure === null) this.deliveredBytes += Buffer.byteLength(text);
+    if (!this.isDelivering || this.failure !== null) return;
+    this.hasText ||= text !== '';
+    this.#delivered.add(text);
+    this.deliveredTokens = this.#delivered.tokens;
+  }
+
+  #isTooDeep(index: number, text: string): boolean {
+    const depth = this.#depths.get(index) ?? new DepthMeter();
+    this.#depths.set(index, depth);
+    return depth.exceedsWith(text);
   }
 
   #isRepeatedTooOften(text: string): boolean {

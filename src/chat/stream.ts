@@ -110,14 +110,13 @@ async function open({ job, generation }: ChatRun, candidate: Candidate): Promise
     for (;;) {
       const next = await stream.next();
       first.push(...(next ?? []));
-      if (next?.some(isUsable)) {
+      const decisive = next?.find((event) => event.type !== 'usage');
+      if (decisive?.type === 'failure') throw withStatus(decisive.error, stream.status);
+      if (next === null || decisive?.type === 'end')
+        throw new ProviderError('empty_provider_stream', stream.status);
+      if (decisive !== undefined) {
         generation.noteFirstToken();
         return { stream, first };
-      }
-      const failed = next?.find((event) => event.type === 'failure');
-      if (failed !== undefined) throw withStatus(failed.error, stream.status);
-      if (next === null || next.some(({ type }) => type === 'end')) {
-        throw new ProviderError('empty_provider_stream', stream.status);
       }
     }
   } catch (error) {
@@ -211,6 +210,7 @@ async function relay(
       // What arrived while we waited for the client had been ready before.
       finishedAtMs = Date.now() - clientWaitMs;
     }
+    if (events === null) progress.noteClosed();
     return outcomeOf(progress.missing(), progress.failure?.isProvoked === true, false, finishedAtMs);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;

@@ -38,7 +38,7 @@ export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> 
     bill: {
       price,
       bounds: { inputTokens: terms.input.tokens, outputTokens: outputBound(terms, held) },
-      textBytes: terms.input.textBytes,
+      leastInputTokens: terms.input.leastTokens,
     },
   }),
   call: ({ chat, bill }, candidate, origin) =>

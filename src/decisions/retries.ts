@@ -1,10 +1,12 @@
 /** Retries calls to an overloaded provider: at most twice, after a pause, and within one deadline. */
+import { Deadlines } from '../lib/deadlines.ts';
 import { LateError } from '../lib/within.ts';
 import type { Decider, Decision, DecisionSource } from './decider.ts';
 import { DecisionError } from './errors.ts';
 
 const retryDelaysMs = [500, 1_500];
 const maxJitterMs = 100;
+const deadlines = new Deadlines();
 export const deadlineMs = 60_000;
 
 /** The clock and randomness, which tests replace. */
@@ -75,13 +77,13 @@ async function endingWithin<Result>(
   const controller = new AbortController();
   const end = () => controller.abort();
   const late = () => controller.abort(new LateError('The provider did not answer in time.'));
-  const timer = setTimeout(late, Math.max(0, durationMs));
+  const deadline = deadlines.start(durationMs, late);
   client.addEventListener('abort', end);
   if (client.aborted) end();
   try {
     return await run(controller.signal);
   } finally {
-    clearTimeout(timer);
+    deadline.clear();
     client.removeEventListener('abort', end);
   }
 }

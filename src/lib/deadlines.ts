@@ -1,16 +1,16 @@
 /**
  * Many deadlines on one timer. A stream moves its deadline with every chunk; doing that with a timer of its own would
- * cost more than the chunk.
+ * cost more than the chunk. Time that this process itself lost counts against none of them.
  */
+import { RunningClock } from './running-clock.ts';
+
 export type Deadline = {
-  /** When it passes, on the clock of `performance.now`. May be moved at any time. */
+  /** When it passes, on the clock of `nowMs`. May be moved at any time. */
   atMs: number;
   clear: () => void;
 };
 
 const tickMs = 100;
-/** Work alone never delays a tick by this much. */
-const standstillMs = 1_000;
 
 class Pending implements Deadline {
   atMs: number;
@@ -30,35 +30,38 @@ class Pending implements Deadline {
 
 export class Deadlines {
   readonly #pending = new Set<Pending>();
+  readonly #clock = new RunningClock(tickMs);
   #timer: ReturnType<typeof setInterval> | null = null;
-  #lastTickMs = 0;
+
+  /** The time of these deadlines. It is kept only while there are any. */
+  nowMs(): number {
+    const realMs = performance.now();
+    if (this.#timer === null) this.#clock.start(realMs);
+    return this.#clock.nowMs(realMs);
+  }
 
   /** Calls `expire` once when the time has passed, give or take a tick. */
   start(durationMs: number, expire: () => void): Deadline {
-    const nowMs = performance.now();
-    const pending = new Pending(nowMs + durationMs, expire, this.#pending);
+    const pending = new Pending(this.nowMs() + durationMs, expire, this.#pending);
     this.#pending.add(pending);
-    if (this.#timer === null) {
-      this.#lastTickMs = nowMs;
-      this.#timer = setInterval(() => this.#tick(), tickMs);
-    }
+    this.#timer ??= setInterval(() => this.#tick(), tickMs);
     return pending;
   }
 
   #tick(): void {
-    const nowMs = performance.now();
-    const lateMs = nowMs - this.#lastTickMs - tickMs;
-    this.#lastTickMs = nowMs;
-    // What we wait for may have arrived while this process was suspended, so every deadline is extended by that time.
-    if (lateMs > standstillMs) for (const pending of this.#pending) pending.atMs += lateMs;
+    const nowMs = this.#clock.tick(performance.now());
+    if (nowMs !== null) this.#expire(nowMs);
+    if (this.#pending.size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+    }
+  }
+
+  #expire(nowMs: number): void {
     for (const pending of this.#pending) {
       if (pending.atMs > nowMs) continue;
       this.#pending.delete(pending);
       pending.expire();
-    }
-    if (this.#pending.size === 0 && this.#timer !== null) {
-      clearInterval(this.#timer);
-      this.#timer = null;
     }
   }
 }

@@ -31,7 +31,7 @@ export async function readBody(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = new GrowingBytes(expectedBytes);
   if (body === null) return bytes.stored();
-  const startedAtMs = performance.now();
+  const startedAtMs = bodyDeadlines.nowMs();
   const reader = body.getReader();
   let isLate = false;
   const cancelLate = () => {

@@ -106,7 +106,7 @@ function readEvent(event: Fields, progress: Progress): readonly ChatEvent[] {
     case 'message_stop':
       return [{ type: 'end' }];
     case 'error':
-      throw new ProviderError('provider_stream_error');
+      return [failed(new ProviderError('provider_stream_error'))];
     default:
       return [];
   }

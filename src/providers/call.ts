@@ -48,7 +48,7 @@ export class Call {
   readonly #deadline: Deadline;
   /** What is left of the whole call's time, as of `#waitingSinceMs`. */
   #leftMs: number;
-  #waitingSinceMs: number | null = performance.now();
+  #waitingSinceMs: number | null;
   /** Whether the deadline is the end of that time, and not of the wait for a chunk. */
   #isLast: boolean;
   readonly #stopWatching: () => void;
@@ -57,6 +57,7 @@ export class Call {
     const { connectMs, firstByteMs, totalMs } = link.timeouts;
     this.#link = link;
     this.#leftMs = totalMs;
+    this.#waitingSinceMs = this.#nowMs();
     this.#isLast = totalMs < firstByteMs;
     this.#deadline = link.calls.deadlines.start(Math.min(firstByteMs, totalMs), () =>
       this.endEarly(this.#isLast ? 'total' : 'silence'),
@@ -73,7 +74,7 @@ export class Call {
 
   /** Gives the provider time for the next chunk, within what the whole call may take. */
   awaitChunk(): void {
-    const nowMs = performance.now();
+    const nowMs = this.#nowMs();
     this.#countWaiting(nowMs);
     this.#waitingSinceMs = nowMs;
     const { idleMs } = this.#link.timeouts;
@@ -83,7 +84,7 @@ export class Call {
 
   /** Stops the provider's clock while the gateway waits for the client. */
   rest(): void {
-    this.#countWaiting(performance.now());
+    this.#countWaiting(this.#nowMs());
     this.#deadline.atMs = Number.POSITIVE_INFINITY;
   }
 
@@ -116,6 +117,11 @@ export class Call {
   end(): void {
     this.close();
     this.controller.abort();
+  }
+
+  /** Time that this process itself lost is none of the provider's. */
+  #nowMs(): number {
+    return this.#link.calls.deadlines.nowMs();
   }
 
   #countWaiting(nowMs: number): void {

@@ -1,14 +1,14 @@
 /** Makes one call to one chat provider, whichever format it speaks. */
 import { anthropic } from './anthropic.ts';
 import type { Link } from './call.ts';
-import type { ChatAdapter, ChatAnswer, ChatCall, ChatEvent } from './chat.ts';
+import { type ChatAdapter, type ChatAnswer, type ChatCall, type ChatEvent, failed } from './chat.ts';
 import type { EventReader } from './event-decoder.ts';
 import type { EventStream } from './event-stream.ts';
 import { google } from './google.ts';
 import { openai } from './openai.ts';
 import { LearnedTemplate } from './text-template.ts';
 import { postForAnswer, postForStream } from './transport.ts';
-import { beyondLimit, type Upstream } from './upstream.ts';
+import { beyondLimit, type ProviderError, type Upstream } from './upstream.ts';
 
 /** One entry per wire format, by its name in the catalogue. */
 export const chatAdapters = { openai, anthropic, google, sandbox: openai } satisfies Record<
@@ -61,6 +61,10 @@ export class ChatReader implements EventReader<ChatEvent> {
 
   readCommon(text: string, events: ChatEvent[]): number {
     return this.#template?.readTexts(text, events) ?? 0;
+  }
+
+  unreadable(error: ProviderError): ChatEvent {
+    return failed(error);
   }
 
   tooLong(): ChatEvent {

@@ -81,7 +81,10 @@ export type ChatAdapter = Readonly<{
   chatRequest: (call: ChatCall, upstream: Upstream, stream: boolean) => UpstreamRequest;
   /** Reads the JSON body of a non-streamed response; throws a ProviderError when it is not one. */
   readAnswer: (body: unknown, upstream: Upstream) => ChatAnswer;
-  /** Makes a reader for one stream: it gets the data of each event in turn and returns what it means. */
+  /**
+   * Makes a reader for one stream: it gets the data of each event in turn and returns what it means, or throws a
+   * ProviderError. It also gets what follows data that it could not read.
+   */
   openReader: (upstream: Upstream) => (data: string) => readonly ChatEvent[];
   /** Whether chunks of text mean the same wherever they are in a stream, as text-template.ts requires. */
   hasUniformText: boolean;

@@ -4,11 +4,14 @@
  * long before its first byte is due.
  */
 import { connect } from 'node:net';
+import { Deadlines } from '../lib/deadlines.ts';
 
 /** A provider that responded within this time counts as reachable, so calls to a busy one cost nothing extra. */
 const reachableForMs = 10_000;
 /** A test connection is retried after this long, because the system waits ever longer between its own attempts. */
 const probeMs = 1_000;
+
+const deadlines = new Deadlines();
 
 const nothingToStop = () => undefined;
 
@@ -40,12 +43,12 @@ export class ConnectWatchdog {
     const stop = () => {
       if (isWatching) this.#watching -= 1;
       isWatching = false;
-      clearTimeout(timer);
+      deadline.clear();
     };
-    const timer = setTimeout(() => {
+    const deadline = deadlines.start(connectMs, () => {
       stop();
       onSilence();
-    }, connectMs);
+    });
     this.#probing ??= this.#probeUntilReply();
     this.#probing.then(stop, stop);
     return stop;

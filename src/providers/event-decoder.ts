@@ -4,7 +4,10 @@ import { ProviderError } from './upstream.ts';
 
 /** Turns the data of a stream into events. */
 export type EventReader<Event> = Readonly<{
+  /** Throws a ProviderError when the data cannot be read. */
   read: (data: string) => readonly Event[];
+  /** Stands for data that could not be read. What follows it is still read, because usage may be a part of it. */
+  unreadable: (error: ProviderError) => Event;
   /** Stands for data that was too long and was skipped. */
   tooLong: () => Event;
   /**
@@ -14,27 +17,43 @@ export type EventReader<Event> = Readonly<{
   readCommon: (text: string, events: Event[]) => number;
 }>;
 
+const lineFeed = 10;
+const nothing = new Uint8Array(0);
+
+// Stateless between complete characters, so they serve every stream. The parser knows what to do with a byte order mark.
+const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const lenientDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
 export class EventDecoder<Event> {
   readonly #reader: EventReader<Event>;
-  readonly #decoder = new TextDecoder('utf-8', { fatal: true });
   readonly #parser = new SseParser();
-  /** What is wrong with the stream, once something is: the events before it have been returned. */
-  failure: unknown = null;
+  /** The beginning of a character whose end has not arrived yet. */
+  #rest: Uint8Array = nothing;
+  #isUnreadable = false;
 
   constructor(reader: EventReader<Event>) {
     this.#reader = reader;
   }
 
-  /** The events that these bytes complete. What comes before a failure in the same piece is returned; the failure follows. */
+  /** The events that these bytes complete. The first thing that cannot be read becomes an event too, in its place. */
   take(bytes: Uint8Array): readonly Event[] {
+    const all = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
+    const end = all.length - incompleteBytes(all);
+    this.#rest = end === all.length ? nothing : all.slice(end);
     const events: Event[] = [];
-    try {
-      this.#read(this.#decode(bytes), events);
-    } catch (error) {
-      this.failure = error;
-      if (events.length === 0) throw error;
-    }
+    const whole = all.subarray(0, end);
+    const text = decode(whole);
+    if (text !== null) this.#read(text, events);
+    else this.#readAround(whole, events);
     return events;
+  }
+
+  /** Lines before the one that is not UTF-8 are part of the answer. After it nothing is passed on, so any text will do. */
+  #readAround(bytes: Uint8Array, events: Event[]): void {
+    const from = firstBadLine(bytes);
+    this.#read(strictDecoder.decode(bytes.subarray(0, from)), events);
+    this.#fail(new ProviderError('malformed_stream_chunk'), events);
+    this.#read(lenientDecoder.decode(bytes.subarray(from)), events);
   }
 
   #read(text: string, events: Event[]): void {
@@ -42,15 +61,57 @@ export class EventDecoder<Event> {
     if (taken === text.length && taken > 0) return;
     for (const data of this.#parser.push(taken === 0 ? text : text.slice(taken))) {
       if (data === null) events.push(this.#reader.tooLong());
-      else for (const event of this.#reader.read(data)) events.push(event);
+      else this.#readData(data, events);
     }
   }
 
-  #decode(bytes: Uint8Array): string {
+  #readData(data: string, events: Event[]): void {
     try {
-      return this.#decoder.decode(bytes, { stream: true });
-    } catch {
-      throw new ProviderError('malformed_stream_chunk');
+      for (const event of this.#reader.read(data)) events.push(event);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      this.#fail(error, events);
     }
   }
+
+  /** Once is enough: a stream may go on with nothing else. */
+  #fail(error: ProviderError, events: Event[]): void {
+    if (!this.#isUnreadable) events.push(this.#reader.unreadable(error));
+    this.#isUnreadable = true;
+  }
+}
+
+/** Null when the bytes are not UTF-8. */
+function decode(bytes: Uint8Array): string | null {
+  try {
+    return strictDecoder.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** Where the first line begins that is not UTF-8. */
+function firstBadLine(bytes: Uint8Array): number {
+  let from = 0;
+  for (;;) {
+    const end = bytes.indexOf(lineFeed, from);
+    const to = end < 0 ? bytes.length : end + 1;
+    if (to === bytes.length || decode(bytes.subarray(from, to)) === null) return from;
+    from = to;
+  }
+}
+
+/** How many bytes at the end are the beginning of a character. */
+function incompleteBytes(bytes: Uint8Array): number {
+  for (let back = 1; back <= 3; back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte >= 0xc0) return back < bytesOfCharacter(byte) ? back : 0;
+  }
+  return 0;
+}
+
+function bytesOfCharacter(firstByte: number): number {
+  if (firstByte >= 0xf0) return 4;
+  return firstByte >= 0xe0 ? 3 : 2;
 }

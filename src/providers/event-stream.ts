@@ -1,7 +1,7 @@
 /** Reads the events of a provider's streamed response as they arrive, within the deadlines of its call. */
 import type { Call } from './call.ts';
 import { EventDecoder, type EventReader } from './event-decoder.ts';
-import { ProviderError, withStatus } from './upstream.ts';
+import { ProviderError } from './upstream.ts';
 
 const lineFeed = 10;
 
@@ -32,21 +32,23 @@ export class EventStream<Event> {
    * in byte by byte is as good as silence.
    */
   async next(): Promise<readonly Event[] | null> {
-    if (this.#decoder.failure !== null) throw withStatus(this.#decoder.failure, this.status);
     if (this.#hasBegun) this.#call.awaitChunk();
+    for (;;) {
+      const bytes = await this.#read();
+      if (bytes === null) return null;
+      const events = this.#decoder.take(bytes);
+      if (events.length === 0 && !bytes.includes(lineFeed)) continue;
+      this.#call.rest();
+      return events;
+    }
+  }
+
+  async #read(): Promise<Uint8Array | null> {
     try {
-      for (;;) {
-        const { done, value } = await this.#body.read();
-        this.#hasBegun = true;
-        if (done || value === undefined) return null;
-        const events = this.#decoder.take(value);
-        if (events.length === 0 && !value.includes(lineFeed)) continue;
-        this.#call.rest();
-        return events;
-      }
-    } catch (error) {
-      // What cannot be read is the decoder's finding; anything else broke the connection.
-      if (this.#decoder.failure !== null) throw withStatus(error, this.status);
+      const { done, value } = await this.#body.read();
+      this.#hasBegun = true;
+      return done ? null : (value ?? null);
+    } catch {
       throw this.#call.earlyEnd(this.status, true) ?? new ProviderError('provider_stream_error', this.status);
     }
   }

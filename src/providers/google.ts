@@ -52,6 +52,8 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
 function openReader({ generationId }: Upstream): (data: string) => readonly ChatEvent[] {
   let callCount = 0;
   let isFinished = false;
+  /** What could not be read may have been the end of the answer: from then on every count may be that of all of it. */
+  let mayBeFinished = false;
 
   function finish(event: ChatEvent, events: ChatEvent[]): void {
     if (!isFinished) events.push(event);
@@ -84,14 +86,20 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
 
   return (data) => {
     const chunk = parseObject(data, parseJson);
-    if (chunk === null) throw new ProviderError('malformed_stream_chunk');
-    if (isError(chunk)) throw new ProviderError('provider_stream_error');
+    if (chunk === null) {
+      mayBeFinished = true;
+      throw new ProviderError('malformed_stream_chunk');
+    }
     const events: ChatEvent[] = [];
+    if (isError(chunk)) {
+      events.push(failed(new ProviderError('provider_stream_error')));
+      isFinished = true;
+    }
     const candidate = firstCandidate(chunk);
     if (candidate !== null) readCandidate(candidate, events);
     else if (isBlocked(chunk)) finish({ type: 'finish', reason: 'content_filter' }, events);
     // Every event carries counts, but only the last ones cover the whole answer, even one that failed.
-    const usage = isFinished ? readUsage(objectAt(chunk, 'usageMetadata')) : null;
+    const usage = isFinished || mayBeFinished ? readUsage(objectAt(chunk, 'usageMetadata')) : null;
     if (usage !== null) events.push({ type: 'usage', usage });
     return events;
   };

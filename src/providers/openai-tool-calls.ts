@@ -1,6 +1,6 @@
 /** Reads tool calls in OpenAI's format, whole and in pieces, from servers that leave out some of what it promises. */
 import { type ChatEvent, failed, maxToolCalls, type ToolCall } from './chat.ts';
-import { writeArguments } from './tool-arguments.ts';
+import { isTooDeep, writeArguments } from './tool-arguments.ts';
 import { beyondLimit, ProviderError, unreadableArguments } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt } from './wire.ts';
 
@@ -15,7 +15,7 @@ function readToolCall(item: unknown, index: number, generationId: string): ToolC
   const name = textAt(call, 'name');
   const text = argumentsText(call?.arguments);
   if (!isObject(item) || name === null) throw new ProviderError('provider_unknown_error');
-  if (text === null) throw unreadableArguments();
+  if (text === null || isTooDeep(text)) throw unreadableArguments();
   return { id: textAt(item, 'id') ?? madeId(generationId, index), name, arguments: text };
 }
 
@@ -35,24 +35,28 @@ export class ToolCallReader {
     return this.#ids.length;
   }
 
-  /** Reads the pieces of one event, up to the first that cannot be passed on: a million of them may follow. */
+  /**
+   * Reads the pieces of one event, up to the first that cannot be passed on: a million of them may follow. The rest of the
+   * event may hold the usage, so that is an event and not an error.
+   */
   readAll(items: readonly unknown[], events: ChatEvent[]): void {
     for (const item of items) {
-      if (this.#read(item, events)) continue;
-      events.push(failed(beyondLimit()));
+      const problem = this.#read(item, events);
+      if (problem === null) continue;
+      events.push(failed(problem));
       return;
     }
   }
 
-  /** Only the first piece of a call carries its name. */
-  #read(item: unknown, events: ChatEvent[]): boolean {
-    if (!isObject(item)) throw new ProviderError('malformed_stream_chunk');
+  /** Only the first piece of a call carries its name. Returns why the piece cannot be passed on. */
+  #read(item: unknown, events: ChatEvent[]): ProviderError | null {
+    if (!isObject(item) || !isWireIndex(item.index)) return new ProviderError('malformed_stream_chunk');
     const call = objectAt(item, 'function');
     const text = argumentsText(call?.arguments);
     const index = this.#known(item, call) ?? this.#begin(item, call, events);
-    if (index === null || text === null) return false;
+    if (index === null || text === null) return beyondLimit();
     if (text !== '') events.push({ type: 'tool_arguments', index, text });
-    return true;
+    return null;
   }
 
   /** The call that a piece continues; null when it starts a new one. */
@@ -91,10 +95,13 @@ export class ToolCallReader {
   }
 }
 
+/** Some servers leave it out. */
+function isWireIndex(index: unknown): boolean {
+  return index === undefined || index === null || isCount(index);
+}
+
 function wireIndexOf({ index }: Fields): number | null {
-  if (index === undefined || index === null) return null;
-  if (!isCount(index)) throw new ProviderError('malformed_stream_chunk');
-  return index;
+  return isCount(index) ? index : null;
 }
 
 /** A client cannot answer a call without an ID. This one stays within the 40 characters that OpenAI allows. */

@@ -64,8 +64,39 @@ export function readArguments(text: string): JsonObject | null {
   // A parser that fails costs more than one that succeeds.
   if (!trimmed.startsWith('{')) return null;
   // Measured before anything is parsed.
+  return isTooDeep(text) ? null : parseObject(text, parseJson);
+}
+
+/** The text need not be valid JSON. */
+export function isTooDeep(text: string): boolean {
   const limits = { values: Number.POSITIVE_INFINITY, depth: deepestArguments };
-  return measureJson(text, limits).depth > deepestArguments ? null : parseObject(text, parseJson);
+  return measureJson(text, limits).depth > deepestArguments;
+}
+
+/** The same for a text that arrives in pieces, each of which is passed on at once. */
+export class DepthMeter {
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+
+  /** Whether the text is too deep somewhere in this piece. */
+  exceedsWith(piece: string): boolean {
+    let deepest = 0;
+    for (let at = 0; at < piece.length; at += 1) {
+      const character = piece.charAt(at);
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (this.#isInString) this.#takeInString(character);
+      else if (character === '"') this.#isInString = true;
+      else if (character === '{' || character === '[') deepest = Math.max(deepest, ++this.#depth);
+      else if ((character === '}' || character === ']') && this.#depth > 0) this.#depth -= 1;
+    }
+    return deepest > deepestArguments;
+  }
+
+  #takeInString(character: string): void {
+    if (character === '\\') this.#isEscaped = true;
+    else if (character === '"') this.#isInString = false;
+  }
 }
 
 /** Null when the value is not an object or nested too deeply. */

@@ -87,7 +87,7 @@ function serveStream(
         requestId: requestIdFromUuid(newId()),
         job: {
           chat: { model: 'm', stream: true, includeUsage: false, call },
-          bill: { price, bounds, textBytes: 40 },
+          bill: { price, bounds, leastInputTokens: 10 },
         },
         generation: new OpenGeneration(facts, provider.name, first, null, ledger, log),
         rotation,

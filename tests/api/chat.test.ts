@@ -319,7 +319,7 @@ describe('in-band errors', () => {
     ['[[end 2]] a b c d', 'provider_stream_error', 'provider_error', 2],
     ['[[stall 2]] a b c d', 'provider_timeout', 'provider_error', 2],
     ['[[error-event 2]] a b c d', 'provider_stream_error', 'provider_error', 2],
-    ['[[malformed 2]] a b c d', 'malformed_stream_chunk', 'provider_error', 2],
+    ['[[malformed 2]] [[no-usage]] a b c d', 'malformed_stream_chunk', 'provider_error', 2],
     ['[[malformed 0]] a', 'malformed_stream_chunk', 'provider_error', 0],
     ['[[empty]]', 'empty_provider_stream', 'provider_error', 0],
     ['[[no-usage]] hi', 'usage_missing', 'billing_error', null],

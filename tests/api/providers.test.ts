@@ -197,6 +197,17 @@ describe('a provider that nobody picks up at', () => {
     });
   }, 60_000);
 
+  test('time that this process loses does not count: what arrived in it is looked at first', async () => {
+    let silences = 0;
+    const stop = new ConnectWatchdog(`http://127.0.0.1:${deaf.port}/v1`, true).watch(500, () => {
+      silences += 1;
+    });
+    Bun.sleepSync(1_500);
+    await Bun.sleep(1);
+    stop();
+    expect(silences).toBe(0);
+  });
+
   test('calls that leave through a proxy are not given up for that', async () => {
     let silences = 0;
     const line = new ConnectWatchdog(`http://127.0.0.1:${deaf.port}/v1`, false);

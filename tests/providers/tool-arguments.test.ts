@@ -5,6 +5,9 @@ import type { ChatMessage } from '../../src/providers/chat.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
 import {
   areReadable,
+  DepthMeter,
+  deepestArguments,
+  isTooDeep,
   ResultReader,
   readArguments,
   readResult,
@@ -112,4 +115,55 @@ test('results are read until it has been enough, and are text from then on', () 
   for (let read = 0; read < Math.floor(2_000_000 / result.length); read++)
     expect(reader.read(result)).not.toBeNull();
   expect(reader.read(result)).toBeNull();
+});
+
+describe('the depth of arguments that arrive in pieces', () => {
+  const cutAt = (text: string, places: readonly number[]) => {
+    const ends = [...places.map((place) => place % (text.length + 1)), text.length].sort((a, b) => a - b);
+    return ends.map((end, index) => text.slice(ends[index - 1] ?? 0, end));
+  };
+  const isTooDeepInPieces = (pieces: readonly string[]) => {
+    const meter = new DepthMeter();
+    return pieces.map((piece) => meter.exceedsWith(piece)).includes(true);
+  };
+  const deep = fc.tuple(fc.nat({ max: 2 * deepestArguments }), fc.jsonValue()).map(([levels, inner]) => {
+    const opens = Array.from({ length: levels }, (_, level) => (level % 2 === 0 ? '{"a[\\"{":' : '[1,'));
+    const closes = opens.map((open) => (open.startsWith('{') ? '}' : ']')).reverse();
+    return opens.join('') + JSON.stringify(inner) + closes.join('');
+  });
+
+  test('is that of the whole text, however it is cut', () => {
+    fc.assert(
+      fc.property(deep, fc.array(fc.nat({ max: 2_000 }), { maxLength: 20 }), (text, places) => {
+        expect(isTooDeepInPieces(cutAt(text, places))).toBe(isTooDeep(text));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('is found in the piece that goes too far, and more is closed than was opened', () => {
+    const meter = new DepthMeter();
+    expect(meter.exceedsWith('}}]]'.repeat(100))).toBe(false);
+    expect(meter.exceedsWith('['.repeat(deepestArguments))).toBe(false);
+    expect(meter.exceedsWith('"[[[[[[')).toBe(false);
+    expect(meter.exceedsWith('",{')).toBe(true);
+    expect(meter.exceedsWith('}')).toBe(false);
+  });
+});
+
+test('a whole answer of openai may not be deeper either, as a text or as an object', () => {
+  const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+  const answer = (written: unknown) => ({
+    choices: [
+      {
+        message: { content: null, tool_calls: [{ id: 'a', function: { name: 'f', arguments: written } }] },
+        finish_reason: 'tool_calls',
+      },
+    ],
+  });
+  const read = (written: unknown) => () => chatAdapters.openai.readAnswer(answer(written), upstream);
+  for (const make of [nested, (levels: number) => JSON.parse(nested(levels)) as unknown]) {
+    expect(read(make(deepestArguments))).not.toThrow();
+    expect(read(make(deepestArguments + 1))).toThrow('provider_unknown_error');
+  }
 });

@@ -17,6 +17,8 @@ export type Outcome =
       upstreamStatus: number | null;
       /** Whether the client could be spared it, because another provider can take over. */
       isAvoidable: boolean;
+      /** Whether the usage that follows is charged, because something was delivered before. */
+      isPaid?: boolean;
     }>;
 
 export type Deadline = 'first_byte' | 'idle' | 'total';
@@ -55,6 +57,11 @@ const withheld: Outcome = {
 
 function broken(code: ErrorCode): Outcome {
   return { kind: 'broken', code, upstreamStatus: 200, isAvoidable: false };
+}
+
+/** Nothing more is passed on, but the provider goes on and reports its usage. */
+function brokenAndPaid(code: ErrorCode): Outcome {
+  return { kind: 'broken', code, upstreamStatus: 200, isAvoidable: false, isPaid: true };
 }
 
 /** Told inside a stream, because the code has no status of its own, though nothing of the answer was sent. */
@@ -223,10 +230,39 @@ const positions: readonly Row[] = [
   stall('finish', onlyOpenai(broken('provider_timeout'))),
   stall('usage', completed),
   midway('malformed', '0', unreadable, brokenEarly('malformed_stream_chunk')),
-  midway('malformed', '1', unreadable, broken('malformed_stream_chunk')),
-  midway('malformed', '4', unreadable, broken('malformed_stream_chunk')),
-  midway('malformed', 'finish', unreadable, onlyOpenai(broken('malformed_stream_chunk'))),
+  midway('malformed', '1', unreadable, brokenAndPaid('malformed_stream_chunk')),
+  midway('malformed', '4', unreadable, brokenAndPaid('malformed_stream_chunk')),
+  midway('malformed', 'finish', unreadable, onlyOpenai(brokenAndPaid('malformed_stream_chunk'))),
   midway('malformed', 'usage', unreadable, completed),
+  ...['utf-8', 'list'].flatMap((fault) => [
+    midway('malformed', `0 ${fault}`, unreadable, brokenEarly('malformed_stream_chunk')),
+    midway('malformed', `2 ${fault}`, unreadable, brokenAndPaid('malformed_stream_chunk')),
+    midway('malformed', `usage ${fault}`, unreadable, completed),
+  ]),
+  {
+    name: 'an unreadable chunk at the start, in one piece with the rest',
+    cause: { directives: '[[malformed 0]] [[burst]]' },
+    whole: unreadable,
+    stream: brokenEarly('malformed_stream_chunk'),
+  },
+  {
+    name: 'an unreadable chunk and no usage after it',
+    cause: { directives: '[[malformed 2]] [[no-usage]]' },
+    whole: unreadable,
+    stream: broken('malformed_stream_chunk'),
+  },
+  {
+    name: 'an unreadable chunk and usage that cannot be after it',
+    cause: { directives: '[[malformed 2]] [[bad-usage negative]]' },
+    whole: unreadable,
+    stream: broken('malformed_stream_chunk'),
+  },
+  {
+    name: 'an unreadable chunk, usage, and no marker at the end',
+    cause: { directives: '[[malformed 2]] [[no-done]]' },
+    whole: unreadable,
+    stream: brokenAndPaid('malformed_stream_chunk'),
+  },
   midway('error-event', '0', completed, unopened),
   midway('error-event', '1', completed, broken('provider_stream_error')),
   midway('error-event', '4', completed, broken('provider_stream_error')),
@@ -235,7 +271,7 @@ const positions: readonly Row[] = [
     name: 'the same piece again and again',
     cause: { directives: '[[repeat 200]]' },
     whole: completed,
-    stream: broken('repeated_streaming_chunk_limit'),
+    stream: brokenAndPaid('repeated_streaming_chunk_limit'),
   },
   both('no marker at the end', { directives: '[[no-done]]' }, completed),
   late('an answer that drips in', { directives: '[[bytes 1]] [[chunk-delay 100]]' }, 'total', 200),

@@ -7,7 +7,7 @@ import { eventually } from './eventually.ts';
 export type Exchange = Readonly<{
   /** Opens the stream; without a status, 200. */
   open: (status?: number) => void;
-  /** Sends an event, and opens the stream first if necessary. */
+  /** Sends an event, and opens the stream first if necessary. Nobody gets it once the gateway has hung up. */
   send: (event: object | '[DONE]') => void;
   end: () => void;
   /** Answers with one JSON body instead. */
@@ -49,10 +49,14 @@ export function startScriptedProvider(): ScriptedProvider {
 
 function exchangeOver(respond: (response: Response) => void): Exchange {
   let controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+  let isGone = false;
   const open = (status = 200) => {
     const body = new ReadableStream<Uint8Array>({
       start: (opened) => {
         controller = opened;
+      },
+      cancel: () => {
+        isGone = true;
       },
     });
     const headers = { 'content-type': status === 200 ? 'text/event-stream' : 'application/json' };
@@ -61,11 +65,14 @@ function exchangeOver(respond: (response: Response) => void): Exchange {
   return {
     open,
     send: (event) => {
+      if (isGone) return;
       if (controller === null) open();
       const data = typeof event === 'string' ? event : JSON.stringify(event);
       controller?.enqueue(Buffer.from(`data: ${data}\n\n`));
     },
-    end: () => controller?.close(),
+    end: () => {
+      if (!isGone) controller?.close();
+    },
     reply: (body) => respond(Response.json(body)),
   };
 }
