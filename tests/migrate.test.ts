@@ -113,14 +113,12 @@ describe('gateways that are running', () => {
   });
   afterEach(() => database.close());
 
-  /** As a gateway of that time does it. Returns its heartbeat, and what ends it. */
+  /** As a gateway of that time does it, until it is killed. */
   async function startNode(name: string) {
     const id = newId();
     await database.sql`insert into nodes (id, name) values (${id}, ${name})`;
-    const beat = async () => {
-      await database.sql`update nodes set heartbeat_at = now() where id = ${id}`;
-    };
-    const timer = setInterval(() => beat().catch(() => undefined), 50);
+    const beat = () => database.sql`update nodes set heartbeat_at = now() where id = ${id}`;
+    const timer = setInterval(() => void beat().catch(() => undefined), 50);
     return { kill: () => clearInterval(timer) };
   }
 
