@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import fc from 'fast-check';
+import { auditLock } from '../src/ledger/audit-lock.ts';
 import { openLedger } from '../src/ledger/ledger.ts';
 import { openSpool } from '../src/ledger/spool.ts';
 import { newId } from '../src/lib/ids.ts';
@@ -116,9 +117,9 @@ describe('a counter that is wrong', () => {
   test('is not corrected by two at once', async () => {
     await disturb({ openCount: 2 });
     const other = await database.sql.reserve();
-    await other`select pg_advisory_lock(7012018007)`;
+    await other`select pg_advisory_lock(${auditLock})`;
     expect(await failureOf('repair')).toBe('An audit is running: try again when it has finished.');
-    await other`select pg_advisory_unlock(7012018007)`;
+    await other`select pg_advisory_unlock(${auditLock})`;
     await other.release();
     expect((await run('repair')).repairs).toHaveLength(1);
   });

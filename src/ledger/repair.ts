@@ -8,9 +8,8 @@
  * pass, if anything, and right after the second.
  */
 import type { ReservedSQL, SQL } from 'bun';
-import { OperatorError } from '../lib/operator-error.ts';
 import { readScope } from './audit.ts';
-import { auditLock } from './audit-run.ts';
+import { withoutAudits } from './audit-lock.ts';
 import { type Counter, counters } from './counters.ts';
 
 /** Amounts are decimals, as in the database. The key is null for a counter of the account itself. */
@@ -42,12 +41,7 @@ const maxPasses = 3;
 
 /** A difference must be added once, so nobody else repairs meanwhile, and no audit runs. */
 export async function repairCounters(openDedicated: () => SQL, options: RepairOptions): Promise<Repair[]> {
-  const dedicated = openDedicated();
-  const connection = await dedicated.reserve();
-  try {
-    const [{ is_mine: isMine }] = await connection<[{ is_mine: boolean }]>`
-      select pg_try_advisory_lock(${auditLock}) as is_mine`;
-    if (!isMine) throw new OperatorError('An audit is running: try again when it has finished.');
+  return await withoutAudits(openDedicated, async (connection) => {
     const { archivedBefore } = await readScope(connection, null);
     const repairs: Repair[] = [];
     for (let pass = 1; pass <= (options.isDryRun ? 1 : maxPasses); pass += 1) {
@@ -56,11 +50,7 @@ export async function repairCounters(openDedicated: () => SQL, options: RepairOp
       repairs.push(...found);
     }
     return repairs;
-  } finally {
-    // Closing would wait for a connection that is still reserved.
-    await connection.release();
-    await dedicated.close({ timeout: 1 });
-  }
+  });
 }
 
 async function runPass(

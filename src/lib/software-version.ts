@@ -7,5 +7,7 @@ const packageFile = JSON.parse(readFileSync(join(rootFolder, 'package.json'), 'u
 
 export const softwareVersion = packageFile.version;
 export const newestMigration = Math.max(
-  ...readdirSync(join(rootFolder, 'migrations')).map((name) => Number.parseInt(name, 10)),
+  ...readdirSync(join(rootFolder, 'migrations'))
+    .filter((name) => name.endsWith('.sql'))
+    .map((name) => Number.parseInt(name, 10)),
 );

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { must } from './postgres.ts';
 
 const root = join(import.meta.dir, '../../..');
 
@@ -12,7 +13,7 @@ export function installRelease(commit: string): string {
   if (existsSync(folder)) return folder;
   if (!succeeds(['git', 'cat-file', '-e', `${commit}^{commit}`], root))
     throw new Error(
-      `This clone does not have the commit ${commit}. It is of the whole history: git fetch --unshallow`,
+      `This clone does not have the commit ${commit}. The whole history is needed: git fetch --unshallow`,
     );
   const draft = `${folder}.draft`;
   rmSync(draft, { recursive: true, force: true });
@@ -27,9 +28,4 @@ export function installRelease(commit: string): string {
 
 function succeeds(command: readonly string[], cwd: string): boolean {
   return Bun.spawnSync([...command], { cwd, stdout: 'ignore', stderr: 'ignore' }).exitCode === 0;
-}
-
-function must(command: readonly string[], cwd: string): void {
-  const { exitCode, stderr } = Bun.spawnSync([...command], { cwd, stdout: 'ignore', stderr: 'pipe' });
-  if (exitCode !== 0) throw new Error(`${command.join(' ')} failed: ${stderr}`);
 }
