@@ -158,17 +158,20 @@ describe('gateways that are running', () => {
     expect(await migrate(database.sql)).toEqual(namesOf(after(15)));
     silent.kill();
     await database.sql`delete from nodes`;
-    // One that was started before the last migrations, and one after a return to it: both know only 0015.
+    // Both of earlier versions, started on this schema.
     await database.sql`
-      insert into nodes (id, name, version, newest_migration, heartbeat_at)
-      values (${newId()}, 'c:8080', '0.2.0', 15, now() + interval '1 hour')`;
-    const breaking = next('0097_breaks.sql', '-- compatible-with: 0016', 'select 1;');
+      insert into nodes (id, name, version, newest_migration, heartbeat_at) values
+        (${newId()}, 'c:8080', null, null, now() + interval '1 hour'),
+        (${newId()}, 'd:8080', '0.3.0', 21, now() + interval '1 hour'),
+        (${newId()}, 'e:8080', '0.4.0', 30, now() + interval '1 hour')`;
+    const breaking = next('0097_breaks.sql', '-- compatible-with: 0022', 'select 1;');
     const problem = await migrate(database.sql, {
       migrations: [...knownMigrations, breaking],
       leaseMs: 100,
     }).catch((error: Error) => error.message);
+    const known = upTo(20).at(-1)?.name.slice(0, 4);
     expect(problem).toContain(
-      '  c:8080 (version 0.2.0, newest migration 0015)\nWhat would break them:\n  0097_breaks.sql\n',
+      `:\n  c:8080 (an earlier version, newest migration ${known})\n  d:8080 (version 0.3.0, newest migration 0021)\nWhat would break them:\n  0097_breaks.sql\n`,
     );
     const harmless = next('0097_adds.sql', '-- compatible-with: 0015', 'select 1;');
     expect(await migrate(database.sql, { migrations: [...knownMigrations, harmless] })).toEqual([

@@ -6,7 +6,7 @@ import type { SQL } from 'bun';
 import { OperatorError } from '../lib/operator-error.ts';
 import type { Migration } from './migration-files.ts';
 
-export type RunningGateway = Readonly<{
+type RunningGateway = Readonly<{
   id: string;
   name: string;
   /** Null for versions that do not say. */
@@ -19,6 +19,8 @@ const pollMs = 200;
 /** For the time that the last question takes. */
 const slackMs = 1_000;
 const maxShown = 10;
+/** Since 0021, nodes say what they know. */
+const newestOfSilent = 20;
 
 /**
  * Waits for gateways that may be dead: one that was killed looks alive until its lease ends. Throws as soon as one that
@@ -52,16 +54,17 @@ export function breaksOf(
 }
 
 /**
- * Versions that do not say what they know had migrated the database when they started, so they know what was applied by
- * then. Through JSON, because columns are missing in older schemas.
+ * Versions that do not say what they know had migrated the database when they started, so they are taken to know what was
+ * applied by then. Through JSON, because columns are missing in older schemas.
  */
 async function findRunning(sql: SQL, leaseMs: number): Promise<RunningGateway[]> {
   const [{ exists }] = await sql<[{ exists: boolean }]>`select to_regclass('nodes') is not null as exists`;
   if (!exists) return [];
   return await sql<RunningGateway[]>`
     select id, name, to_jsonb(nodes) ->> 'version' as version,
-           coalesce((to_jsonb(nodes) ->> 'newest_migration')::integer,
-             (select max(history.version) from schema_migrations as history where applied_at <= started_at), 0) as "newestMigration",
+           coalesce((to_jsonb(nodes) ->> 'newest_migration')::integer, (
+             select max(history.version) from schema_migrations as history
+             where applied_at <= started_at and history.version <= ${newestOfSilent}), 0) as "newestMigration",
            extract(epoch from heartbeat_at)::float8 * 1000 as "heartbeatMs"
     from nodes
     where stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseMs / 1000})

@@ -4,7 +4,6 @@
  * are closed on the main thread, on a separate connection.
  */
 import { SQL } from 'bun';
-import { leaseMs as defaultLeaseMs } from '../lib/lease.ts';
 import type { Log } from '../lib/log.ts';
 import { repeat } from '../lib/repeat.ts';
 import { Rotation } from '../lib/rotation.ts';
@@ -26,7 +25,7 @@ type NodeLease = Readonly<{
   stop: () => Promise<void>;
 }>;
 
-export const leaseSeconds = defaultLeaseMs / 1000;
+export const leaseSeconds = defaultTimings.leaseMs / 1000;
 
 type LeaseOptions = Readonly<{
   /** Options instead of a client, because the heartbeat thread has to connect too. */
