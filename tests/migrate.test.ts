@@ -1,13 +1,19 @@
 /** Migrations: what each file states about itself, and how they are applied while requests go on. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { knownMigrations, migrate } from '../src/database/migrate.ts';
 import { judgeSchema, parseMigration, statementsOf } from '../src/database/migration-files.ts';
+import { breaksOf } from '../src/database/running-gateways.ts';
+import { newId } from '../src/lib/ids.ts';
+import { newestMigration } from '../src/lib/software-version.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { tollgate } from './support/gateway.ts';
 
 const impatient = { lockTimeoutMs: 50, pauseMs: 20, maxTries: 5 };
 const next = (name: string, ...lines: string[]) => parseMigration(name, lines.join('\n'));
+const upTo = (newest: number) => knownMigrations.filter(({ version }) => version <= newest);
+const after = (newest: number) => knownMigrations.filter(({ version }) => version > newest);
+const namesOf = (migrations: readonly { name: string }[]) => migrations.map(({ name }) => name);
 
 describe('a file', () => {
   test('states which gateways can go on, and whether it runs in a transaction', () => {
@@ -52,6 +58,13 @@ describe('a file', () => {
     );
     expect(silent.map(({ name }) => name)).toEqual([]);
   });
+
+  test('breaks running gateways that know too little', () => {
+    expect(newestMigration).toBe(knownMigrations.at(-1)?.version as number);
+    expect(namesOf(breaksOf(after(7), { newestMigration: 7 }))).toEqual(namesOf(after(7)));
+    expect(breaksOf(after(15), { newestMigration: 15 })).toEqual([]);
+    expect(namesOf(breaksOf(after(11), { newestMigration: 11 }))[0]).toBe('0014_prepare_ledger_months.sql');
+  });
 });
 
 describe('a schema', () => {
@@ -91,14 +104,87 @@ describe('tollgate migrate', () => {
   });
 });
 
+describe('gateways that are running', () => {
+  let database: TestDatabase;
+
+  beforeEach(async () => {
+    database = await createEmptyDatabase();
+    await migrate(database.sql, { migrations: upTo(7) });
+  });
+  afterEach(() => database.close());
+
+  /** As a gateway of that time does it, until it is killed. */
+  async function startNode(name: string) {
+    const id = newId();
+    await database.sql`insert into nodes (id, name) values (${id}, ${name})`;
+    const beat = () => database.sql`update nodes set heartbeat_at = now() where id = ${id}`;
+    const timer = setInterval(() => void beat().catch(() => undefined), 50);
+    return { kill: () => clearInterval(timer) };
+  }
+
+  const applied = async () =>
+    (await database.sql`select version from schema_migrations order by version`).map(
+      ({ version }: { version: number }) => version,
+    );
+
+  test('are not broken, neither by tollgate migrate nor by a new one that starts, unless it is forced', async () => {
+    const nodes = [await startNode('a:8080'), await startNode('b:8080')];
+    const environment = { DATABASE_URL: database.url, PORT: '0' };
+    for (const command of ['migrate', 'serve']) {
+      const { exitCode, stderr } = await tollgate([command], environment);
+      expect([command, exitCode]).toEqual([command, 1]);
+      expect(stderr).toStartWith(
+        'tollgate: Nothing was migrated, because these gateways are running and could not go on:\n  a:8080 (an earlier version, newest migration 0007)\n  b:8080 (',
+      );
+      for (const { name } of after(7)) expect(stderr).toContain(`\n  ${name}\n`);
+      expect(stderr).toContain('tollgate migrate --force');
+      expect(await applied()).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    }
+    const forced = await tollgate(['migrate', '--force', '--json'], environment);
+    expect(JSON.parse(forced.stdout)).toEqual({ applied: namesOf(after(7)) });
+    for (const node of nodes) node.kill();
+  });
+
+  test('can be replaced as soon as they have stopped, or their lease has ended', async () => {
+    const killed = await startNode('a:8080');
+    killed.kill();
+    await database.sql`insert into nodes (id, name, stopped_at) values (${newId()}, 'b:8080', now())`;
+    expect(await migrate(database.sql, { leaseMs: 500 })).toEqual(namesOf(after(7)));
+  });
+
+  test('may go on after what only adds something, whether they say what they know or not', async () => {
+    await migrate(database.sql, { migrations: upTo(15) });
+    const silent = await startNode('a:8080');
+    expect(await migrate(database.sql)).toEqual(namesOf(after(15)));
+    silent.kill();
+    await database.sql`delete from nodes`;
+    // Both of earlier versions, started on this schema.
+    await database.sql`
+      insert into nodes (id, name, version, newest_migration, heartbeat_at) values
+        (${newId()}, 'c:8080', null, null, now() + interval '1 hour'),
+        (${newId()}, 'd:8080', '0.3.0', 21, now() + interval '1 hour'),
+        (${newId()}, 'e:8080', '0.4.0', 30, now() + interval '1 hour')`;
+    const breaking = next('0097_breaks.sql', '-- compatible-with: 0022', 'select 1;');
+    const problem = await migrate(database.sql, {
+      migrations: [...knownMigrations, breaking],
+      leaseMs: 100,
+    }).catch((error: Error) => error.message);
+    const known = upTo(20).at(-1)?.name.slice(0, 4);
+    expect(problem).toContain(
+      `:\n  c:8080 (an earlier version, newest migration ${known})\n  d:8080 (version 0.3.0, newest migration 0021)\nWhat would break them:\n  0097_breaks.sql\n`,
+    );
+    const harmless = next('0097_adds.sql', '-- compatible-with: 0015', 'select 1;');
+    expect(await migrate(database.sql, { migrations: [...knownMigrations, harmless] })).toEqual([
+      '0097_adds.sql',
+    ]);
+  });
+});
+
 describe('a database of the version before', () => {
   test('ends up with the same indexes as a new one', async () => {
     const [old, fresh] = await Promise.all([createEmptyDatabase(), createDatabase()]);
-    const before = knownMigrations.filter(({ version }) => version <= 11);
-    await migrate(old.sql, { migrations: before });
-    expect(await migrate(old.sql)).toEqual(
-      knownMigrations.filter(({ version }) => version > 11).map(({ name }) => name),
-    );
+    await migrate(old.sql, { migrations: upTo(11) });
+    expect(await migrate(old.sql)).toEqual(namesOf(after(11)));
     const indexesOf = async ({ sql }: TestDatabase) => {
       const rows = await sql`
         select indrelid::regclass::text as table, indisvalid as is_valid, regexp_replace(pg_get_indexdef(indexrelid),

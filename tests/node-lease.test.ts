@@ -11,6 +11,7 @@ import { openSpool } from '../src/ledger/spool.ts';
 import { Steadiness } from '../src/ledger/steadiness.ts';
 import { newId } from '../src/lib/ids.ts';
 import { createLog } from '../src/lib/log.ts';
+import { newestMigration, softwareVersion } from '../src/lib/software-version.ts';
 import { createDatabase, type TestDatabase } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { launchGateway, temporaryFolder } from './support/gateway.ts';
@@ -164,6 +165,17 @@ describe('the thread that renews the lease', () => {
     const afterwards = await nodeRow(lease.id);
     await beatAfter(lease.id, afterwards.beat_ms);
     expect(lease.threads).toHaveLength(1);
+    await lease.stop();
+  });
+
+  test('says which version the node is, also when its row was lost', async () => {
+    const lease = await openLease();
+    const find = () => database.sql`select version, newest_migration from nodes where id = ${lease.id}`;
+    const own = [{ version: softwareVersion, newest_migration: newestMigration }];
+    expect([...(await find())]).toEqual(own);
+    await database.sql`delete from nodes where id = ${lease.id}`;
+    await eventually('its row is back', async () => (await find()).length > 0);
+    expect([...(await find())]).toEqual(own);
     await lease.stop();
   });
 

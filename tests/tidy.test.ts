@@ -222,6 +222,7 @@ test('SQL gets its values as parameters: no template builds a statement from tex
     'src/ledger/audit-run.ts',
     'src/ledger/audit.ts',
     'src/ledger/commit.ts',
+    'src/ledger/repair.ts',
     'src/ledger/writer.ts',
     'src/sessions/dialect.ts',
   ]);

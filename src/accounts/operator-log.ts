@@ -11,7 +11,8 @@ export type ShellAction = Readonly<{
     | 'create_key'
     | 'update_key'
     | 'revoke_key'
-    | 'retry_settlements';
+    | 'retry_settlements'
+    | 'repair_ledger';
   accountId?: string | null;
   userId?: string;
   keyId?: string;

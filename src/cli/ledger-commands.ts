@@ -1,5 +1,6 @@
 import { recordShellAction } from '../accounts/operator-log.ts';
 import type { Finding } from '../ledger/audit.ts';
+import { isRepairable } from '../ledger/counters.ts';
 import { type DeadLetter, findDeadLetters, retryDeadLetters } from '../ledger/dead-letters.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { openSpool } from '../ledger/spool.ts';
@@ -9,6 +10,7 @@ import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { archive, checkArchives } from './archive-command.ts';
 import { describeScope, runAudit } from './audit-progress.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
+import { repair } from './repair-command.ts';
 import { shellUserOf } from './shell-user.ts';
 
 const audit: DatabaseCommand = {
@@ -31,12 +33,14 @@ const audit: DatabaseCommand = {
         holds: isSound,
         since: since?.toISOString() ?? null,
         invariants: findings,
+        repair: canRepair(findings) ? repairCommand : null,
         dead_letters: letters.map(presentLetter),
       },
       text: [
         formatFindings(findings),
         describeScope(since),
         isSound ? 'The ledger is sound.' : 'The ledger is BROKEN.',
+        ...(canRepair(findings) ? [describeRepair(findings)] : []),
         ...(letters.length === 0 ? [] : ['', formatLetters(letters)]),
       ].join('\n'),
       exitCode: isSound ? 0 : 1,
@@ -62,6 +66,19 @@ const retry: DatabaseCommand = {
     }
   },
 };
+
+const repairCommand = 'tollgate ledger repair';
+
+const canRepair = (findings: readonly Finding[]) =>
+  findings.some(({ invariant, violations }) => violations > 0 && isRepairable(invariant));
+
+function describeRepair(findings: readonly Finding[]): string {
+  const broken = findings.filter(({ violations }) => violations > 0);
+  const repairable = broken.filter(({ invariant }) => isRepairable(invariant));
+  const which = repairable.length === broken.length ? 'What is broken' : 'A part of what is broken';
+  const names = repairable.map(({ invariant }) => `  ${invariant}`).join('\n');
+  return `${which} can be counted again. Run: ${repairCommand}\n${names}`;
+}
 
 function formatFindings(findings: readonly Finding[]): string {
   const rows = findings.map(({ invariant, checked, violations }) => [
@@ -108,4 +125,4 @@ function countOf(count: number): string {
   return count === 1 ? '1 settlement was' : `${count} settlements were`;
 }
 
-export const ledgerCommands = [audit, retry, archive];
+export const ledgerCommands = [audit, repair, retry, archive];

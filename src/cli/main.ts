@@ -1,12 +1,10 @@
 /** The `tollgate` command line: finds the command, runs it and prints its outcome. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Config, readConfig } from '../config.ts';
 import { type Database, openDatabase } from '../database/connection.ts';
 import { explainDatabaseError } from '../database/explain.ts';
 import { migrate, requireMigrated } from '../database/migrate.ts';
 import { OperatorError } from '../lib/operator-error.ts';
-import { rootFolder } from '../lib/root-folder.ts';
+import { softwareVersion } from '../lib/software-version.ts';
 import { accountCommands } from './account-commands.ts';
 import { type Arguments, type OptionSpec, readArguments, UsageError } from './arguments.ts';
 import { backupCommands } from './backup-commands.ts';
@@ -97,16 +95,11 @@ function helpOrFail(words: readonly string[]): number {
   const [first] = words;
   if (first === undefined || first === '--help' || first === '-h' || first === 'help')
     return print(describeCommands(commands));
-  if (first === '--version') return print(readVersion());
+  if (first === '--version') return print(`tollgate ${softwareVersion}`);
   const related = commands.filter((command) => command.name.startsWith(`${first} `));
   if (related.length > 0 && (words.length === 1 || words[1] === '--help'))
     return print(describeCommands(related));
   throw new UsageError(`There is no command "${words.filter((word) => !word.startsWith('-')).join(' ')}".`);
-}
-
-function readVersion(): string {
-  const { version } = JSON.parse(readFileSync(join(rootFolder, 'package.json'), 'utf8'));
-  return `tollgate ${version}`;
 }
 
 function print(text: string): number {

@@ -5,12 +5,14 @@ import type { LocalCommand } from './command.ts';
 
 export const migrateCommand: LocalCommand = {
   name: 'migrate',
-  summary: 'Bring the schema of the database up to date. Does nothing when it is.',
-  runLocally: async (config) => {
+  summary:
+    'Bring the schema of the database up to date. Does nothing when it is, and nothing while gateways are running that could not go on, unless with --force.',
+  options: [{ name: 'force', value: null }],
+  runLocally: async (config, words) => {
     const database = await openDatabase(config);
     const connection = database.openDedicated();
     try {
-      const applied = await migrate(connection);
+      const applied = await migrate(connection, { isForced: words.flag('force') });
       const text = applied.length === 0 ? 'The schema is up to date.' : `Applied:\n  ${applied.join('\n  ')}`;
       return { json: { applied }, text };
     } catch (error) {

@@ -205,7 +205,8 @@ export type OperatorAction = {
     | 'create_key'
     | 'update_key'
     | 'revoke_key'
-    | 'retry_settlements';
+    | 'retry_settlements'
+    | 'repair_ledger';
   /** Null for what was done with the command line. */
   operator: { id: string; email: string } | null;
   /** Who used the command line, as `user@host`; null for what was done in the dashboard. */

@@ -7,6 +7,7 @@
  */
 import { join } from 'node:path';
 import type { ReservedSQL, SQL, TransactionSQL } from 'bun';
+import { leaseMs } from '../lib/lease.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { rootFolder } from '../lib/root-folder.ts';
 import { buildIndex, parseIndexStatement, withoutConcurrency } from './concurrent-index.ts';
@@ -20,9 +21,13 @@ import {
   statementsOf,
 } from './migration-files.ts';
 import { createPartitions } from './partitions.ts';
+import { requireNoneBroken } from './running-gateways.ts';
 
 type MigrateOptions = Readonly<{
   migrations?: readonly Migration[];
+  /** Also when gateways are running that cannot go on. */
+  isForced?: boolean;
+  leaseMs?: number;
   lockTimeoutMs?: number;
   pauseMs?: number;
   maxTries?: number;
@@ -33,11 +38,14 @@ export const knownMigrations = readMigrations(join(rootFolder, 'migrations'));
 const migrationLock = 7_012_018_002;
 const lockPollMs = 100;
 /** Requests may notice a wait of a second, but none fails. About five minutes in total. */
-const defaults = { lockTimeoutMs: 1_000, pauseMs: 2_000, maxTries: 100 };
+const defaults = { isForced: false, leaseMs, lockTimeoutMs: 1_000, pauseMs: 2_000, maxTries: 100 };
 
-/** Brings the schema up to date and returns the names of the migrations that were applied. */
+/**
+ * Brings the schema up to date and returns the names of the migrations that were applied. Throws, unless it is forced, when
+ * gateways are running that could not go on: under the lock, because one that starts waits for it.
+ */
 export async function migrate(sql: SQL, options: MigrateOptions = {}): Promise<string[]> {
-  const { migrations = knownMigrations, ...timings } = { ...defaults, ...options };
+  const { migrations = knownMigrations, isForced, ...timings } = { ...defaults, ...options };
   const connection = await sql.reserve();
   try {
     await takeLock(connection);
@@ -45,6 +53,7 @@ export async function migrate(sql: SQL, options: MigrateOptions = {}): Promise<s
     await withLocks(connection, 'schema_migrations', timings, () => prepareHistory(connection));
     const applied = await readApplied(connection);
     const pending = requirePending(judgeSchema(migrations, applied));
+    if (!isForced) await requireNoneBroken(connection, pending, timings.leaseMs);
     const isNew = applied.length === 0;
     for (const migration of pending) await apply(connection, migration, isNew, timings);
     await withLocks(connection, 'The partitions', timings, () => createPartitions(connection));

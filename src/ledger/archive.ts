@@ -12,7 +12,7 @@ import { OperatorError } from '../lib/operator-error.ts';
 import { dropDetached, dropLeftovers, replaceByCheckpoint } from './archive-detach.ts';
 import { type ArchiveContent, readArchive } from './archive-file.ts';
 import { type ClosedMonths, findClosedMonths, findObstacle } from './archive-months.ts';
-import { auditLock } from './audit-run.ts';
+import { withoutAudits } from './audit-lock.ts';
 
 export type ArchivedMonths = Readonly<{
   file: string;
@@ -39,12 +39,7 @@ export async function archiveMonths(
   { before, folder, onStep }: ArchiveOptions,
 ): Promise<ArchivedMonths[]> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const dedicated = openDedicated();
-  const connection = await dedicated.reserve();
-  try {
-    const [{ is_mine: isMine }] = await connection<[{ is_mine: boolean }]>`
-      select pg_try_advisory_lock(${auditLock}) as is_mine`;
-    if (!isMine) throw new OperatorError('An audit is running: try again when it has finished.');
+  return await withoutAudits(openDedicated, async (connection) => {
     await dropLeftovers(connection);
     const months = await findClosedMonths(connection, before);
     const archived: ArchivedMonths[] = [];
@@ -55,11 +50,7 @@ export async function archiveMonths(
       archived.push(await archiveMonth(connection, month, folder));
     }
     return archived;
-  } finally {
-    // Closing would wait for a connection that is still reserved.
-    await connection.release();
-    await dedicated.close({ timeout: 1 });
-  }
+  });
 }
 
 /**

@@ -6,6 +6,7 @@
 import type { ReservedSQL, SQL } from 'bun';
 import { newId } from '../lib/ids.ts';
 import { checkInvariants, type Finding, invariantCount, readScope } from './audit.ts';
+import { auditLock } from './audit-lock.ts';
 
 export type AuditOptions = Readonly<{
   isFull: boolean;
@@ -31,8 +32,6 @@ export type AuditResult = Readonly<{
   totals: AuditTotals;
   isSound: boolean;
 }>;
-
-export const auditLock = 7_012_018_007;
 
 /** An audit that has begun: `result` follows. `stop` ends its connection, and with it the audit. */
 export type RunningAudit = Readonly<{ id: string; result: Promise<AuditResult>; stop: () => Promise<void> }>;

@@ -44,7 +44,8 @@ async function renew({ nowMs, report }: SignOfLife, silentMs: number): Promise<B
          live as (select id, report -> 'calls' as calls from nodes
                   where id = ${node.id}
                      or (stopped_at is null and heartbeat_at > now() - make_interval(secs => ${timings.leaseMs / 1000})))
-    insert into nodes (id, name, report) values (${node.id}, ${node.name}, ${report}::text::jsonb)
+    insert into nodes (id, name, version, newest_migration, report)
+    values (${node.id}, ${node.name}, ${node.version}, ${node.newestMigration}, ${report}::text::jsonb)
     on conflict (id) do update
     set heartbeat_at = now(), report = case when ${report !== sentReport}::boolean then excluded.report else nodes.report end
     returning extract(epoch from clock_timestamp())::float8 * 1000 as database_ms,

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { SQL } from 'bun';
+import { leaseMs } from '../lib/lease.ts';
 import type { Log } from '../lib/log.ts';
 import { rootFolder } from '../lib/root-folder.ts';
 import { within } from '../lib/within.ts';
@@ -20,13 +21,16 @@ export type LeaseTimings = Readonly<{
 }>;
 
 export const defaultTimings: LeaseTimings = {
-  leaseMs: 10_000,
+  leaseMs,
   beatMs: 2_000,
   patienceMs: 4_000,
   silenceMs: 60_000,
 };
 
 export type Node = Readonly<{ id: string; name: string }>;
+
+/** With what a migration has to know about it. */
+export type VersionedNode = Node & Readonly<{ version: string; newestMigration: number }>;
 
 /** The main thread's clock, and what it reports to other nodes. */
 export type SignOfLife = Readonly<{ nowMs: number; report: string }>;
@@ -46,7 +50,7 @@ export type Beat = Readonly<{
 export type HeartbeatTask = Readonly<{
   /** The database is at one of them; after a failure the next one is tried. */
   hosts: readonly SQL.Options[];
-  node: Node;
+  node: VersionedNode;
   timings: LeaseTimings;
   signOfLife: SignOfLife;
 }>;

@@ -2,6 +2,7 @@
  * The invariants of the ledger, each as a query that returns how many rows it checked and how many violate it. A full audit
  * starts where the archives end, any other at the checkpoints of the last sound one.
  */
+import { accountHeld, type Counter, keyHeld, keyMonthSpent, keyOpenCount } from './counters.ts';
 
 /** What an audit covers. The IDs are UUIDs, and the month is a date. */
 export type AuditScope = Readonly<{
@@ -52,6 +53,15 @@ const newEntries = `materialized (
 
 const maybeArchived = (id: string, { archivedBeforeId }: AuditScope) => `${id} < '${archivedBeforeId}'`;
 
+function ofCounter({ invariant, rows }: Counter): Invariant {
+  return {
+    invariant,
+    query: ({ archivedBefore }) => `
+      select count(*) as checked, count(*) filter (where stored <> counted) as violations
+      from (${rows(archivedBefore)}) as counters`,
+  };
+}
+
 export const invariants: readonly Invariant[] = [
   {
     invariant: 'the entries of each account sum to its balance',
@@ -90,19 +100,8 @@ export const invariants: readonly Invariant[] = [
                    lag(balance_after) over one as balance_then
             from ledger_archive_accounts window one as (partition by account_id order by last_number)) as walk`,
   },
-  {
-    invariant: 'the held amount of each account equals its open holds',
-    query: () => `
-      select count(*) as checked, count(*) filter (where held <> total) as violations
-      from (select held, coalesce((select sum(hold) from open_generations where account_id = accounts.id), 0) as total from accounts) as sums`,
-  },
-  {
-    invariant: 'the held amount of each key equals its open holds',
-    query: () => `
-      select count(*) as checked, count(*) filter (where held <> total) as violations
-      from (select held, coalesce((select sum(hold) from open_generations where open_generations.key_id = api_key_meters.key_id), 0) as total
-            from api_key_meters) as sums`,
-  },
+  ofCounter(accountHeld),
+  ofCounter(keyHeld),
   {
     invariant: 'no account holds less than nothing or more than its balance',
     query: () =>
@@ -139,13 +138,7 @@ export const invariants: readonly Invariant[] = [
       left join ledger_entries as charge on charge.generation_id = refund.generation_id and charge.kind = 'charge'
         and charge.account_id = refund.account_id and charge.number < refund.number`,
   },
-  {
-    invariant: 'the number of open Generations that is stored with each key is right',
-    query: () => `
-      select count(*) as checked, count(*) filter (where open_count <> counted) as violations
-      from (select open_count, (select count(*) from open_generations where open_generations.key_id = api_key_meters.key_id) as counted
-            from api_key_meters) as counts`,
-  },
+  ofCounter(keyOpenCount),
   {
     invariant: 'each charge has a usage record of the same amount, and each usage record a charge',
     query: (scope) =>
@@ -191,23 +184,8 @@ export const invariants: readonly Invariant[] = [
       from open_generations join generations on generations.id = open_generations.id`,
   },
   {
-    invariant: 'what each key spent in its month equals its usage records of that month',
-    query: ({ isFull, sinceId, archivedBefore }) => {
-      // A record that was stored more than a month late is not among those of a new audit, so a sum that differs is made again.
-      const sinceMonth = `date_trunc('month', to_timestamp(('x' || left(replace('${sinceId}', '-', ''), 12))::bit(48)::bigint / 1000.0), 'UTC')`;
-      const recent = isFull
-        ? 'true'
-        : `usage_records.month >= (${sinceMonth} at time zone 'UTC')::date and id >= first_id_at(${sinceMonth} - interval '31 days')`;
-      const wantedMonth = isFull ? 'true' : `month >= (${sinceMonth} at time zone 'UTC')::date`;
-      return `
-        select count(*) as checked, count(*) filter (where month_spent <> coalesce(total, 0) and month_spent <> coalesce((
-                 select sum(cost) from usage_records
-                 where usage_records.key_id = meter.key_id and usage_records.month = meter.month and refunded_at is null), 0)) as violations
-        from api_key_meters as meter left join (
-          select key_id, month, sum(cost) as total from usage_records where refunded_at is null and ${recent} group by 1, 2) as used
-        using (key_id, month)
-        where ${wantedMonth} ${archivedBefore === null ? '' : `and month >= '${archivedBefore}'`}`;
-    },
+    invariant: keyMonthSpent.invariant,
+    query: (scope) => (scope.isFull ? ofCounter(keyMonthSpent).query(scope) : monthSpentSince(scope)),
   },
   {
     invariant: 'usage that was added up by day, model and key equals its usage records',
@@ -232,6 +210,23 @@ export const invariants: readonly Invariant[] = [
       left join price_lists on price_lists.id = price_list_id`,
   },
 ];
+
+/** A record that was stored more than a month late is not among those of a new audit, so a sum that differs is made again. */
+function monthSpentSince({ sinceId, archivedBefore }: AuditScope): string {
+  const sinceMonth = `date_trunc('month', to_timestamp(('x' || left(replace('${sinceId}', '-', ''), 12))::bit(48)::bigint / 1000.0), 'UTC')`;
+  const sinceDay = `(${sinceMonth} at time zone 'UTC')::date`;
+  return `
+    select count(*) as checked, count(*) filter (where month_spent <> coalesce(total, 0) and month_spent <> coalesce((
+             select sum(cost) from usage_records
+             where usage_records.key_id = meter.key_id and usage_records.month = meter.month and refunded_at is null), 0)) as violations
+    from api_key_meters as meter left join (
+      select key_id, month, sum(cost) as total from usage_records
+      where refunded_at is null and usage_records.month >= ${sinceDay}
+        and id >= first_id_at(${sinceMonth} - interval '31 days')
+      group by 1, 2) as used
+    using (key_id, month)
+    where month >= ${sinceDay} ${archivedBefore === null ? '' : `and month >= '${archivedBefore}'`}`;
+}
 
 /** What the entries of an archive were counted as is in the database; all others are counted again. */
 const everyUsageDay = `

@@ -7,6 +7,7 @@ import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { repeat } from '../lib/repeat.ts';
 import { Rotation } from '../lib/rotation.ts';
+import { newestMigration, softwareVersion } from '../lib/software-version.ts';
 import { within } from '../lib/within.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { defaultTimings, type LeaseTimings, type Node, startHeartbeat } from './heartbeat.ts';
@@ -24,7 +25,6 @@ type NodeLease = Readonly<{
   stop: () => Promise<void>;
 }>;
 
-/** How long a node may be silent before it counts as dead. */
 export const leaseSeconds = defaultTimings.leaseMs / 1000;
 
 type LeaseOptions = Readonly<{
@@ -58,9 +58,11 @@ export async function takeLease({
   const hosts = new Rotation([connection, ...otherHosts]);
   let sql = new SQL(hosts.current);
   let renewedAtMs = performance.now();
-  await sql`insert into nodes (id, name) values (${node.id}, ${node.name})`;
+  await sql`
+    insert into nodes (id, name, version, newest_migration)
+    values (${node.id}, ${node.name}, ${softwareVersion}, ${newestMigration})`;
   const heartbeat = await startHeartbeat(
-    { hosts: hosts.all, node, timings },
+    { hosts: hosts.all, node: { ...node, version: softwareVersion, newestMigration }, timings },
     {
       signOfLife: () => ({ nowMs: Date.now(), report: describe() }),
       onBeat: ({ askedAtMs, databaseMs, gapMs, calls, place }) => {

@@ -14,6 +14,7 @@ const files = [
   'tests/ledger-errors.test.ts',
   'tests/ledger-months.test.ts',
   'tests/ledger-archive.test.ts',
+  'tests/ledger-repair.test.ts',
   'tests/audit.test.ts',
   'tests/node-lease.test.ts',
   'tests/retention.test.ts',

@@ -117,7 +117,7 @@ function freePort(): number {
   return listener.port;
 }
 
-function must(command: readonly string[], cwd: string): void {
+export function must(command: readonly string[], cwd: string): void {
   const { exitCode, stderr } = Bun.spawnSync([...command], { cwd, stdout: 'ignore', stderr: 'pipe' });
   if (exitCode !== 0) throw new Error(`${command.join(' ')} failed: ${stderr}`);
 }

@@ -103,4 +103,5 @@ const actionLabels: Readonly<Record<OperatorAction['action'], string>> = {
   update_key: 'Changed an API key',
   revoke_key: 'Revoked an API key',
   retry_settlements: 'Retried failed settlements',
+  repair_ledger: 'Corrected counters of the ledger',
 };

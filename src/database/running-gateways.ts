@@ -1,0 +1,98 @@
+/**
+ * Which gateways are running, and whether they could go on after a migration. One that a migration breaks fails requests,
+ * and goes on writing to the ledger by rules that no longer hold.
+ */
+import type { SQL } from 'bun';
+import { OperatorError } from '../lib/operator-error.ts';
+import type { Migration } from './migration-files.ts';
+
+type RunningGateway = Readonly<{
+  id: string;
+  name: string;
+  /** Null for versions that do not say. */
+  version: string | null;
+  newestMigration: number;
+  heartbeatMs: number;
+}>;
+
+const pollMs = 200;
+/** For the time that the last question takes. */
+const slackMs = 1_000;
+const maxShown = 10;
+/** Since 0021, nodes say what they know. */
+const newestOfSilent = 20;
+
+/**
+ * Waits for gateways that may be dead: one that was killed looks alive until its lease ends. Throws as soon as one that
+ * would break is heard of again.
+ */
+export async function requireNoneBroken(
+  sql: SQL,
+  pending: readonly Migration[],
+  leaseMs: number,
+): Promise<void> {
+  const findBroken = async () =>
+    (await findRunning(sql, leaseMs)).filter((gateway) => breaksOf(pending, gateway).length > 0);
+  const heardOfMs = new Map<string, number>();
+  const deadlineMs = performance.now() + leaseMs + slackMs;
+  for (;;) {
+    const broken = await findBroken();
+    if (broken.length === 0) return;
+    const isAlive = broken.some(({ id, heartbeatMs }) => (heardOfMs.get(id) ?? heartbeatMs) < heartbeatMs);
+    if (isAlive || performance.now() > deadlineMs) throw new OperatorError(describe(broken, pending));
+    for (const { id, heartbeatMs } of broken) heardOfMs.set(id, heartbeatMs);
+    await Bun.sleep(pollMs);
+  }
+}
+
+/** The migrations after which this gateway could not go on. */
+export function breaksOf(
+  pending: readonly Migration[],
+  { newestMigration }: Pick<RunningGateway, 'newestMigration'>,
+): Migration[] {
+  return pending.filter(({ compatibleWith }) => compatibleWith > newestMigration);
+}
+
+/**
+ * Versions that do not say what they know had migrated the database when they started, so they are taken to know what was
+ * applied by then. Through JSON, because columns are missing in older schemas.
+ */
+async function findRunning(sql: SQL, leaseMs: number): Promise<RunningGateway[]> {
+  const [{ exists }] = await sql<[{ exists: boolean }]>`select to_regclass('nodes') is not null as exists`;
+  if (!exists) return [];
+  return await sql<RunningGateway[]>`
+    select id, name, to_jsonb(nodes) ->> 'version' as version,
+           coalesce((to_jsonb(nodes) ->> 'newest_migration')::integer, (
+             select max(history.version) from schema_migrations as history
+             where applied_at <= started_at and history.version <= ${newestOfSilent}), 0) as "newestMigration",
+           extract(epoch from heartbeat_at)::float8 * 1000 as "heartbeatMs"
+    from nodes
+    where stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseMs / 1000})
+    order by name, id`;
+}
+
+function describe(broken: readonly RunningGateway[], pending: readonly Migration[]): string {
+  const breaking = pending.filter((migration) =>
+    broken.some((gateway) => breaksOf([migration], gateway).length > 0),
+  );
+  const shown = broken
+    .slice(0, maxShown)
+    .map(
+      ({ name, version, newestMigration }) =>
+        `  ${name} (${version === null ? 'an earlier version' : `version ${version}`}, newest migration ${padded(newestMigration)})`,
+    );
+  const rest = broken.length - shown.length;
+  return [
+    'Nothing was migrated, because these gateways are running and could not go on:',
+    ...shown,
+    ...(rest > 0 ? [`  and ${rest} more`] : []),
+    'What would break them:',
+    ...breaking.map(({ name }) => `  ${name}`),
+    'Stop these gateways, run tollgate migrate, and start the new version: see "Upgrades" in docs/operate.md.',
+    'tollgate migrate --force does not wait for that. Their requests then fail, and tollgate ledger repair may be needed.',
+  ].join('\n');
+}
+
+function padded(version: number): string {
+  return `${version}`.padStart(4, '0');
+}

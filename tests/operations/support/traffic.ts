@@ -1,0 +1,71 @@
+/** Clients that send one request after the other, streamed and non-streamed, and retry nothing. */
+
+/** What the sandbox is asked to report, so that each request costs the same. */
+const usage = '[[usage 10 20]]';
+export const costOfRequest = 0.000035;
+
+export type Traffic = Readonly<{
+  /** How many requests ended as they should. */
+  completedCount: () => number;
+  /** How many ended otherwise, by how: a status, an error in a stream, a broken connection. */
+  failures: () => Readonly<Record<string, number>>;
+  /** How many are open now. */
+  openCount: () => number;
+  /** Lets what is open end. */
+  stop: () => Promise<void>;
+}>;
+
+/** Each request goes to one of the gateways that `origins` names at that moment; while it names none, clients wait. */
+export function startTraffic(key: string, clientCount: number, origins: () => readonly string[]): Traffic {
+  const failures = new Map<string, number>();
+  let completedCount = 0;
+  let openCount = 0;
+  let isOver = false;
+
+  async function run(place: number): Promise<void> {
+    for (let round = place; !isOver; round += 1) {
+      const targets = origins();
+      const origin = targets[round % targets.length];
+      if (origin === undefined) {
+        await Bun.sleep(50);
+        continue;
+      }
+      openCount += 1;
+      const failure = await ask(origin, key, place % 2 === 0).catch(() => 'connection');
+      openCount -= 1;
+      if (failure === null) completedCount += 1;
+      else failures.set(failure, (failures.get(failure) ?? 0) + 1);
+    }
+  }
+
+  const clients = Array.from({ length: clientCount }, (_, place) => run(place));
+  return {
+    completedCount: () => completedCount,
+    failures: () => Object.fromEntries(failures),
+    openCount: () => openCount,
+    stop: async () => {
+      isOver = true;
+      await Promise.all(clients);
+    },
+  };
+}
+
+/** Null when all went well. A stream takes about two seconds. */
+async function ask(origin: string, key: string, isStreamed: boolean): Promise<string | null> {
+  const directives = isStreamed ? `${usage} [[long 20]] [[chunk-delay 100]]` : `${usage} [[delay 50]]`;
+  const response = await fetch(`${origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'sandbox-chat',
+      max_tokens: 100,
+      stream: isStreamed,
+      messages: [{ role: 'user', content: `${directives} Hello` }],
+    }),
+  });
+  const text = await response.text();
+  if (response.status !== 200) return `${response.status}`;
+  if (!isStreamed) return text.includes('"completion_tokens":20') ? null : 'other response';
+  if (text.includes('"error"')) return 'error in a stream';
+  return text.trimEnd().endsWith('[DONE]') ? null : 'cut stream';
+}
