@@ -6,7 +6,7 @@ import { type Environment, startGateway, statusOf } from './program.ts';
 
 const readyDeadlineMs = 60_000;
 const probeMs = 10;
-/** A gateway that finds no database at boot ends; so does the next one if it is started in the same moment. */
+/** A gateway waits for its database at boot, but not for ever; the next one, started in the same moment, would end too. */
 const pauseAfterFailedStartMs = 50;
 
 const shiftedClock = join(import.meta.dir, '../tests/support/shifted-clock.ts');

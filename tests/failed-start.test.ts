@@ -4,12 +4,13 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import type { Config } from '../src/config.ts';
+import { acquireEmbeddedServer } from '../src/database/embedded.ts';
 import { explainDatabaseError } from '../src/database/explain.ts';
 import { OperatorError } from '../src/lib/operator-error.ts';
-import { createDatabase, type TestDatabase } from './support/cluster.ts';
-import { isServerThere, preparedFolder } from './support/embedded.ts';
+import { createDatabase } from './support/cluster.ts';
+import { isServerThere, keyIn, modelIds, preparedFolder } from './support/embedded.ts';
 import { eventually } from './support/eventually.ts';
-import { launchGateway } from './support/gateway.ts';
+import { type Environment, launchGateway } from './support/gateway.ts';
 
 test.each(['1', '2'])('after it has begun to listen, with %s workers', async (workers) => {
   const folder = await preparedFolder();
@@ -24,15 +25,15 @@ test.each(['1', '2'])('after it has begun to listen, with %s workers', async (wo
 });
 
 describe('a database that ends the connection in the midst of the start', () => {
-  /** Its start waits for a lock, and its connection is ended so many times while it does. */
-  async function interrupted(database: TestDatabase, times: number) {
-    const blocker = await database.sql.reserve();
+  /** Its start waits for a lock on the table, and its connection is ended so many times while it does. */
+  async function interrupted(environment: Environment, sql: SQL, table: string, times: number) {
+    const blocker = await sql.reserve();
     await blocker`begin`;
-    await blocker`lock table nodes in access exclusive mode`;
-    const launched = launchGateway({ DATABASE_URL: database.url });
+    await blocker.unsafe(`lock table ${table} in access exclusive mode`);
+    const launched = launchGateway(environment);
     for (let count = 0; count < times; count += 1)
       await eventually('the start waits and is interrupted', async () => {
-        const ended = await database.sql`
+        const ended = await sql`
           select pg_terminate_backend(pid, 10000) from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock'`;
         return ended.length > 0;
@@ -44,16 +45,37 @@ describe('a database that ends the connection in the midst of the start', () => 
 
   test('is started on again', async () => {
     const database = await createDatabase();
-    const gateway = await (await interrupted(database, 2)).listening;
+    const launched = await interrupted({ DATABASE_URL: database.url }, database.sql, 'nodes', 2);
+    const gateway = await launched.listening;
     expect(gateway.output().match(/the database interrupted the start, starting again/g)).toHaveLength(2);
     expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
     expect(await gateway.stop()).toBe(0);
     await database.close();
   });
 
+  test('is started on again when the demo is being made, which then is whole', async () => {
+    const folder = await preparedFolder();
+    const server = await acquireEmbeddedServer(folder);
+    const sql = new SQL({ adapter: 'postgres', ...server.connection, max: 2 });
+    const launched = await interrupted({ TOLLGATE_DATA: folder }, sql, 'api_keys', 1);
+    await eventually('the gateway says how to use it', () => launched.output().includes('Password: '));
+    // It listens a second time, elsewhere.
+    const origin =
+      launched
+        .output()
+        .match(/(?<="listening","address":")[^"]+/g)
+        ?.at(-1) ?? '';
+    const gateway = { ...(await launched.listening), origin };
+    expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
+    expect([...(await sql`select name from accounts`)]).toEqual([{ name: 'Demo' }]);
+    expect(await gateway.stop()).toBe(0);
+    await sql.close();
+    await server.release();
+  });
+
   test('is given up on in the end, and its address is not blamed', async () => {
     const database = await createDatabase();
-    const launched = await interrupted(database, 3);
+    const launched = await interrupted({ DATABASE_URL: database.url }, database.sql, 'nodes', 3);
     expect(await launched.ended()).toBe(1);
     expect(launched.output()).toContain(
       '\ntollgate: The database interrupted what Tollgate was doing: terminating connection due to administrator command. Try again once the database is at rest.\n',
