@@ -2,8 +2,9 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { findDuplicateKey } from '../src/http/json-keys.ts';
-import { JsonLimitError, parseInSteps } from '../src/http/json-steps.ts';
+import { parseInSteps } from '../src/http/json-steps.ts';
 import { inspectTree } from '../src/http/json-tree.ts';
+import { JsonLimitError } from '../src/lib/bounded-json.ts';
 import { measureJson } from '../src/lib/json-scan.ts';
 
 const limits = { depth: 64, values: 100_000, keys: 10_000 };
@@ -119,7 +120,7 @@ test('faults and duplicates are found where the checks of small bodies find them
   await fc.assert(
     fc.asyncProperty(json, stepSize, async (text, step) => {
       const { fault, duplicate } = await inSteps(text, step);
-      const found = findDuplicateKey(text, limits.depth);
+      const found = findDuplicateKey(text);
       expect(duplicate).toEqual(found);
       if (found !== null) duplicates++;
       // JSON.parse puts keys that are numbers first, and a duplicate hides what stood there before it.

@@ -11,43 +11,84 @@ const closeBracket = 93;
 const openBrace = 123;
 const closeBrace = 125;
 
-/** `values` counts what opens or separates values; `depth` is how deeply lists and objects are nested. */
-export type JsonExtent = Readonly<{ values: number; depth: number }>;
+/**
+ * `values` counts what opens or separates values, `depth` is how deeply lists and objects are nested, and `keys` the most
+ * keys that one object has.
+ */
+export type JsonExtent = Readonly<{ values: number; depth: number; keys: number }>;
 
-/** Stops as soon as `max` is exceeded. The contents of strings do not count. */
-export function measureJson(text: string, max: JsonExtent): JsonExtent {
+/** `totalKeys` is that of all objects together. */
+export type MeasuredJson = JsonExtent & Readonly<{ totalKeys: number }>;
+
+const unlimited = Number.POSITIVE_INFINITY;
+
+/** Stops as soon as a limit is exceeded. The contents of strings do not count. */
+export function measureJson(
+  text: string,
+  {
+    values: maxValues = unlimited,
+    depth: maxDepth = unlimited,
+    keys: maxKeys = unlimited,
+  }: Partial<JsonExtent>,
+): MeasuredJson {
   let values = 0;
   let depth = 0;
   let deepest = 0;
+  let keys = 0;
+  let totalKeys = 0;
+  /** How many keys each object has that is still open, by its depth. */
+  const keysAt: number[] = [];
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case quote:
         at = endOfString(text, at);
-        break;
+        continue;
       case openBracket:
       case openBrace:
         if (++depth > deepest) deepest = depth;
+        keysAt[depth] = 0;
         values++;
         break;
       case closeBracket:
       case closeBrace:
         depth--;
-        break;
-      case comma:
-      case colon:
+        continue;
+      case colon: {
+        const ownKeys = (keysAt[depth] ?? 0) + 1;
+        keysAt[depth] = ownKeys;
+        if (ownKeys > keys) keys = ownKeys;
+        totalKeys++;
         values++;
         break;
+      }
+      case comma:
+        values++;
+        break;
+      default:
+        continue;
     }
-    if (values > max.values || deepest > max.depth) break;
+    if (values > maxValues || deepest > maxDepth || keys > maxKeys) break;
   }
-  return { values, depth: deepest };
+  return { values, depth: deepest, keys, totalKeys };
 }
+
+/** A search costs as much as reading this many characters one by one, and most strings are short. */
+const nearCharacters = 6;
 
 /** The quote that closes the string opened at `open`, or the end of the text. Hops from quote to quote. */
 export function endOfString(text: string, open: number): number {
-  let close = text.indexOf('"', open + 1);
-  while (close >= 0 && isEscaped(text, close, open + 1)) close = text.indexOf('"', close + 1);
-  return close < 0 ? text.length : close;
+  let from = open + 1;
+  for (;;) {
+    for (const far = from + nearCharacters; from < far; from++) {
+      const code = text.charCodeAt(from);
+      if (code === quote) return from;
+      if (code === backslash) from++;
+    }
+    const close = text.indexOf('"', from);
+    if (close < 0) return text.length;
+    if (!isEscaped(text, close, from)) return close;
+    from = close + 1;
+  }
 }
 
 /** Whether an odd number of backslashes precedes this position, counting back to `from` at most. */
