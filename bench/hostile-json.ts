@@ -32,6 +32,11 @@ function counted(size: number, head: string, item: (index: number) => string, ta
   return head + items.join(',') + tail;
 }
 
+/** None of its keys is in another one. */
+function objectOf(keys: number, index: number): string {
+  return `{${Array.from({ length: keys }, (_, place) => `"${(index * keys + place).toString(36)}":0`).join()}}`;
+}
+
 const message = `{"role":"user","content":"${prose.repeat(10)}"}`;
 const talk = '{"model":"m","messages":[{"role":"user","content":"Hi"}]';
 const inTool = (head: string, tail: string): [string, string] => [
@@ -58,6 +63,10 @@ const shapes: Readonly<Record<string, (size: number) => string>> = {
   'the same key': (size) => filled(size, '{', '"a":0', '}', ','),
   'many keys': (size) => counted(size, '{', (index) => `"${index.toString(36)}":0`, '}'),
   'many numeric keys': (size) => counted(size, '{', (index) => `"${index * 977}":0`, '}'),
+  'objects of 1,000 keys': (size) => counted(size, '{"a":[', (index) => objectOf(1_000, index), ']}'),
+  'an object of 1,064 keys': (size) =>
+    filled(size, objectOf(1_063, 0).replace('}', ',"a":['), '0.5', ']}', ','),
+  'objects of 60 keys': (size) => counted(size, '{"a":[', (index) => objectOf(60, index), ']}'),
   'objects of many forms': (size) =>
     counted(size, '{"a":[', (index) => `{"${index.toString(36)}":0,"${(index * 7).toString(36)}x":0}`, ']}'),
   backslashes: (size) => filled(size, '{"model":"m","messages":[{"role":"user","content":"', '\\\\', '"}]}'),
@@ -82,6 +91,10 @@ const shapes: Readonly<Record<string, (size: number) => string>> = {
   'a schema of 0': (size) => filled(size, inTool('[', '')[0], '0', inTool('', ']')[1], ','),
   'a schema of keys': (size) =>
     counted(size, inTool('{', '')[0], (index) => `"${index.toString(36)}":0`, inTool('', '}')[1]),
+  'a schema of 1,000 keys': (size) =>
+    counted(size, inTool('[', '')[0], (index) => objectOf(1_000, index), inTool('', ']')[1]),
+  'a schema of 60 keys': (size) =>
+    counted(size, inTool('[', '')[0], (index) => objectOf(60, index), inTool('', ']')[1]),
   'messages without content': (size) =>
     filled(size, '{"model":"m","messages":[', '{"role":"user"}', ']}', ','),
   'the shortest messages': (size) =>

@@ -333,15 +333,22 @@ describe('what JSON allows and no request needs', () => {
     },
   );
 
-  test.each([0, 600_000])('too many keys of one object are refused, after %d bytes too', async (size) => {
+  test.each([0, 600_000])('too many keys of large objects are refused, after %d bytes too', async (size) => {
     const objectOf = (count: number) =>
       `{${Array.from({ length: count }, (_, index) => `"k${index}":0`).join()}}`;
     const padding = ' '.repeat(size);
-    const bodyOf = (count: number) => `${padding}{"a":[{},${objectOf(count)}],"b":${objectOf(10_000)}}`;
-    expect(await readJsonBody(post(bodyOf(10_000)))).toBeObject();
-    const { code, message } = await refusalOf(readJsonBody(post(bodyOf(10_001))));
-    expect([code, message]).toEqual(['invalid_parameter', 'An object in the body has more than 10000 keys.']);
-    expect(await codeOf(readJsonBody(post(padding + objectOf(10_001))))).toBe('invalid_parameter');
+    const bodyOf = (count: number) =>
+      `${padding}{"a":[${objectOf(64)},${objectOf(count)}],"b":${objectOf(364)}}`;
+    expect(await readJsonBody(post(bodyOf(764)))).toBeObject();
+    const { code, message } = await refusalOf(readJsonBody(post(bodyOf(765))));
+    expect([code, message]).toEqual([
+      'invalid_parameter',
+      'The body has more than 1000 keys beyond the first 64 of each object.',
+    ]);
+    expect(await readJsonBody(post(padding + objectOf(1_064)))).toBeObject();
+    expect(await codeOf(readJsonBody(post(padding + objectOf(1_065))))).toBe('invalid_parameter');
+    const many = Array.from({ length: 200 }, () => objectOf(64)).join();
+    expect(await readJsonBody(post(`${padding}{"a":[${many}]}`))).toBeObject();
   });
 
   test('a large body is refused for the same reasons as a small one', async () => {

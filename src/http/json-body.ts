@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { ApiError } from '../errors.ts';
 import { JsonLimitError, parseBoundedJson } from '../lib/bounded-json.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
+import { ordinaryKeys } from '../lib/json-scan.ts';
 import { defaultPace } from '../lib/read-body.ts';
 import { type BodyLimits, readBodyBytes } from './body-bytes.ts';
 import { findDuplicateKey } from './json-keys.ts';
@@ -16,8 +17,8 @@ export const maxBodyBytes = 20 * 1024 * 1024;
 const maxDepth = 64;
 /** Millions of tiny values in one body would block every other request for seconds. */
 const maxValues = 100_000;
-/** Of one object. Sorting many long names takes a while and blocks other requests. */
-const maxKeys = 10_000;
+/** Beyond the first 64 of each object, in total. */
+const maxKeys = 1_000;
 const limits = { depth: maxDepth, values: maxValues, keys: maxKeys };
 
 /** From this size on, a body is parsed in steps. Below it, that would cost more than the wait it saves others. */
@@ -84,7 +85,7 @@ async function parseLargeJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer):
 const limitMessages = {
   depth: `The body is nested deeper than ${maxDepth} levels.`,
   values: `The body holds more than ${maxValues} values.`,
-  keys: `An object in the body has more than ${maxKeys} keys.`,
+  keys: `The body has more than ${maxKeys} keys beyond the first ${ordinaryKeys} of each object.`,
   digits: 'This number has too many digits.',
 };
 const twice = 'This key appears more than once in its object.';

@@ -5,7 +5,7 @@
  * characters.
  */
 import { JsonLimitError } from '../lib/bounded-json.ts';
-import { isEscaped, type JsonExtent } from '../lib/json-scan.ts';
+import { isEscaped, type JsonExtent, ordinaryKeys } from '../lib/json-scan.ts';
 import type { JsonPath } from './json-path.ts';
 import { type TreeFault, textFault } from './json-tree.ts';
 
@@ -58,6 +58,8 @@ class StepReader {
   #expected: Expected = 'value';
   #at = 0;
   #values = 0;
+  /** Those beyond what an ordinary object has. */
+  #keys = 0;
   #root: unknown;
   #fault: TreeFault | null = null;
   #duplicate: JsonPath | null = null;
@@ -211,7 +213,8 @@ class StepReader {
     const frame = this.#frames.at(-1);
     const isKey = frame !== undefined && frame.list === null && this.#expected !== 'value';
     if (isKey) {
-      if (++frame.keyCount > this.#limits.keys) throw new JsonLimitError('keys', this.#path().slice(0, -1));
+      if (++frame.keyCount > ordinaryKeys && ++this.#keys > this.#limits.keys)
+        throw new JsonLimitError('keys', this.#path().slice(0, -1));
       frame.key = decoded;
       this.#expected = ':';
       if (Object.hasOwn(frame.object, decoded)) this.#duplicate ??= this.#path();

@@ -11,13 +11,16 @@ const closeBracket = 93;
 const openBrace = 123;
 const closeBrace = 125;
 
+/** An object of more keys than this takes several times as long to parse and to walk as smaller ones. */
+export const ordinaryKeys = 64;
+
 /**
- * `values` counts what opens or separates values, `depth` is how deeply lists and objects are nested, and `keys` the most
- * keys that one object has.
+ * `values` counts what opens or separates values, `depth` is how deeply lists and objects are nested, and `keys` counts
+ * the keys that objects have beyond their first 64, in all of them together.
  */
 export type JsonExtent = Readonly<{ values: number; depth: number; keys: number }>;
 
-/** `totalKeys` is that of all objects together. */
+/** `totalKeys` counts every key. */
 export type MeasuredJson = JsonExtent & Readonly<{ totalKeys: number }>;
 
 const unlimited = Number.POSITIVE_INFINITY;
@@ -56,7 +59,7 @@ export function measureJson(
       case colon: {
         const ownKeys = (keysAt[depth] ?? 0) + 1;
         keysAt[depth] = ownKeys;
-        if (ownKeys > keys) keys = ownKeys;
+        if (ownKeys > ordinaryKeys) keys++;
         totalKeys++;
         values++;
         break;
