@@ -61,6 +61,8 @@ const shapes: Readonly<Record<string, (size: number) => string>> = {
   '"","",': (size) => filled(size, '{"a":[', '""', ']}', ','),
   '"a","b",': (size) => counted(size, '{"a":[', (index) => `"${index.toString(36)}"`, ']}'),
   'the same key': (size) => filled(size, '{', '"a":0', '}', ','),
+  'a key twice, at the end': (size) =>
+    counted(size, '{"a":[', (index) => objectOf(60, index), ',{"b":0,"b":0}]}'),
   'many keys': (size) => counted(size, '{', (index) => `"${index.toString(36)}":0`, '}'),
   'many numeric keys': (size) => counted(size, '{', (index) => `"${index * 977}":0`, '}'),
   'objects of 1,000 keys': (size) => counted(size, '{"a":[', (index) => objectOf(1_000, index), ']}'),

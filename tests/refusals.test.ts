@@ -1,7 +1,11 @@
 /** How many requests may be refused, by a clock that the test moves. */
-import { expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { ApiError } from '../src/errors.ts';
+import { RequestContext } from '../src/http/context.ts';
+import { type Authenticate, authenticateWith } from '../src/keys/authenticate.ts';
+import type { KeyCache } from '../src/keys/key-cache.ts';
+import { generateKey } from '../src/keys/key-format.ts';
 import { Refusals } from '../src/keys/refusals.ts';
 import { RecentMap } from '../src/lib/recent-map.ts';
 
@@ -87,10 +91,52 @@ test('a network without valid keys gets 401 six hundred times a minute, and then
   for (let count = 0; count < 600; count++) expect(codeFor('192.0.2.1')).toBe('invalid_api_key');
   const limited = refusals.ofNetwork('192.0.2.1', noKey());
   expect(limited).toMatchObject({ code: 'rate_limit_exceeded', retryAfterSeconds: 1 });
-  expect(limited.message).toContain('this one with invalid_api_key. The API key is missing');
+  expect(limited.message).toMatch(/^The API key is missing.* 600 requests a minute without a valid key\.$/);
   expect(['192.0.2.2', null, '2001:db8::1'].map(codeFor)).toEqual(Array(3).fill('invalid_api_key'));
   clock.nowMs += 100.1;
   expect([codeFor('192.0.2.1'), codeFor('192.0.2.1')]).toEqual(['invalid_api_key', 'rate_limit_exceeded']);
+});
+
+describe('authentication', () => {
+  const apiKey = {
+    ...key,
+    accountId: 'account',
+    revokedAt: null,
+    expiresAt: null,
+    isAccountSuspended: false,
+  };
+  const token = generateKey();
+  const cache = { known: () => apiKey, find: async () => null } as unknown as KeyCache;
+  const host = { timeout: () => undefined, requestIP: () => ({ address: '192.0.2.1' }) };
+
+  function arrive(authenticate: Authenticate, authorization: string) {
+    const request = new Request('http://gateway/', {
+      method: 'POST',
+      body: '{}',
+      headers: { authorization },
+    });
+    const context = new RequestContext(request, host, []);
+    const code = codeOf(() => void authenticate(request, context, 'api_keys_lookup_failed'));
+    return { code, context, isBodyRead: request.bodyUsed };
+  }
+
+  test('counts what is refused after it, and turns a key away before its body is read', () => {
+    const authenticate = authenticateWith(cache, counting().refusals);
+    const { code, context } = arrive(authenticate, `Bearer ${token}`);
+    expect(code).toBeNull();
+    for (let count = 0; count < 600; count++) context.onRefusal?.('invalid_json');
+    const next = arrive(authenticate, `Bearer ${token}`);
+    expect([next.code, next.isBodyRead]).toEqual(['rate_limit_exceeded', false]);
+    expect([next.context.caller?.id, next.context.onRefusal]).toEqual(['key', null]);
+  });
+
+  test('counts invalid keys by network, and serves valid ones from there', () => {
+    const authenticate = authenticateWith(cache, counting().refusals);
+    for (let count = 0; count < 600; count++)
+      expect(arrive(authenticate, 'Bearer nonsense').code).toBe('invalid_api_key');
+    expect(arrive(authenticate, 'Bearer nonsense').code).toBe('rate_limit_exceeded');
+    expect(arrive(authenticate, `Bearer ${token}`).code).toBeNull();
+  });
 });
 
 test('the addresses of one /64 are one network', () => {

@@ -28,8 +28,7 @@ export function findDuplicateKey(text: string): JsonPath | null {
       const end = endOfString(text, at);
       const next = afterSpace(text, end + 1);
       if (text[next] === ':' && frame?.keys) {
-        // Escapes are decoded first: "a" and "\u0061" are one key.
-        const key = String(JSON.parse(text.slice(at, end + 1)));
+        const key = keyWritten(text.slice(at, end + 1));
         frame.step = key;
         if (frame.keys.has(key)) return frames.map(({ step }) => step);
         frame.keys.add(key);
@@ -44,4 +43,9 @@ export function findDuplicateKey(text: string): JsonPath | null {
     }
   }
   return null;
+}
+
+/** Escapes are decoded: "a" and "\u0061" are one key. */
+function keyWritten(literal: string): string {
+  return literal.includes('\\') ? String(JSON.parse(literal)) : literal.slice(1, -1);
 }

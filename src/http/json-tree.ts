@@ -1,4 +1,4 @@
-/** Walks a parsed body once, whose depth is bounded: finds what JSON.parse accepts but no request needs, and counts the keys. */
+/** Walks a parsed body of bounded depth: finds what JSON.parse accepts but no request needs, and counts the keys. */
 import type { JsonPath } from './json-path.ts';
 
 export type TreeFault = Readonly<{ path: JsonPath; message: string }>;

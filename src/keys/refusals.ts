@@ -10,7 +10,7 @@ import { RecentMap } from '../lib/recent-map.ts';
 import type { ApiKey } from './key-store.ts';
 
 /** A key may have as many refused as it may send, if that is more. */
-export const refusedPerMinute = 600;
+const refusedPerMinute = 600;
 const maxSubjects = 10_000;
 const retryAfterSeconds = 1;
 
@@ -55,9 +55,7 @@ export class Refusals {
       return error;
     }
     return new ApiError('rate_limit_exceeded', {
-      message:
-        `More than ${refusedPerMinute} requests from your network had no valid API key within a minute, ` +
-        `this one with ${error.code}. ${error.message}`,
+      message: `${error.message} A network may send ${refusedPerMinute} requests a minute without a valid key.`,
       docs: 'keys#refused-requests',
       retryAfterSeconds,
     });

@@ -21,14 +21,17 @@ export class JsonLimitError extends Error {
 type Reviver = (name: string, value: unknown, context: { source: string }) => unknown;
 const json = JSON as unknown as { parse: (text: string, revive?: Reviver) => unknown };
 
-/** Throws a JsonLimitError, or a SyntaxError. `keys` is how many the text holds, also where one repeats another. */
+/**
+ * Throws a JsonLimitError, or a SyntaxError. `keys` is how many the text holds, also where one repeats another.
+ * `reviverFor` is asked only for a text within the limits.
+ */
 export function parseBoundedJson(
   text: string,
   max: JsonExtent,
-  revive?: Reviver,
+  reviverFor?: (text: string) => Reviver | undefined,
 ): Readonly<{ value: unknown; keys: number }> {
   const extent = measureJson(text, max);
   for (const limit of ['depth', 'values', 'keys'] as const)
     if (extent[limit] > max[limit]) throw new JsonLimitError(limit);
-  return { value: json.parse(text, revive), keys: extent.totalKeys };
+  return { value: json.parse(text, reviverFor?.(text)), keys: extent.totalKeys };
 }

@@ -75,23 +75,11 @@ export function measureJson(
   return { values, depth: deepest, keys, totalKeys };
 }
 
-/** A search costs as much as reading this many characters one by one, and most strings are short. */
-const nearCharacters = 6;
-
 /** The quote that closes the string opened at `open`, or the end of the text. Hops from quote to quote. */
 export function endOfString(text: string, open: number): number {
-  let from = open + 1;
-  for (;;) {
-    for (const far = from + nearCharacters; from < far; from++) {
-      const code = text.charCodeAt(from);
-      if (code === quote) return from;
-      if (code === backslash) from++;
-    }
-    const close = text.indexOf('"', from);
-    if (close < 0) return text.length;
-    if (!isEscaped(text, close, from)) return close;
-    from = close + 1;
-  }
+  let close = text.indexOf('"', open + 1);
+  while (close >= 0 && isEscaped(text, close, open + 1)) close = text.indexOf('"', close + 1);
+  return close < 0 ? text.length : close;
 }
 
 /** Whether an odd number of backslashes precedes this position, counting back to `from` at most. */

@@ -35,12 +35,14 @@ const mayHoldLargeNumber = /\d{16}|[eE]\+?\d{3}/;
  * digits is the ID of something else. Throws for what is not JSON, and for more than an answer may hold.
  */
 export function parseJson(text: string): unknown {
-  const revive = mayHoldLargeNumber.test(text) ? keepLargeNumber : undefined;
-  return parseBoundedJson(text, limits, revive).value;
+  return parseBoundedJson(text, limits, keepsLargeNumbers).value;
 }
 
 /** The same where digits do not matter, in less time. */
 const parseRounded = (text: string): unknown => parseBoundedJson(text, limits).value;
+
+/** A reviver takes much longer, and most texts need none. */
+const keepsLargeNumbers = (text: string) => (mayHoldLargeNumber.test(text) ? keepLargeNumber : undefined);
 
 function keepLargeNumber(_name: string, value: unknown, { source }: { source: string }): unknown {
   const isKept =

@@ -48,12 +48,6 @@ export const http: readonly Equivalent[] = [
   },
   {
     file: 'src/http/json-keys.ts',
-    within: 'countKeys',
-    changes: ['while (open ⟦>= → >⟧ 0) {', 'while (open >= ⟦0 → 1⟧) {'],
-    reason: 'A text that begins with a quote is a single string, and has no keys.',
-  },
-  {
-    file: 'src/http/json-keys.ts',
     within: 'findDuplicateKey',
     changes: ['for (let at = 0; at ⟦< → <=⟧ text.length; at++) {'],
     reason: 'Beyond the end there is no character that means anything.',
