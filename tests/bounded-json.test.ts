@@ -39,7 +39,7 @@ test.each(hostile)("a provider's answer or event of %s is refused and not parsed
 test('20 MB of brackets are refused after the first of them', () => {
   const answer = '['.repeat(20_000_000);
   expect(measureJson(answer, { depth: 128 })).toEqual({ values: 129, depth: 129, keys: 0, totalKeys: 0 });
-  expect(thrownBy(() => parseJson(answer))).toMatchObject({ limit: 'depth' });
+  expect(thrownBy(() => parseJson(answer))).toMatchObject({ name: 'JsonLimitError', limit: 'depth' });
   expect(parser).not.toHaveBeenCalled();
 });
 

@@ -90,7 +90,11 @@ test('a network without valid keys gets 401 six hundred times a minute, and then
   const codeFor = (address: string | null) => refusals.ofNetwork(address, noKey()).code;
   for (let count = 0; count < 600; count++) expect(codeFor('192.0.2.1')).toBe('invalid_api_key');
   const limited = refusals.ofNetwork('192.0.2.1', noKey());
-  expect(limited).toMatchObject({ code: 'rate_limit_exceeded', retryAfterSeconds: 1 });
+  expect(limited).toMatchObject({
+    code: 'rate_limit_exceeded',
+    retryAfterSeconds: 1,
+    docs: 'keys#refused-requests',
+  });
   expect(limited.message).toMatch(/^The API key is missing.* 600 requests a minute without a valid key\.$/);
   expect(['192.0.2.2', null, '2001:db8::1'].map(codeFor)).toEqual(Array(3).fill('invalid_api_key'));
   clock.nowMs += 100.1;

@@ -205,6 +205,15 @@ export const http: readonly Equivalent[] = [
   },
   {
     file: 'src/http/json-tree.ts',
+    within: 'Inspection.isSound',
+    changes: [
+      "if (⟦typeof value !== 'object' || value === null → false⟧) return true;",
+      "if (typeof value !== 'object' ⟦|| → &&⟧ value === null) return true;",
+    ],
+    reason: 'Neither null nor a boolean has keys; this only spares the search for them.',
+  },
+  {
+    file: 'src/http/json-tree.ts',
     within: 'Inspection',
     changes: ["problem = ⟦'' → 'mutant'⟧;"],
     reason: 'It is replaced by the problem that is found, and not read without one.',
