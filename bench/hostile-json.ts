@@ -46,7 +46,16 @@ const inTool = (head: string, tail: string): [string, string] => [
 const schema =
   '{"type":"object","description":"Where to look for it","properties":{"city":{"type":"string"}}}';
 
+/** Half tools, half conversation. What all others are compared with. */
+function agentRequest(size: number): string {
+  const tool = (index: number) =>
+    `{"type":"function","function":{"name":"f${index}","description":"Looks for it","parameters":${schema}}}`;
+  const tools = counted(size / 2, '"tools":[', tool, ']}');
+  return filled(size, '{"model":"m","messages":[', message, `],${tools}`, ',');
+}
+
 const shapes: Readonly<Record<string, (size: number) => string>> = {
+  "an agent's request": (size) => agentRequest(size),
   'a conversation': (size) => filled(size, '{"model":"m","messages":[', message, ']}', ','),
   'one long message': (size) =>
     filled(size, '{"model":"m","messages":[{"role":"user","content":"', prose, '"}]}'),

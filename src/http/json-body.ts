@@ -68,7 +68,7 @@ export function parseJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): unk
   const body = requireObject(value);
   const { keys, fault } = inspectTree(body, text.includes('\\u'));
   if (fault !== null) throw invalid(fault.path, fault.message);
-  if (keys !== writtenKeys) throw invalid(findDuplicateKey(text) ?? [], twice);
+  if (keys !== writtenKeys) throw duplicateKey(findDuplicateKey(text));
   return body;
 }
 
@@ -78,7 +78,7 @@ async function parseLargeJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer):
   const { value, fault, duplicate } = await parseInSteps(text, limits, setImmediate).catch(rejectJson);
   const body = requireObject(value);
   if (fault !== null) throw invalid(fault.path, fault.message);
-  if (duplicate !== null) throw invalid(duplicate, twice);
+  if (duplicate !== null) throw duplicateKey(duplicate);
   return body;
 }
 
@@ -88,7 +88,6 @@ const limitMessages = {
   keys: `The body has more than ${maxKeys} keys beyond the first ${ordinaryKeys} of each object.`,
   digits: 'This number has too many digits.',
 };
-const twice = 'This key appears more than once in its object.';
 
 /** The parser's own message quotes the body, so it is not passed on. */
 function rejectJson(thrown: unknown): never {
@@ -142,6 +141,10 @@ function invalid(path: JsonPath, message: string): ApiError {
     message,
     ...(path.length === 0 ? {} : { param: formatPath(path) }),
   });
+}
+
+function duplicateKey(path: JsonPath | null): ApiError {
+  return invalid(path ?? [], `${path === null ? 'A' : 'This'} key appears more than once in its object.`);
 }
 
 /** Parameters other than the charset mean nothing for JSON and do no harm. */

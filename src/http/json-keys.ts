@@ -18,10 +18,13 @@ function afterSpace(text: string, start: number): number {
 /** `keys` is null in a list, whose steps are numbers. */
 type Frame = { keys: Set<string> | null; step: string | number };
 
-/** The path of the first duplicate; null when there is none. Slow, and only for JSON of bounded depth. */
+/** Characters outside of strings, and strings. More of them would take longer than all that was done with the body before. */
+const maxSteps = 10_000;
+
+/** The path of the first duplicate; null when there is none near the start. Only for JSON of bounded depth. */
 export function findDuplicateKey(text: string): JsonPath | null {
   const frames: Frame[] = [];
-  for (let at = 0; at < text.length; at++) {
+  for (let at = 0, steps = 0; at < text.length && steps < maxSteps; at++, steps++) {
     const frame = frames.at(-1);
     const character = text[at];
     if (character === '"') {
