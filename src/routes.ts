@@ -171,6 +171,8 @@ function errorResponseTo(
   const error = thrown instanceof ApiError ? thrown : withoutCode(thrown);
   context.errorCode = error.code;
   const { status } = errorTable[error.code];
+  // A limit that was reached is not counted against another.
+  if (status !== null && status < 500 && status !== 429) context.onRefusal?.(error.code);
   if (status === null || status >= 500)
     services.log.error('request failed', {
       requestId: context.requestId,

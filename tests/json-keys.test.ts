@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { parseJsonBody } from '../src/http/json-body.ts';
-import { countKeys, findDuplicateKey } from '../src/http/json-keys.ts';
-import { inspectTree, maxDepth } from '../src/http/json-tree.ts';
+import { findDuplicateKey } from '../src/http/json-keys.ts';
+import { inspectTree } from '../src/http/json-tree.ts';
+import { measureJson } from '../src/lib/json-scan.ts';
+
+const countKeys = (text: string) => measureJson(text, {}).totalKeys;
 
 describe('duplicate keys are counted exactly', () => {
   /** A JSON value as written: pairs keep their order, and a string keeps how it is spelled. */
@@ -76,7 +79,7 @@ describe('duplicate keys are counted exactly', () => {
         const duplicate = firstDuplicate(value, []);
         expect(countKeys(text)).toBe(pairCount(value));
         expect(inspectTree(JSON.parse(text), true).keys === countKeys(text)).toBe(duplicate === null);
-        expect(findDuplicateKey(text, maxDepth)).toEqual(duplicate);
+        expect(findDuplicateKey(text)).toEqual(duplicate);
         if (duplicate === null) {
           without++;
           expect(parseJsonBody(Buffer.from(text))).toEqual(JSON.parse(text));
@@ -117,8 +120,16 @@ describe('duplicate keys are counted exactly', () => {
   });
 });
 
-test('a duplicate is looked for down to the depth that is allowed, and no deeper', () => {
-  expect(findDuplicateKey('[[{"a":1,"a":2}]]', 3)).toEqual([0, 0, 'a']);
-  expect(findDuplicateKey('[[{"a":1,"a":2}]]', 2)).toBeNull();
-  expect(findDuplicateKey('[[],[],{"a":1,"a":2}]', 2)).toEqual([2, 'a']);
+test('a duplicate is found inside of lists', () => {
+  expect(findDuplicateKey('[[],[],{"a":1,"a":2}]')).toEqual([2, 'a']);
+  expect(findDuplicateKey('[[{"a":1,"a":2}]]')).toEqual([0, 0, 'a']);
+});
+
+test('a duplicate far behind the start is refused without its place', () => {
+  const bodyOf = (count: number) => `{"a":[${'0,'.repeat(count)}{"b":1,"b":2}]}`;
+  expect(findDuplicateKey(bodyOf(4_000))).toEqual(['a', 4_000, 'b']);
+  expect(findDuplicateKey(bodyOf(5_000))).toBeNull();
+  expect(() => parseJsonBody(Buffer.from(bodyOf(5_000)))).toThrow(
+    'A key appears more than once in its object.',
+  );
 });

@@ -228,6 +228,38 @@ test('SQL gets its values as parameters: no template builds a statement from tex
   ]);
 });
 
+test('JSON from outside is parsed within bounds: elsewhere only what this project wrote, or the operator', () => {
+  const parsers = sources
+    .filter(({ text }) => /\bJSON\.parse\b|\bJSON as\b|\.json\(\)/.test(withoutComments(text)))
+    .map(({ name }) => name);
+  expect(parsers.toSorted()).toEqual([
+    // The operator's own files.
+    'src/cli/main.ts',
+    'src/database/restore.ts',
+    'src/demo.ts',
+    // Single strings, of a text that is bounded.
+    'src/http/json-keys.ts',
+    'src/http/json-steps.ts',
+    // What the gateway stored itself.
+    'src/idempotency/encryption.ts',
+    'src/ledger/archive-file.ts',
+    'src/ledger/settlement.ts',
+    'src/ledger/spool.ts',
+    // The way in.
+    'src/lib/bounded-json.ts',
+    'src/lib/gzip-lines.ts',
+    // It writes JSON.
+    'src/lib/raw-json.ts',
+    'src/openapi/document.ts',
+    // What the sandbox, a process of our own, announces.
+    'src/providers/sandbox-process.ts',
+  ]);
+});
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
+}
+
 test('files stay short enough to read in one sitting', () => {
   const long = files.filter(
     ({ name, text }) => text.split('\n').length > (name.startsWith('tests/') ? 900 : 300),

@@ -1,5 +1,5 @@
 /** The clocks of a call to a provider, against a server that writes piece by piece. */
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, spyOn, test } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
 import { Calls, type Timeouts } from '../src/providers/call.ts';
 import { ConnectWatchdog } from '../src/providers/connect-watchdog.ts';
@@ -150,6 +150,13 @@ test('time that this process loses is not the provider’s', async () => {
   for (let more = await stream.next(); more !== null; more = await stream.next()) count += more.length;
   stream.close();
   expect(count).toBe(8);
+});
+
+test.concurrent('20 MB of brackets are no answer, and are not parsed', async () => {
+  const parser = spyOn(JSON, 'parse');
+  const url = writes([`${jsonHead}content-length: 20000000\r\n\r\n`, '['.repeat(20_000_000)], 0);
+  expect(await whole(url, {})).toBe('provider_unknown_error');
+  expect(parser.mock.calls.some(([text]) => text.startsWith('[[['))).toBe(false);
 });
 
 describe('whether there ever was a connection', () => {

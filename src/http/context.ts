@@ -1,4 +1,5 @@
 /** One request: its ID, its connection, and what its response has to carry. */
+import type { ErrorCode } from '../errors.ts';
 import { newId, requestIdFromUuid } from '../lib/ids.ts';
 import type { IpNetwork } from '../lib/ip-address.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
@@ -47,6 +48,8 @@ export class RequestContext {
   /** The rate as it was when the request was counted; null when it was not. */
   rate: RateLimit | null = null;
   generation: Readonly<{ summary: () => GenerationSummary }> | null = null;
+  /** Is told when the request is refused with an error of the client; null when nobody counts that. */
+  onRefusal: ((code: ErrorCode) => void) | null = null;
   /** The code of the error that the request was answered with. */
   errorCode: string | null = null;
   /** Null unless traces are exported. */

@@ -1,26 +1,29 @@
 /** Reads the JSON body of a request within bounds, and rejects what two parsers could understand differently. */
 import { setImmediate } from 'node:timers/promises';
 import { ApiError } from '../errors.ts';
+import { JsonLimitError, parseBoundedJson } from '../lib/bounded-json.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
-import { measureJson } from '../lib/json-scan.ts';
+import { ordinaryKeys } from '../lib/json-scan.ts';
 import { defaultPace } from '../lib/read-body.ts';
 import { type BodyLimits, readBodyBytes } from './body-bytes.ts';
-import { countKeys, findDuplicateKey } from './json-keys.ts';
+import { findDuplicateKey } from './json-keys.ts';
 import { formatPath, type JsonPath } from './json-path.ts';
-import { JsonLimitError, parseInSteps, type SteppedJson } from './json-steps.ts';
-import { inspectTree, maxDepth, maxKeys, tooManyKeys } from './json-tree.ts';
+import { parseInSteps } from './json-steps.ts';
+import { inspectTree } from './json-tree.ts';
 
 export const maxBodyBytes = 20 * 1024 * 1024;
 
+/** Objects and lists inside each other, the body itself included. */
+const maxDepth = 64;
 /** Millions of tiny values in one body would block every other request for seconds. */
 const maxValues = 100_000;
-/** A body of this size cannot hold enough of them to matter. */
-const smallBodyBytes = 65_536;
+/** Beyond the first 64 of each object, in total. */
+const maxKeys = 1_000;
+const limits = { depth: maxDepth, values: maxValues, keys: maxKeys };
+
 /** From this size on, a body is parsed in steps. Below it, that would cost more than the wait it saves others. */
 const largeBodyBytes = 524_288;
 const decodedAtOnceBytes = 1_048_576;
-
-const limits = { depth: maxDepth, values: maxValues, keys: maxKeys };
 
 /** Stateless between complete texts, so one decoder serves every request. A byte order mark is dropped. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -61,42 +64,33 @@ async function parseQueued(
 /** For a body that is not large. */
 export function parseJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): unknown {
   const text = decode(bytes);
-  if (bytes.byteLength > smallBodyBytes) checkExtent(text);
-  const body = requireObject(parse(text));
+  const { value, keys: writtenKeys } = parse(text);
+  const body = requireObject(value);
   const { keys, fault } = inspectTree(body, text.includes('\\u'));
   if (fault !== null) throw invalid(fault.path, fault.message);
-  if (keys !== countKeys(text)) throw duplicateKey(text);
+  if (keys !== writtenKeys) throw duplicateKey(findDuplicateKey(text));
   return body;
 }
 
 /** The same in steps, letting other requests run after each. */
 async function parseLargeJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): Promise<unknown> {
   const text = await decodeInSteps(new Uint8Array(bytes));
-  const { value, fault, duplicate } = await parseInSteps(text, limits, setImmediate).catch(toApiError);
+  const { value, fault, duplicate } = await parseInSteps(text, limits, setImmediate).catch(rejectJson);
   const body = requireObject(value);
   if (fault !== null) throw invalid(fault.path, fault.message);
-  if (duplicate !== null) throw invalid(duplicate, twice);
+  if (duplicate !== null) throw duplicateKey(duplicate);
   return body;
 }
 
-/** Before anything is parsed. */
-function checkExtent(text: string): void {
-  const { depth, values } = measureJson(text, limits);
-  if (depth > maxDepth) throw invalid([], tooDeep);
-  if (values > maxValues) throw invalid([], tooMany);
-}
-
-const tooDeep = `The body is nested deeper than ${maxDepth} levels.`;
-const tooMany = `The body holds more than ${maxValues} values.`;
 const limitMessages = {
-  depth: tooDeep,
-  values: tooMany,
-  keys: tooManyKeys,
+  depth: `The body is nested deeper than ${maxDepth} levels.`,
+  values: `The body holds more than ${maxValues} values.`,
+  keys: `The body has more than ${maxKeys} keys beyond the first ${ordinaryKeys} of each object.`,
   digits: 'This number has too many digits.',
 };
-const twice = 'This key appears more than once in its object.';
 
-function toApiError(thrown: unknown): SteppedJson {
+/** The parser's own message quotes the body, so it is not passed on. */
+function rejectJson(thrown: unknown): never {
   if (thrown instanceof SyntaxError) throw new ApiError('invalid_json');
   if (!(thrown instanceof JsonLimitError)) throw thrown;
   throw invalid(thrown.path, limitMessages[thrown.limit]);
@@ -133,12 +127,12 @@ async function decodeInSteps(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return pieces.join('');
 }
 
-function parse(text: string): unknown {
+function parse(text: string): ReturnType<typeof parseBoundedJson> {
+  if (text === '') throw new ApiError('invalid_json', { message: 'The request body is empty.' });
   try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's own message quotes the body, so it is not passed on.
-    throw new ApiError('invalid_json', text === '' ? { message: 'The request body is empty.' } : {});
+    return parseBoundedJson(text, limits);
+  } catch (thrown) {
+    return rejectJson(thrown);
   }
 }
 
@@ -149,9 +143,8 @@ function invalid(path: JsonPath, message: string): ApiError {
   });
 }
 
-function duplicateKey(text: string): ApiError {
-  const path = findDuplicateKey(text, maxDepth);
-  return path === null ? invalid([], tooDeep) : invalid(path, twice);
+function duplicateKey(path: JsonPath | null): ApiError {
+  return invalid(path ?? [], `${path === null ? 'A' : 'This'} key appears more than once in its object.`);
 }
 
 /** Parameters other than the charset mean nothing for JSON and do no harm. */

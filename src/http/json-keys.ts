@@ -1,22 +1,10 @@
 /**
  * Duplicate keys. JSON.parse silently keeps the last of them, so a parser that keeps the first would see another request
  * than the one that was checked and priced. They are found by counting: a text with more keys than the parsed tree has
- * duplicates. Both functions need text that JSON.parse has accepted.
+ * duplicates.
  */
 import { endOfString } from '../lib/json-scan.ts';
 import type { JsonPath } from './json-path.ts';
-
-/** Hops from quote to quote, which costs little even for megabytes inside one string. */
-export function countKeys(text: string): number {
-  let keys = 0;
-  let open = text.indexOf('"');
-  while (open >= 0) {
-    const next = afterSpace(text, endOfString(text, open) + 1);
-    if (text[next] === ':') keys++;
-    open = text.indexOf('"', next);
-  }
-  return keys;
-}
 
 function afterSpace(text: string, start: number): number {
   let at = start;
@@ -30,28 +18,26 @@ function afterSpace(text: string, start: number): number {
 /** `keys` is null in a list, whose steps are numbers. */
 type Frame = { keys: Set<string> | null; step: string | number };
 
-/**
- * The path of the first duplicate. This is slow, and for a text that is known to have one. A value that a duplicate
- * hides can be nested as deep as the body is long; `maxDepth` bounds the search, and null means that it was reached.
- */
-export function findDuplicateKey(text: string, maxDepth: number): JsonPath | null {
+/** Characters outside of strings, and strings. More of them would take longer than all that was done with the body before. */
+const maxSteps = 10_000;
+
+/** The path of the first duplicate; null when there is none near the start. Only for JSON of bounded depth. */
+export function findDuplicateKey(text: string): JsonPath | null {
   const frames: Frame[] = [];
-  for (let at = 0; at < text.length; at++) {
+  for (let at = 0, steps = 0; at < text.length && steps < maxSteps; at++, steps++) {
     const frame = frames.at(-1);
     const character = text[at];
     if (character === '"') {
       const end = endOfString(text, at);
       const next = afterSpace(text, end + 1);
       if (text[next] === ':' && frame?.keys) {
-        // Escapes are decoded first: "a" and "\u0061" are one key.
-        const key = String(JSON.parse(text.slice(at, end + 1)));
+        const key = keyWritten(text.slice(at, end + 1));
         frame.step = key;
         if (frame.keys.has(key)) return frames.map(({ step }) => step);
         frame.keys.add(key);
       }
       at = end;
     } else if (character === '{' || character === '[') {
-      if (frames.length === maxDepth) return null;
       frames.push(character === '{' ? { keys: new Set(), step: '' } : { keys: null, step: 0 });
     } else if (character === '}' || character === ']') {
       frames.pop();
@@ -60,4 +46,9 @@ export function findDuplicateKey(text: string, maxDepth: number): JsonPath | nul
     }
   }
   return null;
+}
+
+/** Escapes are decoded: "a" and "\u0061" are one key. */
+function keyWritten(literal: string): string {
+  return literal.includes('\\') ? String(JSON.parse(literal)) : literal.slice(1, -1);
 }

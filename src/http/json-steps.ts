@@ -4,11 +4,10 @@
  * and finds on the way what JSON.parse does not report: depth, number of values and keys, duplicate keys, bad
  * characters.
  */
-import { isEscaped } from '../lib/json-scan.ts';
+import { JsonLimitError } from '../lib/bounded-json.ts';
+import { isEscaped, type JsonExtent, ordinaryKeys } from '../lib/json-scan.ts';
 import type { JsonPath } from './json-path.ts';
 import { type TreeFault, textFault } from './json-tree.ts';
-
-type JsonLimits = Readonly<{ depth: number; values: number; keys: number }>;
 
 export type SteppedJson = Readonly<{
   value: unknown;
@@ -16,19 +15,6 @@ export type SteppedJson = Readonly<{
   fault: TreeFault | null;
   duplicate: JsonPath | null;
 }>;
-
-/** The body exceeds a limit. Nothing is parsed beyond it. */
-export class JsonLimitError extends Error {
-  override readonly name = 'JsonLimitError';
-  readonly limit: keyof JsonLimits | 'digits';
-  readonly path: JsonPath;
-
-  constructor(limit: keyof JsonLimits | 'digits', path: JsonPath) {
-    super(`Too much: ${limit}.`);
-    this.limit = limit;
-    this.path = path;
-  }
-}
 
 /** How much is parsed at a time, in characters. Even if all of them are escaped, a step takes only a few milliseconds. */
 const stepSize = 262_144;
@@ -40,7 +26,7 @@ const maxNumber = 1_024;
 /** Throws a SyntaxError for invalid JSON, or a JsonLimitError. `pause` is awaited between steps. */
 export async function parseInSteps(
   text: string,
-  limits: JsonLimits,
+  limits: JsonExtent,
   pause: () => Promise<unknown>,
   step = stepSize,
 ): Promise<SteppedJson> {
@@ -64,7 +50,7 @@ const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/;
 
 class StepReader {
   readonly #text: string;
-  readonly #limits: JsonLimits;
+  readonly #limits: JsonExtent;
   readonly #step: number;
   /** Bad characters can only come from `\u` escapes. */
   readonly #checksText: boolean;
@@ -72,6 +58,8 @@ class StepReader {
   #expected: Expected = 'value';
   #at = 0;
   #values = 0;
+  /** Those beyond what an ordinary object has. */
+  #keys = 0;
   #root: unknown;
   #fault: TreeFault | null = null;
   #duplicate: JsonPath | null = null;
@@ -80,7 +68,7 @@ class StepReader {
   /** Where the last search for a quote found one. */
   #quote = -1;
 
-  constructor(text: string, limits: JsonLimits, step: number) {
+  constructor(text: string, limits: JsonExtent, step: number) {
     this.#text = text;
     this.#limits = limits;
     this.#step = step;
@@ -225,7 +213,8 @@ class StepReader {
     const frame = this.#frames.at(-1);
     const isKey = frame !== undefined && frame.list === null && this.#expected !== 'value';
     if (isKey) {
-      if (++frame.keyCount > this.#limits.keys) throw new JsonLimitError('keys', this.#path().slice(0, -1));
+      if (++frame.keyCount > ordinaryKeys && ++this.#keys > this.#limits.keys)
+        throw new JsonLimitError('keys', this.#path().slice(0, -1));
       frame.key = decoded;
       this.#expected = ':';
       if (Object.hasOwn(frame.object, decoded)) this.#duplicate ??= this.#path();
@@ -256,7 +245,7 @@ class StepReader {
 
   /** Moves past a character that separates values or opens a list or object. */
   #moveOn(expected: Expected): void {
-    if (++this.#values > this.#limits.values) throw new JsonLimitError('values', []);
+    if (++this.#values > this.#limits.values) throw new JsonLimitError('values');
     this.#at++;
     this.#expected = expected;
   }

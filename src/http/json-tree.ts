@@ -1,12 +1,5 @@
-/** Walks a parsed body once: finds what JSON.parse accepts but no request needs, and counts the keys. */
+/** Walks a parsed body of bounded depth: finds what JSON.parse accepts but no request needs, and counts the keys. */
 import type { JsonPath } from './json-path.ts';
-
-/** Objects and lists inside each other, the body itself included. */
-export const maxDepth = 64;
-
-/** Of one object. Sorting many long names takes a while and blocks other requests. */
-export const maxKeys = 10_000;
-export const tooManyKeys = `This object has more than ${maxKeys} keys.`;
 
 export type TreeFault = Readonly<{ path: JsonPath; message: string }>;
 type TreeReport = Readonly<{ keys: number; fault: TreeFault | null }>;
@@ -20,7 +13,7 @@ export function textFault(text: string): string | null {
 /** `checksText` may be false only for a text without `\u`: bad characters can only come from such escapes. */
 export function inspectTree(root: unknown, checksText: boolean): TreeReport {
   const inspection = new Inspection(checksText);
-  const isSound = inspection.isSound(root, 1);
+  const isSound = inspection.isSound(root);
   const { keys, outwardPath, problem } = inspection;
   return { keys, fault: isSound ? null : { path: outwardPath.toReversed(), message: problem } };
 }
@@ -36,20 +29,19 @@ class Inspection {
     this.checksText = checksText;
   }
 
-  isSound(value: unknown, depth: number): boolean {
+  isSound(value: unknown): boolean {
     if (typeof value === 'string') return !this.checksText || this.isSoundText(value);
     if (typeof value === 'number')
       return Number.isFinite(value) || this.fail('This number is too large to be represented.');
     if (typeof value !== 'object' || value === null) return true;
-    if (depth > maxDepth) return this.fail(`The body is nested deeper than ${maxDepth} levels.`);
     return Array.isArray(value)
-      ? this.isSoundList(value, depth)
-      : this.isSoundObject(value as Readonly<Record<string, unknown>>, depth);
+      ? this.isSoundList(value)
+      : this.isSoundObject(value as Readonly<Record<string, unknown>>);
   }
 
-  private isSoundList(list: readonly unknown[], depth: number): boolean {
+  private isSoundList(list: readonly unknown[]): boolean {
     for (let index = 0; index < list.length; index++) {
-      if (this.isSound(list[index], depth + 1)) continue;
+      if (this.isSound(list[index])) continue;
       this.outwardPath.push(index);
       return false;
     }
@@ -57,12 +49,10 @@ class Inspection {
   }
 
   /** Parsed objects have only own properties, and for…in is several times faster than a list of keys. */
-  private isSoundObject(object: Readonly<Record<string, unknown>>, depth: number): boolean {
-    let ownKeys = 0;
+  private isSoundObject(object: Readonly<Record<string, unknown>>): boolean {
     for (const key in object) {
       this.keys++;
-      if (++ownKeys > maxKeys) return this.fail(tooManyKeys);
-      if ((!this.checksText || this.isSoundText(key)) && this.isSound(object[key], depth + 1)) continue;
+      if ((!this.checksText || this.isSoundText(key)) && this.isSound(object[key])) continue;
       this.outwardPath.push(key);
       return false;
     }

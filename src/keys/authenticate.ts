@@ -5,10 +5,12 @@ import { lookUp } from '../http/lookup.ts';
 import type { KeyCache } from './key-cache.ts';
 import { hashKey, isWellFormedKey } from './key-format.ts';
 import type { ApiKey } from './key-store.ts';
+import { Refusals } from './refusals.ts';
 
 /**
- * The API key of a request, synchronously when it is cached. Throws 401 invalid_api_key or expired_api_key, 503
- * server_overloaded, or `failure` when the key cannot be looked up. It also sets the context's caller.
+ * The API key of a request, synchronously when it is cached. Throws 401 invalid_api_key or expired_api_key, 429
+ * rate_limit_exceeded when too many requests were refused, 503 server_overloaded, or `failure` when the key cannot be
+ * looked up. It also sets the context's caller, and counts the request if it is refused later.
  */
 export type Authenticate = (
   request: Request,
@@ -16,23 +18,33 @@ export type Authenticate = (
   failure: ErrorCode,
 ) => ApiKey | Promise<ApiKey>;
 
-export function authenticateWith(cache: KeyCache): Authenticate {
+export function authenticateWith(cache: KeyCache, refusals = new Refusals()): Authenticate {
   return (request, context, failure) => {
     const token = bearerToken(request.headers.get('authorization'));
-    if (token === null || !isWellFormedKey(token)) throw new ApiError('invalid_api_key');
+    if (token === null || !isWellFormedKey(token)) return accept(null, context);
     const hash = hashKey(token);
     const known = cache.known(hash);
-    if (known !== null) return acceptCaller(known, context);
+    if (known !== null) return accept(known, context);
     return lookUp(failure, () => cache.find(hash, () => context.clientAddress())).then((key) =>
-      acceptCaller(key, context),
+      accept(key, context),
     );
   };
-}
 
-function acceptCaller(key: ApiKey | null, context: RequestContext): ApiKey {
-  const caller = checkKey(key, new Date());
-  context.caller = caller;
-  return caller;
+  function accept(key: ApiKey | null, context: RequestContext): ApiKey {
+    const caller = validKey(key, context);
+    context.caller = caller;
+    refusals.checkKey(caller);
+    context.onRefusal = (code) => refusals.countKey(caller, code);
+    return caller;
+  }
+
+  function validKey(key: ApiKey | null, context: RequestContext): ApiKey {
+    try {
+      return checkKey(key, new Date());
+    } catch (thrown) {
+      throw thrown instanceof ApiError ? refusals.ofNetwork(context.clientAddress(), thrown) : thrown;
+    }
+  }
 }
 
 /** Two Authorization headers arrive joined by a comma, which no key contains, and so are rejected. */

@@ -3,21 +3,17 @@
  * that was counted here, adjusted for the time since. Other nodes may have counted more.
  */
 import { type RateLimit, rateAt } from '../lib/rate-limit.ts';
+import { RecentMap } from '../lib/recent-map.ts';
 import type { ApiKey } from './key-store.ts';
 
 const maxKeys = 10_000;
 
 export class KnownRates {
-  /** When each key will be back at its full rate, by `performance.now()`. The key counted longest ago comes first. */
-  readonly #arrivals = new Map<string, number>();
+  /** When each key will be back at its full rate, by `performance.now()`. */
+  readonly #arrivals = new RecentMap<number>(maxKeys);
 
   note(keyId: string, { resetMs }: RateLimit): void {
-    // Moved to the end, to keep that order.
-    this.#arrivals.delete(keyId);
     this.#arrivals.set(keyId, performance.now() + resetMs);
-    if (this.#arrivals.size <= maxKeys) return;
-    const [oldest = ''] = this.#arrivals.keys();
-    this.#arrivals.delete(oldest);
   }
 
   of({ id, requestsPerMinute }: Pick<ApiKey, 'id' | 'requestsPerMinute'>): RateLimit {

@@ -4,7 +4,7 @@
  * the database cannot keep up are requests turned away.
  */
 import { ApiError } from '../errors.ts';
-import { clientNetworkOf, parseAddress } from '../lib/ip-address.ts';
+import { networkOfClient } from '../lib/ip-address.ts';
 import { Tally } from '../lib/tally.ts';
 
 const retryAfterSeconds = 1;
@@ -22,7 +22,7 @@ export class LookupSlots {
 
   /** Throws 503 server_overloaded, not 401: nobody knows whether the key is valid. */
   async within<Result>(clientAddress: string | null, run: () => Promise<Result>): Promise<Result> {
-    const network = networkOf(clientAddress);
+    const network = networkOfClient(clientAddress);
     if (this.#taken >= this.#max || this.#networks.of(network) >= this.#maxPerNetwork)
       throw new ApiError('server_overloaded', { retryAfterSeconds });
     this.#taken += 1;
@@ -34,10 +34,4 @@ export class LookupSlots {
       this.#networks.add(network, -1);
     }
   }
-}
-
-/** Clients whose address is unknown share one. */
-function networkOf(clientAddress: string | null): string {
-  const address = clientAddress === null ? null : parseAddress(clientAddress);
-  return address === null ? '' : clientNetworkOf(address);
 }

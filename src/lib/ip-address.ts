@@ -43,6 +43,12 @@ export function clientNetworkOf(address: IpAddress): string {
   return networkOf(address, clientPrefixBits[address.version]);
 }
 
+/** The same for an address as text. Clients whose address is unknown share one network. */
+export function networkOfClient(clientAddress: string | null): string {
+  const address = clientAddress === null ? null : parseAddress(clientAddress);
+  return address === null ? '' : clientNetworkOf(address);
+}
+
 /** The wider networks that a client may have, the narrowest first. None for IPv4, where addresses are scarce. */
 export function siteNetworksOf(address: IpAddress): string[] {
   return sitePrefixBits[address.version].map((prefixBits) => networkOf(address, prefixBits));

@@ -2,6 +2,7 @@
  * What is sent to Google's Gemini API: a call becomes the body of `generateContent`.
  * Documented at ai.google.dev/api/generate-content and ai.google.dev/gemini-api/docs/generate-content.
  */
+import { parseBoundedJson } from '../lib/bounded-json.ts';
 import {
   type ChatCall,
   type ChatMessage,
@@ -208,12 +209,16 @@ export function callId(generationId: string, index: number, carried: Carried): s
   return carried.signature === null && carried.upstreamId === null ? id : `${id}_${pack(carried)}`;
 }
 
+/** A list of two. */
+const packedLimits = { depth: 1, values: 2, keys: 0 };
+
 /** Reads only what `callId` wrote: an ID from elsewhere carries nothing, whatever it looks like. */
 export function readCallId(id: string): Carried {
   const packed = /^call_[a-zA-Z0-9]*_\d+_([a-zA-Z0-9_-]+)$/.exec(id)?.[1];
   if (packed === undefined) return nothingCarried;
   try {
-    const [signature, upstreamId]: unknown[] = JSON.parse(Buffer.from(packed, 'base64url').toString());
+    const { value } = parseBoundedJson(Buffer.from(packed, 'base64url').toString(), packedLimits);
+    const [signature, upstreamId] = value as unknown[];
     const carried = { signature: textOrNull(signature), upstreamId: textOrNull(upstreamId) };
     return pack(carried) === packed ? carried : nothingCarried;
   } catch {

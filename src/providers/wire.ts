@@ -1,4 +1,5 @@
 /** Reads JSON from a provider defensively: what is missing or of another type comes out as null or empty. */
+import { parseBoundedJson } from '../lib/bounded-json.ts';
 import { rawJson } from '../lib/raw-json.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -20,20 +21,28 @@ export function arrayAt(value: unknown, name: string): readonly unknown[] {
   return Array.isArray(inner) ? inner : [];
 }
 
-// TypeScript's library does not describe the source text that a reviver gets yet.
-type Reviver = (name: string, value: unknown, context: { source: string }) => unknown;
-const parseWithSource = JSON.parse as (text: string, revive: Reviver) => unknown;
+/**
+ * What an answer or an event may hold. Arguments of tools are nested up to 64 levels themselves, inside of the answer. No
+ * answer that was asked for has nearly as many values: most of it is text.
+ */
+const limits = { depth: 128, values: 100_000, keys: 10_000 };
 
 /** Whether there may be a number that JavaScript cannot represent. */
 const mayHoldLargeNumber = /\d{16}|[eE]\+?\d{3}/;
 
 /**
  * Parses JSON without losing digits of large numbers. A tool may be called with a 64-bit ID, and one that lost its last
- * digits is the ID of something else.
+ * digits is the ID of something else. Throws for what is not JSON, and for more than an answer may hold.
  */
 export function parseJson(text: string): unknown {
-  return mayHoldLargeNumber.test(text) ? parseWithSource(text, keepLargeNumber) : JSON.parse(text);
+  return parseBoundedJson(text, limits, keepsLargeNumbers).value;
 }
+
+/** The same where digits do not matter, in less time. */
+const parseRounded = (text: string): unknown => parseBoundedJson(text, limits).value;
+
+/** A reviver takes much longer, and most texts need none. */
+const keepsLargeNumbers = (text: string) => (mayHoldLargeNumber.test(text) ? keepLargeNumber : undefined);
 
 function keepLargeNumber(_name: string, value: unknown, { source }: { source: string }): unknown {
   const isKept =
@@ -42,7 +51,7 @@ function keepLargeNumber(_name: string, value: unknown, { source }: { source: st
 }
 
 /** The JSON object in a text; null when it is not one. Pass `parseJson` where the text may hold tool calls. */
-export function parseObject(text: string, parse: (text: string) => unknown = JSON.parse): Fields | null {
+export function parseObject(text: string, parse: (text: string) => unknown = parseRounded): Fields | null {
   try {
     const value = parse(text);
     return isObject(value) ? value : null;

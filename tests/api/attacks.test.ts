@@ -3,6 +3,7 @@
  * that nobody agreed to.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { generateKey } from '../../src/keys/key-format.ts';
 import { parseMoney } from '../../src/lib/money.ts';
 import {
   type ChatFixture,
@@ -356,5 +357,82 @@ test('a key that has as many requests under way as it may is told so, and others
   await eventually('it is served again', async () => {
     const { status } = await ask(key, 'hi', { max_tokens: 10 });
     return status === 200;
+  });
+});
+
+describe('a flood of requests that are refused', () => {
+  const post = (key: string, body: string) =>
+    fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body,
+    });
+  const brackets = '['.repeat(65_000);
+
+  /** From eight connections, until one of them is told to wait and `until` holds too. Returns what all were answered. */
+  async function flood(send: () => Promise<Response>, until: Promise<unknown>): Promise<Set<string>> {
+    const answers = new Set<string>();
+    let isOver = false;
+    let sent = 0;
+    until.then(
+      () => (isOver = true),
+      () => (isOver = true),
+    );
+    const connection = async () => {
+      while (sent < 3_000 && !(isOver && answers.has('429 rate_limit_exceeded'))) {
+        sent += 1;
+        const response = await send();
+        const { error } = (await response.json()) as ErrorBody;
+        answers.add(`${response.status} ${error.code}`);
+      }
+    };
+    await Promise.all([...Array.from({ length: 8 }, connection), until]);
+    return answers;
+  }
+
+  test('makes its key wait, with the reason, and nobody else', async () => {
+    const { account, key } = await fixture.customer('1');
+    const other = await fixture.customer('1');
+    const same = await runCommand<{ key: string }>(
+      ['key', 'create', '--account', account],
+      fixture.environment,
+    );
+    const served = Promise.all(
+      [other.key, same.key, other.key].map((one) => ask(one, 'hi', { max_tokens: 10 })),
+    );
+    const told = eventually('the key has to wait', async () => {
+      const response = await ask(key, 'hi', { model: 'no such model' });
+      return response.status === 429 ? response : null;
+    });
+    const answers = await flood(() => post(key, brackets), Promise.all([served, told]));
+    expect(answers).toEqual(new Set(['400 invalid_parameter', '429 rate_limit_exceeded']));
+    expect((await served).map(({ status }) => status)).toEqual([200, 200, 200]);
+    const response = await told;
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(((await response.json()) as ErrorBody).error).toMatchObject({
+      type: 'rate_limit_error',
+      message: expect.stringMatching(
+        /^More than 600 requests of this API key were refused within a minute, the last one with (invalid_parameter|model_not_found)\./,
+      ),
+    });
+    await eventually('it is served again', async () => {
+      const { status } = await ask(key, 'hi', { max_tokens: 10 });
+      return status === 200;
+    });
+  });
+
+  test('without a valid key makes its network wait, and no valid key from there', async () => {
+    const { key } = await fixture.customer('1');
+    const invented = generateKey();
+    const served = Promise.all(Array.from({ length: 5 }, () => ask(key, 'hi', { max_tokens: 10 })));
+    const answers = await flood(
+      () => fetch(`${fixture.gateway.origin}/v1/key`, { headers: { authorization: `Bearer ${invented}` } }),
+      served,
+    );
+    expect(answers).toEqual(new Set(['401 invalid_api_key', '429 rate_limit_exceeded']));
+    expect((await served).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect((await ask(key, 'hi', { max_tokens: 10 })).status).toBe(200);
+    const fresh = await fixture.customer('1');
+    expect((await ask(fresh.key, 'hi', { max_tokens: 10 })).status).toBe(200);
   });
 });

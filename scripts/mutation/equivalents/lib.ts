@@ -117,4 +117,10 @@ export const lib: readonly Equivalent[] = [
     changes: ["const value = from ⟦< → <=⟧ end ? text.slice(from, end) : '';"],
     reason: 'A slice that ends where it starts is empty.',
   },
+  {
+    file: 'src/lib/recent-map.ts',
+    within: 'RecentMap.set',
+    changes: ["const [oldest = ⟦'' → 'mutant'⟧] = this.#values.keys();"],
+    reason: 'A map that is too large is not empty.',
+  },
 ];

@@ -121,4 +121,18 @@ export const others: readonly Equivalent[] = [
     changes: ['if (⟦clock === undefined → true⟧) {', '⟦clocks.set(timezone, clock); → ;⟧'],
     reason: 'The cache only saves time.',
   },
+  {
+    file: 'src/keys/refusals.ts',
+    within: 'maxSubjects',
+    changes: ['const maxSubjects = ⟦10_000 → 10001⟧;'],
+    reason: 'How many are remembered is a matter of memory.',
+  },
+  {
+    file: 'src/keys/refusals.ts',
+    within: 'Refusals.#count',
+    changes: [
+      'const arrivalMs = Math.max(nowMs, table.get(subject)?.arrivalMs ?? ⟦0 → 1⟧) + minuteMs / perMinute;',
+    ],
+    reason: 'The clock has run for longer than a millisecond.',
+  },
 ];

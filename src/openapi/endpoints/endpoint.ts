@@ -44,12 +44,13 @@ export type Endpoint = Readonly<{
   errors: readonly ErrorCode[];
 }>;
 
-/** What can be wrong with any request: its Host header, its key, its query, the gateway. */
+/** What can be wrong with any request: its Host header, its key, its query, requests before it, the gateway. */
 export const commonErrors = [
   'invalid_request',
   'unsupported_parameter',
   'invalid_api_key',
   'expired_api_key',
+  'rate_limit_exceeded',
   'internal_error',
   'server_overloaded',
 ] as const satisfies readonly ErrorCode[];
@@ -66,7 +67,6 @@ export const inferenceErrors = [
   'model_not_allowed',
   'monthly_spend_limit_exceeded',
   'model_not_found',
-  'rate_limit_exceeded',
   'provider_rate_limit',
   'server_not_configured',
   'api_keys_lookup_failed',
