@@ -9,7 +9,7 @@ import type { Log } from '../lib/log.ts';
 import { logSparingly } from '../lib/log-sparingly.ts';
 import { LateError, within } from '../lib/within.ts';
 import type { OperationResult } from './commit.ts';
-import { isIntegrityError, summarizeError } from './database-error.ts';
+import { isIntegrityError, isLocked, summarizeError } from './database-error.ts';
 import { Durability } from './durability.ts';
 import { Lane } from './lane.ts';
 import type {
@@ -47,6 +47,7 @@ export type Ledger = Readonly<{
 const patienceMs = 5_000;
 /** A client gets its response within five seconds, whatever else it had to wait for. */
 const holdPatienceMs = 4_000;
+const lockPatienceMs = 500;
 const minPauseMs = 20;
 const maxPauseMs = 1_000;
 const defaultSilenceMs = 10_000;
@@ -63,9 +64,10 @@ export function openLedger(
   onCommit: (batchSize: number) => void = () => undefined,
 ): Ledger {
   const writer = new Writer(openWriter, laneSettings, silenceMs, log);
-  const lane = new Lane(writer, log, onCommit);
+  const lockedWriter = new Writer(openWriter, laneSettings, silenceMs, log);
+  const lane = new Lane(writer, lockedWriter, log, onCommit);
   const flusher = new Writer(openWriter, flushSettings, silenceMs, log);
-  const durability = new Durability(flusher, writer);
+  const durability = new Durability(flusher, writer, lockedWriter);
   /** What this process has held and not settled, and how many settlements are in progress. */
   const held = new Set<string>();
   let unsettledCount = 0;
@@ -79,6 +81,19 @@ export function openLedger(
     const { result, isDurable, server } = await lane.submit<Result>(operation);
     if (!isDurable) await durability.confirm(session, server);
     return result;
+  }
+
+  /** For what is tried only once: a row that is locked may be free again in a moment. */
+  async function submitWhenFree<Result extends OperationResult>(operation: Operation): Promise<Result> {
+    const deadlineMs = performance.now() + lockPatienceMs;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await submitDurably<Result>(operation);
+      } catch (error) {
+        if (!isLocked(error) || performance.now() > deadlineMs) throw error;
+        await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
+      }
+    }
   }
 
   /**
@@ -118,11 +133,13 @@ export function openLedger(
       return !effort.isOver;
     };
     for (let attempt = 0; ; attempt++) {
+      const { isSent } = effort;
       try {
         const { result } = await lane.submit<HoldResult>(operation, isWanted);
         return result;
       } catch (error) {
         if (effort.isOver || isIntegrityError(error)) throw error;
+        if (isLocked(error)) effort.isSent = isSent;
         effort.failure = error;
         await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
         // If this process was suspended meanwhile, other nodes may have closed its Generations.
@@ -192,7 +209,7 @@ export function openLedger(
 
   async function settleOnce(settlement: Settlement): Promise<SettlementResult> {
     try {
-      return await submitDurably<SettlementResult>(settlement);
+      return await submitWhenFree<SettlementResult>(settlement);
     } catch (error) {
       if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
       throw error;
@@ -234,7 +251,7 @@ export function openLedger(
 
   return {
     hold,
-    count: (count) => within(holdPatienceMs, submitDurably<CountResult>(count)),
+    count: (count) => within(holdPatienceMs, submitWhenFree<CountResult>(count)),
     settle,
     settleOnce,
     isBusy: () => held.size + unsettledCount > 0,
@@ -244,19 +261,19 @@ export function openLedger(
     }),
     close: async () => {
       isClosed = true;
-      await Promise.all([writer.close(), flusher.close()]);
+      await Promise.all([writer.close(), lockedWriter.close(), flusher.close()]);
     },
   };
 }
 
-/** Whether a hold has been answered, whether it was ever sent to the database, and why the last attempt failed. */
+/** Whether a hold has been answered, whether it may be in the database, and why the last attempt failed. */
 type Effort = { isOver: boolean; isSent: boolean; failure: unknown };
 
 /**
  * The ledger's functions look up single rows by ID, so their plans are made once and always use the indexes, in the order of
  * the rows that they are given. Statistics do not help with tables whose rows come and go within seconds. A node that freezes
- * in the middle of a transaction must not block accounts for the others, and a row that stays locked must not hold up the
- * operations on all others.
+ * in the middle of a transaction must not block accounts for the others. Another node has a row locked for milliseconds; one
+ * that stays locked for longer must not hold up the operations on all others.
  */
 const laneSettings = `
   set synchronous_commit = off;
@@ -265,5 +282,5 @@ const laneSettings = `
   set enable_hashjoin = off;
   set enable_mergejoin = off;
   set idle_in_transaction_session_timeout = '5s';
-  set lock_timeout = '500ms'`;
+  set lock_timeout = '100ms'`;
 const flushSettings = `set lock_timeout = '5s'`;

@@ -4,7 +4,7 @@
  */
 import type { Money } from '../lib/money.ts';
 import { type BatchRows, type OperationResult, rowsAt } from './commit.ts';
-import { isConflict, isIntegrityError, isLockTimeout } from './database-error.ts';
+import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
 import { DatabaseTime } from './database-time.ts';
 import type { Effects } from './effects.ts';
 import { KnownRows, knownAccount, knownMeter, meterAt, type ReadRows, RecentMap } from './known-rows.ts';
@@ -108,17 +108,22 @@ export class Memory {
     for (const { generation } of batch) this.#doubtful.delete(generation.id);
   }
 
-  /** Forgets what a batch relied on, and notes what its error says about others and about the next attempt. */
-  failed(batch: readonly Operation[], error: unknown): void {
+  /** The rows are read again when they are needed. */
+  forgetRows(batch: readonly Operation[]): void {
     for (const { generation } of batch) {
       this.#known.accounts.delete(generation.accountId);
       this.#known.meters.delete(generation.keyId);
     }
+  }
+
+  /** Forgets what a batch relied on, and notes what its error says about others and about the next attempt. */
+  failed(batch: readonly Operation[], error: unknown): void {
+    this.forgetRows(batch);
     if (isConflict(error)) {
       if (error.detail) this.#contended.set(error.detail, performance.now() + contendedMs);
       return;
     }
-    if (isIntegrityError(error) || isLockTimeout(error)) return;
+    if (isIntegrityError(error) || isLocked(error)) return;
     // An operation that is tried only once leaves no doubt behind that anyone would resolve.
     for (const { kind, generation } of batch) if (kind !== 'count') this.#doubtful.set(generation.id, true);
   }
