@@ -102,8 +102,11 @@ export class OpenGeneration {
         provider: this.provider,
         ...ending.loss.reported,
       });
-    this.#settlement = this.#endedWith(ending);
-    const settled = this.#ledger.settle(this.#settlement, () => this.#endedWith(onTimeout));
+    const settlement = this.#endedWith(ending);
+    this.#settlement = settlement;
+    const settled = this.#ledger.settle(settlement, () =>
+      onTimeout === ending ? settlement : this.#endedWith(onTimeout),
+    );
     return settled.then((result) => {
       this.#result = result;
       return result;

@@ -85,6 +85,7 @@ export class Lane {
   async #commit(batch: readonly Operation[], isDurable: boolean): Promise<readonly (Committed | Error)[]> {
     while (this.#exclusive !== null) await this.#exclusive.catch(() => undefined);
     if (!this.#canRelyOnMemory(batch)) return await this.#commitExclusively(batch, isDurable);
+    const failedBefore = this.#memory.failedCount;
     const committed = this.#writer.use(async (connection, { server }) => ({
       results: await this.#commitRemembered(connection, batch, isDurable),
       server,
@@ -94,7 +95,7 @@ export class Lane {
       const { results, server } = await committed;
       if (results !== null) return results.map((result) => ({ result, isDurable, server }));
     } catch (error) {
-      this.#memory.failed(batch, error);
+      this.#memory.failed(batch, error, failedBefore);
       // What is out of date may also violate a constraint, before the database notices the rest.
       if (!isConflict(error) && !isIntegrityError(error)) throw error;
     } finally {

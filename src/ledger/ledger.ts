@@ -64,7 +64,7 @@ export function openLedger(
   onCommit: (batchSize: number) => void = () => undefined,
 ): Ledger {
   const writer = new Writer(openWriter, laneSettings, silenceMs, log);
-  const lockedWriter = new Writer(openWriter, laneSettings, silenceMs, log);
+  const lockedWriter = new Writer(openWriter, lockedLaneSettings, silenceMs, log);
   const lane = new Lane(writer, lockedWriter, log, onCommit);
   const flusher = new Writer(openWriter, flushSettings, silenceMs, log);
   const durability = new Durability(flusher, writer, lockedWriter);
@@ -181,38 +181,51 @@ export function openLedger(
   }
 
   /**
-   * Never gives up. When it takes too long, `becomeLate` returns what is to be settled from then on. That happens only
-   * after an attempt has failed: one in progress may still succeed.
+   * Never gives up. When it takes too long, `becomeLate` returns what is to be settled from then on. The attempt in
+   * progress may still succeed, so that is settled even then: it refunds a charge that must not stand.
    */
   async function settleUntilDone(first: Settlement, becomeLate: () => Settlement): Promise<SettlementResult> {
-    const lateAtMs = performance.now() + patienceMs;
-    let isLate = false;
     let settlement = first;
-    for (let attempt = 0; ; attempt++) {
-      try {
-        const result = await submitDurably<SettlementResult>(settlement);
-        removeFromSpool(settlement);
-        return result;
-      } catch (error) {
-        if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
-        writeToSpool(settlement);
-        if (isClosed) throw error;
-        logUnsettled({ generationId: settlement.generation.id, error });
-        if (!isLate && performance.now() >= lateAtMs) {
-          isLate = true;
-          settlement = becomeLate();
+    const deadline = deadlines.start(patienceMs, () => {
+      // It may be committed although nobody knows: without it, the spool would leave what follows to other nodes.
+      writeToSpool(first);
+      settlement = becomeLate();
+    });
+    try {
+      for (let attempt = 0; ; attempt++) {
+        const sent = settlement;
+        const result = await trySettling(sent, submitDurably);
+        if (sent !== settlement) continue;
+        if (!(result instanceof Error)) {
+          removeFromSpool(sent);
+          return result;
         }
+        writeToSpool(sent);
+        if (isClosed) throw result;
+        logUnsettled({ generationId: sent.generation.id, error: result });
         await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
       }
+    } finally {
+      deadline.clear();
     }
   }
 
   async function settleOnce(settlement: Settlement): Promise<SettlementResult> {
+    const result = await trySettling(settlement, submitWhenFree);
+    if (result instanceof Error) throw result;
+    return result;
+  }
+
+  /** Returns the error of an attempt that may be repeated. What the database rejects for good is set aside. */
+  async function trySettling(
+    settlement: Settlement,
+    submit: typeof submitDurably,
+  ): Promise<SettlementResult | Error> {
     try {
-      return await submitWhenFree<SettlementResult>(settlement);
+      return await submit<SettlementResult>(settlement);
     } catch (error) {
       if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
-      throw error;
+      return error as Error;
     }
   }
 
@@ -227,7 +240,6 @@ export function openLedger(
     } catch {
       return false;
     }
-    removeFromSpool(settlement);
     log.error('settlement rejected and set aside', { generationId: generation.id, error });
     return true;
   }
@@ -283,4 +295,6 @@ const laneSettings = `
   set enable_mergejoin = off;
   set idle_in_transaction_session_timeout = '5s';
   set lock_timeout = '100ms'`;
+/** Nobody else waits there, and a row that busy nodes share may take longer when the machine is busy, too. */
+const lockedLaneSettings = `${laneSettings}; set lock_timeout = '250ms'`;
 const flushSettings = `set lock_timeout = '5s'`;

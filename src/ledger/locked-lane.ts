@@ -143,31 +143,34 @@ async function commitFree(
   });
 }
 
-/** Keys come first: the account of one that is locked is left to its other keys. Nothing is waited for, so the order is free. */
+/**
+ * Accounts before keys, as everywhere: whoever has the account finds its keys free, unless somebody keeps just the key. What
+ * is locked is skipped.
+ */
 async function lockFreeRows(connection: SQL, batch: readonly Operation[]): Promise<Set<string>> {
-  const keyIds = uuidArray(batch.map(({ generation }) => generation.keyId));
+  const accountIds = uuidArray(batch.map(({ generation }) => generation.accountId));
+  const lockedAccounts = await connection<{ id: string }[]>`
+    with free as materialized (
+      select id from accounts where id = any (${accountIds}::text::uuid[]) for no key update skip locked
+    )
+    select id from accounts where id = any (${accountIds}::text::uuid[]) and id not in (select id from free)`;
+  const locked = new Set(lockedAccounts.map(({ id }) => id));
+  const others = batch.filter(({ generation }) => !locked.has(generation.accountId));
+  if (others.length === 0) return locked;
+  const keyIds = uuidArray(others.map(({ generation }) => generation.keyId));
   const lockedKeys = await connection<{ id: string }[]>`
     with free as materialized (
       select key_id from api_key_meters where key_id = any (${keyIds}::text::uuid[]) for no key update skip locked
     )
     select key_id as id from api_key_meters
     where key_id = any (${keyIds}::text::uuid[]) and key_id not in (select key_id from free)`;
-  const locked = new Set(lockedKeys.map(({ id }) => id));
-  const others = batch.filter(({ generation }) => !locked.has(generation.keyId));
-  if (others.length === 0) return locked;
-  const accountIds = uuidArray(others.map(({ generation }) => generation.accountId));
-  const lockedAccounts = await connection<{ id: string }[]>`
-    with free as materialized (
-      select id from accounts where id = any (${accountIds}::text::uuid[]) for no key update skip locked
-    )
-    select id from accounts where id = any (${accountIds}::text::uuid[]) and id not in (select id from free)`;
-  for (const { id } of lockedAccounts) locked.add(id);
+  for (const { id } of lockedKeys) locked.add(id);
   return locked;
 }
 
 /** The ID of a row that keeps an operation from being committed. */
 function lockedRowOf({ generation }: Operation, locked: ReadonlySet<string>): string | null {
   const { accountId, keyId } = generation;
-  if (locked.has(keyId)) return keyId;
-  return locked.has(accountId) ? accountId : null;
+  if (locked.has(accountId)) return accountId;
+  return locked.has(keyId) ? keyId : null;
 }

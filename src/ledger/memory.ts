@@ -25,6 +25,7 @@ export class Memory {
   readonly #doubtful = new RecentMap<true>(maxDoubtful);
   /** Accounts and keys that another node has just changed, and until when to expect that again. */
   readonly #contended = new RecentMap<number>(maxContended);
+  #failedCount = 0;
 
   /** Whether the batch may be decided on what is remembered. The database still checks that nobody has changed it. */
   isReliable(batch: readonly Operation[]): boolean {
@@ -116,11 +117,21 @@ export class Memory {
     }
   }
 
-  /** Forgets what a batch relied on, and notes what its error says about others and about the next attempt. */
-  failed(batch: readonly Operation[], error: unknown): void {
+  /** How many batches have failed. One that was decided before the last of them may have relied on what was never written. */
+  get failedCount(): number {
+    return this.#failedCount;
+  }
+
+  /**
+   * Forgets what a batch relied on, and notes what its error says about others and about the next attempt. `failedBefore`
+   * is the count when it was decided.
+   */
+  failed(batch: readonly Operation[], error: unknown, failedBefore = this.#failedCount): void {
+    const isConsequence = this.#failedCount > failedBefore;
+    this.#failedCount += 1;
     this.forgetRows(batch);
     if (isConflict(error)) {
-      if (error.detail) this.#contended.set(error.detail, performance.now() + contendedMs);
+      if (error.detail && !isConsequence) this.#contended.set(error.detail, performance.now() + contendedMs);
       return;
     }
     if (isIntegrityError(error) || isLocked(error)) return;
