@@ -4,7 +4,7 @@ import type { ApiKey } from '../keys/key-store.ts';
 import type { KnownRates } from '../keys/known-rates.ts';
 import { isAboutSpend } from '../ledger/database-error.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Denial, DenialCode, HoldResult, Shortage } from '../ledger/operations.ts';
+import type { Denial, DenialCode, Hold, HoldResult, Shortage } from '../ledger/operations.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 import type { OpenGeneration } from './generation.ts';
@@ -43,7 +43,7 @@ export class Admission {
     try {
       this.checkWait(key);
       if (this.#clock.isOff()) throw clockIsWrong();
-      const result = await this.#ledger.hold({
+      const hold: Hold = {
         kind: 'hold',
         generation: facts,
         nodeId: this.#nodeId,
@@ -51,9 +51,11 @@ export class Admission {
         min: range.min,
         max: range.max,
         attempts: [...attempts],
-      });
+      };
+      const result = await this.#ledger.hold(hold);
       this.#noteRate(key, result.rate);
       isHeld = result.outcome === 'held';
+      if (result.outcome === 'held') generation.noteHold(hold, result.amount);
       return result;
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
