@@ -46,6 +46,8 @@ export class RequestContext {
   caller: Readonly<{ id: string; accountId: string; requestsPerMinute: number }> | null = null;
   /** The rate as it was when the request was counted; null when it was not. */
   rate: RateLimit | null = null;
+  /** How long the lookup of the key took. */
+  lookupMs = 0;
   generation: Readonly<{ summary: () => GenerationSummary }> | null = null;
   /** The code of the error that the request was answered with. */
   errorCode: string | null = null;

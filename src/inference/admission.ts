@@ -1,5 +1,6 @@
 /** Admits requests: checks limits and balance and holds the money, in one transaction of the ledger. */
 import { ApiError } from '../errors.ts';
+import { lookupFailed } from '../http/lookup.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { KnownRates } from '../keys/known-rates.ts';
 import { isAboutSpend } from '../ledger/database-error.ts';
@@ -37,7 +38,12 @@ export class Admission {
   }
 
   /** Unless the money is held, the permit that the Generation has for a provider is given back. */
-  async hold(generation: OpenGeneration, key: ApiKey, range: Plan['hold']): Promise<HoldResult> {
+  async hold(
+    generation: OpenGeneration,
+    key: ApiKey,
+    range: Plan['hold'],
+    waitedMs: number,
+  ): Promise<HoldResult> {
     const { facts, provider, attempts } = generation;
     let isHeld = false;
     try {
@@ -52,7 +58,7 @@ export class Admission {
         max: range.max,
         attempts: [...attempts],
       };
-      const result = await this.#ledger.hold(hold);
+      const result = await this.#ledger.hold(hold, waitedMs);
       this.#noteRate(key, result.rate);
       isHeld = result.outcome === 'held';
       if (result.outcome === 'held') generation.noteHold(hold, result.amount);
@@ -60,7 +66,7 @@ export class Admission {
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
       const code = isAboutSpend(cause) ? 'monthly_spend_lookup_failed' : 'balance_lookup_failed';
-      throw new ApiError(code, { cause });
+      throw lookupFailed(code, cause);
     } finally {
       if (!isHeld) generation.withdraw();
     }
@@ -83,7 +89,7 @@ export class Admission {
     this.checkWait(key);
     const generation = { id, accountId: key.accountId, keyId: key.id };
     const result = await this.#ledger.count({ kind: 'count', generation }).catch((cause: unknown) => {
-      throw new ApiError('balance_lookup_failed', { cause });
+      throw lookupFailed('balance_lookup_failed', cause);
     });
     this.#noteRate(key, result.rate);
     if (result.outcome === 'denied') throw this.#limited(key, result);

@@ -7,6 +7,7 @@ import { backOffMs } from '../lib/back-off.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
 import { logSparingly } from '../lib/log-sparingly.ts';
+import { startWallDeadline } from '../lib/wall-deadline.ts';
 import { LateError, within } from '../lib/within.ts';
 import type { OperationResult } from './commit.ts';
 import { isIntegrityError, isLocked, summarizeError } from './database-error.ts';
@@ -21,12 +22,14 @@ import type {
   Settlement,
   SettlementResult,
 } from './operations.ts';
+import { flushSettings, laneSettings, lockedLaneSettings } from './session-settings.ts';
 import { failure, settlementOf } from './settlement.ts';
 import type { Spool } from './spool.ts';
 import { Writer } from './writer.ts';
 
 export type Ledger = Readonly<{
-  hold: (hold: Hold) => Promise<HoldResult>;
+  /** `waitedMs` is how long the client has waited for the database already. */
+  hold: (hold: Hold, waitedMs?: number) => Promise<HoldResult>;
   /** Tried once, because the client can retry. */
   count: (count: Count) => Promise<CountResult>;
   /**
@@ -47,6 +50,7 @@ export type Ledger = Readonly<{
 const patienceMs = 5_000;
 /** A client gets its response within five seconds, whatever else it had to wait for. */
 const holdPatienceMs = 4_000;
+const minHoldPatienceMs = 1_000;
 const lockPatienceMs = 500;
 const minPauseMs = 20;
 const maxPauseMs = 1_000;
@@ -100,7 +104,8 @@ export function openLedger(
    * The deadline is the hold's own, because the driver may take much longer to report that the database is gone, and so
    * may the batch in front.
    */
-  function hold(operation: Hold): Promise<HoldResult> {
+  function hold(operation: Hold, waitedMs = 0): Promise<HoldResult> {
+    const holdMs = Math.max(holdPatienceMs - waitedMs, minHoldPatienceMs);
     return new Promise((resolve, reject) => {
       const effort: Effort = { isOver: false, isSent: false, failure: null };
       const end = () => {
@@ -113,10 +118,10 @@ export function openLedger(
         if (effort.isSent && !isIntegrityError(error)) release(operation);
         reject(error);
       };
-      const deadline = deadlines.start(holdPatienceMs, () =>
+      const deadline = startWallDeadline(holdMs, () =>
         giveUp(effort.failure ?? new LateError('The database did not answer in time.')),
       );
-      tryToHold(operation, effort).then((result) => {
+      tryToHold(operation, effort, holdMs).then((result) => {
         // The client has its response already, and the release follows in a later batch.
         if (effort.isOver) return;
         end();
@@ -126,8 +131,8 @@ export function openLedger(
     });
   }
 
-  async function tryToHold(operation: Hold, effort: Effort): Promise<HoldResult> {
-    const deadlineMs = performance.now() + holdPatienceMs;
+  async function tryToHold(operation: Hold, effort: Effort, holdMs: number): Promise<HoldResult> {
+    const deadlineMs = performance.now() + holdMs;
     const isWanted = () => {
       effort.isSent ||= !effort.isOver;
       return !effort.isOver;
@@ -280,21 +285,3 @@ export function openLedger(
 
 /** Whether a hold has been answered, whether it may be in the database, and why the last attempt failed. */
 type Effort = { isOver: boolean; isSent: boolean; failure: unknown };
-
-/**
- * The ledger's functions look up single rows by ID, so their plans are made once and always use the indexes, in the order of
- * the rows that they are given. Statistics do not help with tables whose rows come and go within seconds. A node that freezes
- * in the middle of a transaction must not block accounts for the others. Another node has a row locked for milliseconds; one
- * that stays locked for longer must not hold up the operations on all others.
- */
-const laneSettings = `
-  set synchronous_commit = off;
-  set plan_cache_mode = force_generic_plan;
-  set enable_seqscan = off;
-  set enable_hashjoin = off;
-  set enable_mergejoin = off;
-  set idle_in_transaction_session_timeout = '5s';
-  set lock_timeout = '100ms'`;
-/** Nobody else waits there, and a row that busy nodes share may take longer when the machine is busy, too. */
-const lockedLaneSettings = `${laneSettings}; set lock_timeout = '250ms'`;
-const flushSettings = `set lock_timeout = '5s'`;

@@ -2,6 +2,7 @@
 import type { ReservedSQL, SQL } from 'bun';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
+import { reasonNotConnected } from '../lib/shortage.ts';
 import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
 
 const deadlines = new Deadlines();
@@ -65,7 +66,9 @@ export class Writer {
 
   async #reserve(): Promise<ReservedSession> {
     const client = this.#client;
-    const connection = await client.reserve();
+    const connection = await client.reserve().catch((error: unknown) => {
+      throw reasonNotConnected(error);
+    });
     await connection.unsafe(this.#settings);
     const [{ server }] = await connection<[{ server: string }]>`
       select concat(pg_postmaster_start_time(), ' ', current_database()) as server`;
