@@ -1,7 +1,8 @@
 /**
  * What other customers get done while another transaction keeps an account or a key locked and its clients go on calling:
- * their holds and settlements with the lock as a share of those without it, in the same run. Prints a table. By hand:
- * `bun bench/locked-account.ts SECONDS`, the time of each measurement.
+ * their holds and settlements with the lock as a share of those without it, in the same run. A gateway that nobody asks for
+ * the locked account works beside them, so that a machine that is busy with something else as well does not change the
+ * ratio. Prints a table. By hand: `bun bench/locked-account.ts SECONDS`, the time of each measurement.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -43,7 +44,7 @@ async function bench(dataFolder: string, runMs: number): Promise<void> {
   const database = await openDatabase(readConfig({ TOLLGATE_DATA: dataFolder }));
   try {
     await migrate(database.sql);
-    const ledgers = [1, 2].map(() =>
+    const [control, ...ledgers] = [0, 1, 2].map(() =>
       openLedger(database.openDedicated, openSpool(dataFolder, process.pid, newId()), log),
     );
     const priceListId = await storePriceList(database.sql, {
@@ -51,41 +52,49 @@ async function bench(dataFolder: string, runMs: number): Promise<void> {
       digest: '00'.repeat(32),
       content: {},
     });
-    const accounts = await createAccounts(database.sql, 1 + 2 * otherCount);
+    const accounts = await createAccounts(database.sql, 1 + 3 * otherCount);
     const [locked, ...others] = accounts.map(({ accountId, keyId }) => ({ accountId, keyId, priceListId }));
-    if (locked === undefined) throw new Error('There is no account.');
-    process.stdout.write('| operations | locked | gateways | clients | others without | with | ratio |\n');
-    process.stdout.write('|---|---|---:|---:|---:|---:|---:|\n');
+    if (locked === undefined || control === undefined) throw new Error('There is no account.');
+    process.stdout.write(
+      '| operations | locked | gateways | clients | without | control | with | control | ratio |\n',
+    );
+    process.stdout.write('|---|---|---:|---:|---:|---:|---:|---:|---:|\n');
     for (const one of cases) {
-      const used = ledgers.slice(0, one.gateways);
-      let without = 0;
-      let during = 0;
-      await runOthers(used, others, runMs / 4);
-      // In turn, because a machine that does something else as well is not equally fast all the time.
+      const used = [control, ...ledgers.slice(0, one.gateways)];
+      const run = () => runOthers(used, others, runMs);
+      let without = [0, 0];
+      let during = [0, 0];
+      await run();
       for (let round = 0; round < rounds; round += 1) {
-        without += await runOthers(used, others, runMs);
-        during += await whileLocked(database.sql, one, used, locked, () => runOthers(used, others, runMs));
+        without = added(without, await run());
+        during = added(during, await whileLocked(database.sql, one, used.slice(1), locked, run));
       }
-      const ratio = (during / without).toFixed(2);
+      const ratio = (shareOf(during) / shareOf(without)).toFixed(2);
+      const figures = [without, during].map(([control, others]) => `${others} | ${control}`).join(' | ');
       process.stdout.write(
-        `| ${one.operation} | ${one.row} | ${one.gateways} | ${one.clients} | ${without} | ${during} | ${ratio} |\n`,
+        `| ${one.operation} | ${one.row} | ${one.gateways} | ${one.clients} | ${figures} | ${ratio} |\n`,
       );
     }
-    await Promise.all(ledgers.map((ledger) => ledger.close()));
+    await Promise.all([control, ...ledgers].map((ledger) => ledger.close()));
   } finally {
     await database.close();
   }
 }
 
-/** Pairs of a hold and a settlement that were completed. */
+type Pairs = readonly number[];
+
+const added = (one: Pairs, other: Pairs) => one.map((pairs, index) => pairs + (other[index] ?? 0));
+const shareOf = ([control = 0, others = 0]: Pairs) => others / control;
+
+/** Pairs of a hold and a settlement that were completed: on the first gateway, and on the others. */
 async function runOthers(
   ledgers: readonly Ledger[],
   others: readonly Owner[],
   runMs: number,
-): Promise<number> {
+): Promise<Pairs> {
   const endsAtMs = performance.now() + runMs;
-  let pairs = 0;
-  const loop = async (ledger: Ledger, owner: Owner) => {
+  const pairs = [0, 0] as [number, number];
+  const loop = async (ledger: Ledger, owner: Owner, at: 0 | 1) => {
     while (performance.now() < endsAtMs) {
       const generation = newGeneration(owner);
       const isHeld = await ledger.hold(newHold(generation, nodeId, amount)).then(
@@ -94,12 +103,14 @@ async function runOthers(
       );
       if (!isHeld) continue;
       const result = await ledger.settle(newSettlement(generation, 1_000_000n));
-      if (result === 'settled' && performance.now() < endsAtMs) pairs += 1;
+      if (result === 'settled' && performance.now() < endsAtMs) pairs[at] += 1;
     }
   };
   await Promise.all(
     ledgers.flatMap((ledger, at) =>
-      others.slice(at * otherCount, (at + 1) * otherCount).map((owner) => loop(ledger, owner)),
+      others
+        .slice(at * otherCount, (at + 1) * otherCount)
+        .map((owner) => loop(ledger, owner, at === 0 ? 0 : 1)),
     ),
   );
   return pairs;
@@ -110,8 +121,8 @@ async function whileLocked(
   { operation, row, clients }: Case,
   ledgers: readonly Ledger[],
   locked: Owner,
-  work: () => Promise<number>,
-): Promise<number> {
+  work: () => Promise<Pairs>,
+): Promise<Pairs> {
   const ledgerOf = (client: number) => ledgers[client % ledgers.length] as Ledger;
   const generations = Array.from({ length: clients }, () => newGeneration(locked));
   if (operation === 'settlements')

@@ -7,9 +7,10 @@
 import type { SQL } from 'bun';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
-import { commitLocked, decideBatch, type OperationResult, readRows } from './commit.ts';
-import { type Committed, outcomesOf } from './committed.ts';
-import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
+import { type CommittedLocked, commitLocked, decideBatch, type OperationResult, readRows } from './commit.ts';
+import { type CommittedFree, commitFree } from './commit-free.ts';
+import { type Committed, type Outcome, outcomesOf } from './committed.ts';
+import { isConflict, isIntegrityError, isLocked, RowLockedError } from './database-error.ts';
 import { commitOrIsolate } from './isolation.ts';
 import { LockedLane } from './locked-lane.ts';
 import { Memory } from './memory.ts';
@@ -24,7 +25,7 @@ export class Lane {
   readonly #log: Log;
   readonly #onCommit: (batchSize: number) => void;
   readonly #batches = new GroupCommit<Operation, Committed>(
-    (batch) => commitOrIsolate(batch, (part) => this.#commitUnlessLocked(part), this.#log),
+    (batch) => commitOrIsolate(batch, (part) => this.#commitPart(part), this.#log),
     batchesAtOnce,
   );
   readonly #locked: LockedLane;
@@ -59,22 +60,37 @@ export class Lane {
     if (isWanted !== undefined) this.#isWanted.set(operation, isWanted);
     const committed = this.#locked.has(operation)
       ? this.#locked.submit(operation)
-      : this.#batches.submit(operation, isWanted);
+      : this.#batches.submit(operation, isWanted).catch((error: unknown) => {
+          if (!isLocked(error)) throw error;
+          return this.#locked.submit(operation);
+        });
     return committed as Promise<Committed<Result>>;
   }
 
-  async #commitUnlessLocked(batch: readonly Operation[]): Promise<readonly (Committed | Error)[]> {
+  /** The outcome of an operation that has to wait for a lock is an error: `submit` passes it on to the other lane. */
+  async #commitPart(batch: readonly Operation[]): Promise<readonly Outcome[]> {
+    if (batch.some((operation) => this.#locked.has(operation))) return await this.#commitUnlocked(batch);
     const isDurable = this.#isIdle && batch.every(({ kind }) => kind !== 'hold');
     try {
       const outcomes = await this.#commit(batch, isDurable);
+      for (const outcome of outcomes)
+        if (outcome instanceof RowLockedError) this.#locked.noteLocked(outcome.rowId);
       this.#onCommit(batch.length);
       return outcomes;
     } catch (error) {
       if (!isLocked(error)) throw error;
-      return await Promise.all(
-        batch.map((operation) => this.#locked.submit(operation).catch((failed: Error) => failed)),
-      );
+      return batch.map(() => error as Error);
     }
+  }
+
+  /** For a batch of which some rows were found locked while it waited for its turn. */
+  async #commitUnlocked(batch: readonly Operation[]): Promise<readonly Outcome[]> {
+    const free = batch.filter((operation) => !this.#locked.has(operation));
+    const outcomes = free.length === 0 ? [] : await this.#commitPart(free);
+    const outcomeOf = new Map(free.map((operation, index) => [operation, outcomes[index]]));
+    return batch.map(
+      (operation) => outcomeOf.get(operation) ?? new RowLockedError(operation.generation.keyId),
+    );
   }
 
   /** Nothing would wait behind a batch that waits for the disk. */
@@ -82,9 +98,10 @@ export class Lane {
     return this.#sent.size === 0 && this.#batches.waitingCount === 0;
   }
 
-  async #commit(batch: readonly Operation[], isDurable: boolean): Promise<readonly (Committed | Error)[]> {
+  async #commit(batch: readonly Operation[], isDurable: boolean): Promise<readonly Outcome[]> {
     while (this.#exclusive !== null) await this.#exclusive.catch(() => undefined);
-    if (!this.#canRelyOnMemory(batch)) return await this.#commitExclusively(batch, isDurable);
+    if (!this.#canRelyOnMemory(batch)) return await this.#commitExclusively(batch, isDurable, false);
+    let isLockedOut = false;
     const failedBefore = this.#memory.failedCount;
     const committed = this.#writer.use(async (connection, { server }) => ({
       results: await this.#commitRemembered(connection, batch, isDurable),
@@ -96,12 +113,13 @@ export class Lane {
       if (results !== null) return results.map((result) => ({ result, isDurable, server }));
     } catch (error) {
       this.#memory.failed(batch, error, failedBefore);
+      isLockedOut = isLocked(error);
       // What is out of date may also violate a constraint, before the database notices the rest.
-      if (!isConflict(error) && !isIntegrityError(error)) throw error;
+      if (!isLockedOut && !isConflict(error) && !isIntegrityError(error)) throw error;
     } finally {
       this.#sent.delete(committed);
     }
-    return await this.#commitExclusively(batch, isDurable);
+    return await this.#commitExclusively(batch, isDurable, isLockedOut);
   }
 
   #canRelyOnMemory(batch: readonly Operation[]): boolean {
@@ -133,13 +151,14 @@ export class Lane {
     return results;
   }
 
-  /** Waits until the connection is free, and keeps it. */
+  /** Waits until the connection is free, and keeps it. What is locked is left out if `isLockedOut`. */
   async #commitExclusively(
     batch: readonly Operation[],
     isDurable: boolean,
-  ): Promise<readonly (Committed | Error)[]> {
+    isLockedOut: boolean,
+  ): Promise<readonly Outcome[]> {
     while (this.#exclusive !== null) await this.#exclusive.catch(() => undefined);
-    const committed = this.#commitWithLocks(batch, isDurable);
+    const committed = this.#commitWithLocks(batch, isDurable && !isLockedOut, isLockedOut);
     this.#exclusive = committed;
     try {
       return await committed;
@@ -151,23 +170,32 @@ export class Lane {
   async #commitWithLocks(
     batch: readonly Operation[],
     isDurable: boolean,
-  ): Promise<readonly (Committed | Error)[]> {
+    isLockedOut: boolean,
+  ): Promise<readonly Outcome[]> {
     await Promise.allSettled(this.#sent);
     const isWanted = (operation: Operation) => !this.#isGivenUp(operation);
+    const commit = async (connection: SQL): Promise<CommittedFree> => {
+      if (isLockedOut) return await commitFree(connection, batch, null, isWanted);
+      const committed = await commitLocked(connection, batch, isDurable, isWanted);
+      return { committed, lockedRowOf: () => null };
+    };
     try {
-      const { wanted, results, effects, rows, server } = await this.#writer.use(
-        async (connection, { server: at }) => ({
-          ...(await commitLocked(connection, batch, isDurable, isWanted)),
-          server: at,
-        }),
-      );
-      this.#memory.remember(effects, rows);
-      this.#memory.committed(wanted, results, rows.nowMs);
-      this.#memory.resolve(wanted);
-      return outcomesOf(batch, wanted, results, { isDurable, server });
+      const { server, ...done } = await this.#writer.use(async (connection, session) => ({
+        ...(await commit(connection)),
+        server: session.server,
+      }));
+      if (done.committed !== null) this.#noteCommitted(done.committed);
+      return outcomesOf(batch, done, { isDurable, server });
     } catch (error) {
       this.#memory.failed(batch, error);
+      if (isLocked(error) && !isLockedOut) return await this.#commitWithLocks(batch, false, true);
       throw error;
     }
+  }
+
+  #noteCommitted({ wanted, results, effects, rows }: CommittedLocked): void {
+    this.#memory.remember(effects, rows);
+    this.#memory.committed(wanted, results, rows.nowMs);
+    this.#memory.resolve(wanted);
   }
 }

@@ -3,11 +3,11 @@
  * what is free and waits for one locked row at a time, and not for long. Whoever submitted the rest tries again, so nothing
  * is held up by a row that it does not need.
  */
-import type { SQL } from 'bun';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
-import { type CommittedLocked, inTransaction, lockAndCommit, uuidArray } from './commit.ts';
-import { type Committed, outcomesOf } from './committed.ts';
+import type { CommittedLocked } from './commit.ts';
+import { commitFree } from './commit-free.ts';
+import { type Committed, type Outcome, outcomesOf } from './committed.ts';
 import { isLocked, RowLockedError } from './database-error.ts';
 import { commitOrIsolate } from './isolation.ts';
 import { RecentMap } from './known-rows.ts';
@@ -18,8 +18,6 @@ import type { Writer } from './writer.ts';
 /** Whoever has locked a row may soon lock it again: only after this time do its operations share a batch with others. */
 const calmMs = 1_000;
 const maxLocked = 10_000;
-
-type Outcomes = readonly (Committed | Error)[];
 
 export class LockedLane {
   readonly #writer: Writer;
@@ -59,7 +57,7 @@ export class LockedLane {
   }
 
   /** Other nodes lock rows all the time, for milliseconds. Without any wait, a busy one would hardly ever be found free. */
-  async #commit(batch: readonly Operation[]): Promise<Outcomes> {
+  async #commit(batch: readonly Operation[]): Promise<readonly Outcome[]> {
     const outcomes = await commitOrIsolate(batch, (part) => this.#commitFree(part, null), this.#log);
     const rowIds = outcomes.map((outcome) => (outcome instanceof RowLockedError ? outcome.rowId : null));
     const awaited = rowIds.find((rowId) => rowId !== null);
@@ -69,31 +67,32 @@ export class LockedLane {
       (error: Error) => waiting.map(() => error),
     );
     const outcomeOf = new Map(waiting.map((operation, index) => [operation, waited[index]]));
-    return batch.map(
-      (operation, index) => outcomeOf.get(operation) ?? (outcomes[index] as Committed | Error),
-    );
+    return batch.map((operation, index) => outcomeOf.get(operation) ?? (outcomes[index] as Outcome));
   }
 
-  async #commitFree(batch: readonly Operation[], awaited: string | null): Promise<Outcomes> {
+  async #commitFree(batch: readonly Operation[], awaited: string | null): Promise<readonly Outcome[]> {
     try {
-      const { locked, committed, server } = await this.#writer.use(async (connection, session) => ({
+      const { server, ...done } = await this.#writer.use(async (connection, session) => ({
         ...(await commitFree(connection, batch, awaited, this.#isWanted)),
         server: session.server,
       }));
-      if (committed !== null) this.#noteCommitted(committed);
-      const { wanted, results } = committed ?? nothing;
-      const outcomes = outcomesOf(batch, wanted, results, { isDurable: false, server });
-      return batch.map((operation, index) => {
-        const rowId = lockedRowOf(operation, locked);
+      if (done.committed !== null) this.#noteCommitted(done.committed);
+      for (const operation of batch) {
+        const rowId = done.lockedRowOf(operation);
         if (rowId === null) this.#noteFree(operation);
-        else this.#lockedUntilMs.set(rowId, Number.POSITIVE_INFINITY);
-        return rowId === null ? (outcomes[index] as Committed | Error) : new RowLockedError(rowId);
-      });
+        else this.noteLocked(rowId);
+      }
+      return outcomesOf(batch, done, { isDurable: false, server });
     } catch (error) {
       this.#memory.failed(batch, error);
-      if (awaited === null && isLocked(error)) this.#noteLocked(batch);
+      if (awaited === null && isLocked(error)) this.#noteAccountLocked(batch);
       throw error;
     }
+  }
+
+  /** From now on, operations that need this account or key belong here. */
+  noteLocked(rowId: string): void {
+    this.#lockedUntilMs.set(rowId, Number.POSITIVE_INFINITY);
   }
 
   /** The rows are not remembered: on the other connection, a later batch may have changed them since. */
@@ -104,9 +103,9 @@ export class LockedLane {
   }
 
   /** After a lock on any other row, or on a table. If the batch has one account, the row is one of that. */
-  #noteLocked(batch: readonly Operation[]): void {
+  #noteAccountLocked(batch: readonly Operation[]): void {
     const [accountId = '', ...others] = new Set(batch.map(({ generation }) => generation.accountId));
-    if (others.length === 0) this.#lockedUntilMs.set(accountId, Number.POSITIVE_INFINITY);
+    if (others.length === 0) this.noteLocked(accountId);
   }
 
   #noteFree({ generation: { accountId, keyId } }: Operation): void {
@@ -114,63 +113,4 @@ export class LockedLane {
       if (this.#lockedUntilMs.get(id) === Number.POSITIVE_INFINITY)
         this.#lockedUntilMs.set(id, performance.now() + calmMs);
   }
-}
-
-const nothing: Pick<CommittedLocked, 'wanted' | 'results'> = { wanted: [], results: [] };
-
-type CommittedFree = Readonly<{ locked: ReadonlySet<string>; committed: CommittedLocked | null }>;
-
-/**
- * Commits the operations whose account and key nobody else has locked; `locked` are the IDs of the others. The row `awaited`
- * is waited for before anything is locked, so nobody waits for this transaction meanwhile.
- */
-async function commitFree(
-  connection: SQL,
-  batch: readonly Operation[],
-  awaited: string | null,
-  isWanted: (operation: Operation) => boolean,
-): Promise<CommittedFree> {
-  return await inTransaction(connection, async () => {
-    if (awaited !== null) {
-      await connection`select 1 from accounts where id = ${awaited} for no key update`;
-      await connection`select 1 from api_key_meters where key_id = ${awaited} for no key update`;
-    }
-    const locked = await lockFreeRows(connection, batch);
-    const free = batch.filter((operation) => lockedRowOf(operation, locked) === null);
-    const committed = free.length === 0 ? null : await lockAndCommit(connection, free, false, isWanted);
-    if (committed === null) await connection`rollback`;
-    return { locked, committed };
-  });
-}
-
-/**
- * Accounts before keys, as everywhere: whoever has the account finds its keys free, unless somebody keeps just the key. What
- * is locked is skipped.
- */
-async function lockFreeRows(connection: SQL, batch: readonly Operation[]): Promise<Set<string>> {
-  const accountIds = uuidArray(batch.map(({ generation }) => generation.accountId));
-  const lockedAccounts = await connection<{ id: string }[]>`
-    with free as materialized (
-      select id from accounts where id = any (${accountIds}::text::uuid[]) for no key update skip locked
-    )
-    select id from accounts where id = any (${accountIds}::text::uuid[]) and id not in (select id from free)`;
-  const locked = new Set(lockedAccounts.map(({ id }) => id));
-  const others = batch.filter(({ generation }) => !locked.has(generation.accountId));
-  if (others.length === 0) return locked;
-  const keyIds = uuidArray(others.map(({ generation }) => generation.keyId));
-  const lockedKeys = await connection<{ id: string }[]>`
-    with free as materialized (
-      select key_id from api_key_meters where key_id = any (${keyIds}::text::uuid[]) for no key update skip locked
-    )
-    select key_id as id from api_key_meters
-    where key_id = any (${keyIds}::text::uuid[]) and key_id not in (select key_id from free)`;
-  for (const { id } of lockedKeys) locked.add(id);
-  return locked;
-}
-
-/** The ID of a row that keeps an operation from being committed. */
-function lockedRowOf({ generation }: Operation, locked: ReadonlySet<string>): string | null {
-  const { accountId, keyId } = generation;
-  if (locked.has(accountId)) return accountId;
-  return locked.has(keyId) ? keyId : null;
 }
