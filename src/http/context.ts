@@ -47,6 +47,8 @@ export class RequestContext {
   caller: Readonly<{ id: string; accountId: string; requestsPerMinute: number }> | null = null;
   /** The rate as it was when the request was counted; null when it was not. */
   rate: RateLimit | null = null;
+  /** How long the lookup of the key took. */
+  lookupMs = 0;
   generation: Readonly<{ summary: () => GenerationSummary }> | null = null;
   /** Is told when the request is refused with an error of the client; null when nobody counts that. */
   onRefusal: ((code: ErrorCode) => void) | null = null;

@@ -1,5 +1,16 @@
 import { ApiError, type ErrorCode } from '../errors.ts';
+import { isDatabaseUnavailable } from '../lib/database-unavailable.ts';
+import { reasonNotConnected, ShortageError } from '../lib/shortage.ts';
 import { within } from '../lib/within.ts';
+
+/** For the client. What is missing becomes free when another request ends. */
+const retryAfterSeconds = 1;
+
+/** The error for a lookup or a hold that failed. That this machine is short of something is no fault of the database. */
+export function lookupFailed(code: ErrorCode, cause: unknown): ApiError {
+  if (cause instanceof ShortageError) return new ApiError('server_overloaded', { cause, retryAfterSeconds });
+  return new ApiError(code, { cause });
+}
 
 /** A client learns within five seconds that the database is away. */
 const patienceMs = 4_000;
@@ -10,6 +21,7 @@ export async function lookUp<Result>(code: ErrorCode, ask: () => Promise<Result>
     return await within(patienceMs, ask());
   } catch (cause) {
     if (cause instanceof ApiError) throw cause;
-    throw new ApiError(code, { cause });
+    const reason = isDatabaseUnavailable(cause) ? reasonNotConnected(cause) : cause;
+    throw lookupFailed(code, reason);
   }
 }

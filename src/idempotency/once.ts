@@ -56,6 +56,7 @@ const maxCleanedAtOnce = 1_000;
 const firstTryMs = 1_000;
 /** How long the database may take to accept a claim. */
 const claimPatienceMs = 3_000;
+const stagePatienceMs = 3_000;
 const firstPauseMs = 50;
 const maxPauseMs = 5_000;
 
@@ -90,7 +91,8 @@ export function openIdempotency(
     if (!limit.fits(request.keyId, response.length)) return false;
     limit.add(request.keyId, 0, response.length);
     const staged = stageResponses(sql, request, requestId, response, insufficientBalanceResponse);
-    return await staged.catch(() => false);
+    // Its client waits for the settlement, which waits for this.
+    return await within(stagePatienceMs, staged).catch(() => false);
   }
 
   async function release({ request, requestId, isStored }: Claim): Promise<void> {

@@ -1,10 +1,11 @@
 /** Admits requests: checks limits and balance and holds the money, in one transaction of the ledger. */
 import { ApiError } from '../errors.ts';
+import { lookupFailed } from '../http/lookup.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { KnownRates } from '../keys/known-rates.ts';
 import { isAboutSpend } from '../ledger/database-error.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Denial, DenialCode, HoldResult, Shortage } from '../ledger/operations.ts';
+import type { Denial, DenialCode, Hold, HoldResult, Shortage } from '../ledger/operations.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 import type { OpenGeneration } from './generation.ts';
@@ -37,13 +38,18 @@ export class Admission {
   }
 
   /** Unless the money is held, the permit that the Generation has for a provider is given back. */
-  async hold(generation: OpenGeneration, key: ApiKey, range: Plan['hold']): Promise<HoldResult> {
+  async hold(
+    generation: OpenGeneration,
+    key: ApiKey,
+    range: Plan['hold'],
+    waitedMs: number,
+  ): Promise<HoldResult> {
     const { facts, provider, attempts } = generation;
     let isHeld = false;
     try {
       this.checkWait(key);
       if (this.#clock.isOff()) throw clockIsWrong();
-      const result = await this.#ledger.hold({
+      const hold: Hold = {
         kind: 'hold',
         generation: facts,
         nodeId: this.#nodeId,
@@ -51,14 +57,16 @@ export class Admission {
         min: range.min,
         max: range.max,
         attempts: [...attempts],
-      });
+      };
+      const result = await this.#ledger.hold(hold, waitedMs);
       this.#noteRate(key, result.rate);
       isHeld = result.outcome === 'held';
+      if (result.outcome === 'held') generation.noteHold(hold, result.amount);
       return result;
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
       const code = isAboutSpend(cause) ? 'monthly_spend_lookup_failed' : 'balance_lookup_failed';
-      throw new ApiError(code, { cause });
+      throw lookupFailed(code, cause);
     } finally {
       if (!isHeld) generation.withdraw();
     }
@@ -81,7 +89,7 @@ export class Admission {
     this.checkWait(key);
     const generation = { id, accountId: key.accountId, keyId: key.id };
     const result = await this.#ledger.count({ kind: 'count', generation }).catch((cause: unknown) => {
-      throw new ApiError('balance_lookup_failed', { cause });
+      throw lookupFailed('balance_lookup_failed', cause);
     });
     this.#noteRate(key, result.rate);
     if (result.outcome === 'denied') throw this.#limited(key, result);

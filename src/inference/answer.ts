@@ -47,12 +47,26 @@ export function inferenceHandler<Wanted, Planned extends Plan, Job, Answer>(
   services: InferenceServices,
 ): Handler {
   return async (request, context) => {
-    const found = services.authenticate(request, context, 'api_keys_lookup_failed');
+    const found = authenticated(services.authenticate, request, context);
     const key = found instanceof Promise ? await found : found;
     readQuery(request.url, []);
     const body = await readInferenceBody(request, services.bodies, key.accountId);
     return await serveRequest(workload, services, key, body, request, context);
   };
+}
+
+/** How long this takes is noted: the client's patience with the database has to suffice for the hold, too. */
+function authenticated(
+  authenticate: Authenticate,
+  request: Request,
+  context: RequestContext,
+): ApiKey | Promise<ApiKey> {
+  const found = authenticate(request, context, 'api_keys_lookup_failed');
+  if (!(found instanceof Promise)) return found;
+  const startedAtMs = performance.now();
+  return found.finally(() => {
+    context.lookupMs = performance.now() - startedAtMs;
+  });
 }
 
 /** An error of the body itself names the section about bodies. */
@@ -136,7 +150,7 @@ async function execute<Wanted, Planned extends Plan, Job, Answer>(
   );
   context.generation = generation;
 
-  const result = await services.admission.hold(generation, key, plan.hold);
+  const result = await services.admission.hold(generation, key, plan.hold, context.lookupMs);
   context.rate = result.rate;
   if (result.outcome === 'denied')
     throw services.admission.denial(key, plan.hold, result, (available) => workload.advice(plan, available));

@@ -16,14 +16,27 @@ const patienceMs = 4_000;
 
 export type RecordAttempts = (generation: OpenGeneration) => Promise<void>;
 
-/** Stores the attempts of an open Generation before the next one starts, so that a crash cannot hide it. */
-export async function recordAttempts(sql: SQL, { facts, provider, attempts }: OpenGeneration): Promise<void> {
-  const stored = await within(
-    patienceMs,
-    sql`update open_generations set provider = ${provider}, attempts = ${JSON.stringify(attempts)}::text::jsonb
-      where id = ${facts.id} returning id`,
-  );
-  if (stored.length === 0) throw new Error('The Generation is no longer open.');
+/**
+ * Stores the attempts of an open Generation before the next one starts, so that a crash cannot hide it. If the database has
+ * lost the hold in a crash, the next attempt would not be paid for: then the money is held again first.
+ */
+export async function recordAttempts(sql: SQL, generation: OpenGeneration): Promise<void> {
+  const state = await within(patienceMs, storeAttempts(sql, generation));
+  if (state === 'ended') throw new Error('Another node has closed the Generation.');
+  if (state === 'lost') await generation.holdAgain();
+}
+
+async function storeAttempts(
+  sql: SQL,
+  { facts, provider, attempts }: OpenGeneration,
+): Promise<'open' | 'ended' | 'lost'> {
+  const open = await sql`
+    update open_generations set provider = ${provider}, attempts = ${JSON.stringify(attempts)}::text::jsonb
+    where id = ${facts.id} returning id`;
+  if (open.length > 0) return 'open';
+  // Only what is open can be closed by others, so what is not there now will not be there later.
+  const ended = await sql`select id from generations where id = ${facts.id}`;
+  return ended.length > 0 ? 'ended' : 'lost';
 }
 
 /**

@@ -3,10 +3,11 @@ import { ApiError, type ErrorCode } from '../errors.ts';
 import type { GenerationSummary } from '../http/context.ts';
 import { spanIdOf, type TraceContext, traceparentOf } from '../http/trace-context.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Attempt, GenerationFacts, Settlement, SettlementResult } from '../ledger/operations.ts';
+import type { Attempt, GenerationFacts, Hold, Settlement, SettlementResult } from '../ledger/operations.ts';
 import { type Ending, failure, settlementOf } from '../ledger/settlement.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
+import type { Money } from '../lib/money.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { PermittedCandidate } from '../routing/candidates.ts';
 import type { Permit } from '../routing/permit.ts';
@@ -20,6 +21,7 @@ export class OpenGeneration {
   readonly #preferred: string;
   /** The permit of the attempt in progress. */
   #permit: Permit | null;
+  #hold: Hold | null = null;
   #firstTokenAtMs: number | null = null;
   readonly #trace: TraceContext | null;
   #settlement: Settlement | null = null;
@@ -59,6 +61,19 @@ export class OpenGeneration {
   get traceparent(): string | null {
     if (this.#trace === null) return null;
     return traceparentOf(this.#trace, spanIdOf(this.facts.id, this.#attempts.length));
+  }
+
+  /** The hold as it was granted. */
+  noteHold(hold: Hold, amount: Money): void {
+    this.#hold = { ...hold, min: amount, max: amount };
+  }
+
+  /** For a hold that the database has lost: no less is held for the next attempt, and nothing else is called without it. */
+  async holdAgain(): Promise<void> {
+    const { provider, attempts } = this;
+    if (this.#hold === null) throw new Error('Nothing was held.');
+    const { outcome } = await this.#ledger.hold({ ...this.#hold, provider, attempts: [...attempts] });
+    if (outcome === 'denied') throw new Error('What was held and lost cannot be held again.');
   }
 
   startAttempt(next: PermittedCandidate): void {
@@ -102,8 +117,11 @@ export class OpenGeneration {
         provider: this.provider,
         ...ending.loss.reported,
       });
-    this.#settlement = this.#endedWith(ending);
-    const settled = this.#ledger.settle(this.#settlement, () => this.#endedWith(onTimeout));
+    const settlement = this.#endedWith(ending);
+    this.#settlement = settlement;
+    const settled = this.#ledger.settle(settlement, () =>
+      onTimeout === ending ? settlement : this.#endedWith(onTimeout),
+    );
     return settled.then((result) => {
       this.#result = result;
       return result;

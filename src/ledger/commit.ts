@@ -78,6 +78,9 @@ export function decideBatch(batch: readonly Operation[], rows: BatchRows): Decid
   return { results: batch.map((operation) => apply(operation, rows, effects)), effects };
 }
 
+/** `wanted` are the operations that the results are of. */
+export type CommittedLocked = Decided & Readonly<{ wanted: readonly Operation[]; rows: BatchRows }>;
+
 /**
  * The locked path, for whatever cannot be decided on what is remembered: locks and reads everything that the batch touches.
  * `connection` is one connection, not a pool, and nothing else is sent on it meanwhile.
@@ -86,16 +89,36 @@ export async function commitLocked(
   connection: SQL,
   batch: readonly Operation[],
   isDurable: boolean,
-): Promise<Decided & { rows: BatchRows }> {
+  isWanted: (operation: Operation) => boolean = () => true,
+): Promise<CommittedLocked> {
+  return await inTransaction(connection, () => lockAndCommit(connection, batch, isDurable, isWanted));
+}
+
+/** Ends the transaction that it is called in. */
+export async function lockAndCommit(
+  connection: SQL,
+  batch: readonly Operation[],
+  isDurable: boolean,
+  isWanted: (operation: Operation) => boolean,
+): Promise<CommittedLocked> {
+  const rows = await lockRows(connection, batch);
+  // Asked only now: a hold that was given up may have been released before its rows were locked, and nobody would release
+  // it again.
+  const wanted = batch.filter(isWanted);
+  await findEnded(connection, wanted, rows);
+  const decided = decideBatch(wanted, rows);
+  await decided.effects.writeRare(connection);
+  await Promise.all([decided.effects.write(connection, rows, isDurable), connection.unsafe('commit')]);
+  return { ...decided, wanted, rows };
+}
+
+/** `work` ends the transaction, unless it fails. */
+export async function inTransaction<Result>(connection: SQL, work: () => Promise<Result>): Promise<Result> {
   try {
     // A query is sent when it is awaited, unless it is executed before.
     const begun = connection.unsafe('begin').execute();
-    const [rows] = await Promise.all([lockRows(connection, batch), begun]);
-    await findEnded(connection, batch, rows);
-    const decided = decideBatch(batch, rows);
-    await decided.effects.writeRare(connection);
-    await Promise.all([decided.effects.write(connection, rows, isDurable), connection.unsafe('commit')]);
-    return { ...decided, rows };
+    const [result] = await Promise.all([work(), begun]);
+    return result;
   } catch (error) {
     await connection.unsafe('rollback').catch(() => undefined);
     throw error;
@@ -241,7 +264,7 @@ export async function readRows(
 }
 
 /** UUIDs need no quoting. */
-function uuidArray(ids: readonly string[]): string {
+export function uuidArray(ids: readonly string[]): string {
   return `{${[...new Set(ids)].join(',')}}`;
 }
 

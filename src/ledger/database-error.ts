@@ -21,9 +21,20 @@ export function isConflict(error: unknown): error is SQL.PostgresError {
 
 const lockNotAvailable = '55P03';
 
-/** Another transaction has kept a row locked for too long. Nothing was changed. */
-export function isLockTimeout(error: unknown): boolean {
-  return summarizeError(error).code === lockNotAvailable;
+/** Another transaction has an account or a key locked that an operation needs. */
+export class RowLockedError extends Error {
+  override readonly name = 'RowLockedError';
+  readonly rowId: string;
+
+  constructor(rowId: string) {
+    super('Another transaction has a row locked.');
+    this.rowId = rowId;
+  }
+}
+
+/** Another transaction keeps a row locked. Nothing was changed. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof RowLockedError || summarizeError(error).code === lockNotAvailable;
 }
 
 /** Names only: the values that PostgreSQL may quote are a customer's. */

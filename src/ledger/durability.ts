@@ -11,11 +11,11 @@ import type { Session, Writer } from './writer.ts';
 
 export class Durability {
   readonly #writer: Writer;
-  readonly #committing: Writer;
+  readonly #committing: readonly Writer[];
   readonly #waits = new GroupCommit<Session, boolean>((sessions) => this.#flush(sessions));
 
-  /** `writer` is for the waits alone; `committing` commits what is waited for. */
-  constructor(writer: Writer, committing: Writer) {
+  /** `writer` is for the waits alone; `committing` commit what is waited for. */
+  constructor(writer: Writer, ...committing: Writer[]) {
     this.#writer = writer;
     this.#committing = committing;
   }
@@ -31,9 +31,9 @@ export class Durability {
    */
   async confirm(session: Session, server: string): Promise<void> {
     if (session.server !== server) {
-      // Either may be with a server that is no longer the primary.
+      // Any of them may be with a server that is no longer the primary.
       if (this.#writer.current === session) this.#writer.reconnect();
-      if (this.#committing.current?.server === server) this.#committing.reconnect();
+      for (const writer of this.#committing) if (writer.current?.server === server) writer.reconnect();
       throw new Error('The sessions of the ledger are with different servers.');
     }
     if (!(await this.#waits.submit(session))) throw new Error('The session with the database was lost.');

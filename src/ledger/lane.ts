@@ -1,13 +1,18 @@
 /**
  * Commits operations in batches, on one connection. A batch is usually decided on what this process remembers and sent as
  * one statement, while the one before it is still being executed. When the database finds that something has changed, or
- * when the outcome of an earlier attempt is unknown, the batch has the connection to itself and locks what it reads.
+ * when the outcome of an earlier attempt is unknown, the batch has the connection to itself and locks what it reads. Nothing
+ * waits here for long for a row that others have locked: such operations go to `locked-lane.ts`.
  */
 import type { SQL } from 'bun';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
-import { commitLocked, decideBatch, type OperationResult, readRows } from './commit.ts';
-import { isConflict, isIntegrityError, isLockTimeout } from './database-error.ts';
+import { type CommittedLocked, commitLocked, decideBatch, type OperationResult, readRows } from './commit.ts';
+import { type CommittedFree, commitFree } from './commit-free.ts';
+import { type Committed, type Outcome, outcomesOf } from './committed.ts';
+import { isConflict, isIntegrityError, isLocked, RowLockedError } from './database-error.ts';
+import { commitOrIsolate } from './isolation.ts';
+import { LockedLane } from './locked-lane.ts';
 import { Memory } from './memory.ts';
 import type { Operation } from './operations.ts';
 import type { Writer } from './writer.ts';
@@ -15,18 +20,15 @@ import type { Writer } from './writer.ts';
 /** Another batch is decided and sent while one is being executed. */
 const batchesAtOnce = 2;
 
-/** Unless `isDurable`, a crash of the database may still undo it. `server` is where it was committed. */
-type Committed<Result = OperationResult> = Readonly<{ result: Result; isDurable: boolean; server: string }>;
-type CommittedBatch = Readonly<{ results: readonly (OperationResult | Error)[]; server: string }>;
-
 export class Lane {
   readonly #writer: Writer;
   readonly #log: Log;
   readonly #onCommit: (batchSize: number) => void;
   readonly #batches = new GroupCommit<Operation, Committed>(
-    (batch) => this.#commitOrIsolate(batch),
+    (batch) => commitOrIsolate(batch, (part) => this.#commitPart(part), this.#log),
     batchesAtOnce,
   );
+  readonly #locked: LockedLane;
   readonly #memory = new Memory();
   /** Whether a hold that was submitted has not been given up since. */
   readonly #isWanted = new WeakMap<Operation, () => boolean>();
@@ -34,14 +36,21 @@ export class Lane {
   readonly #sent = new Set<Promise<unknown>>();
   #exclusive: Promise<unknown> | null = null;
 
-  constructor(writer: Writer, log: Log, onCommit: (batchSize: number) => void) {
+  /** `lockedWriter` is for operations on rows that others keep locked. */
+  constructor(writer: Writer, lockedWriter: Writer, log: Log, onCommit: (batchSize: number) => void) {
     this.#writer = writer;
     this.#log = log;
     this.#onCommit = onCommit;
+    this.#locked = new LockedLane(
+      lockedWriter,
+      this.#memory,
+      log,
+      (operation) => !this.#isGivenUp(operation),
+    );
   }
 
   get waitingCount(): number {
-    return this.#batches.waitingCount;
+    return this.#batches.waitingCount + this.#locked.waitingCount;
   }
 
   submit<Result extends OperationResult>(
@@ -49,53 +58,51 @@ export class Lane {
     isWanted?: () => boolean,
   ): Promise<Committed<Result>> {
     if (isWanted !== undefined) this.#isWanted.set(operation, isWanted);
-    return this.#batches.submit(operation, isWanted) as Promise<Committed<Result>>;
+    const committed = this.#locked.has(operation)
+      ? this.#locked.submit(operation)
+      : this.#batches.submit(operation, isWanted).catch((error: unknown) => {
+          if (!isLocked(error)) throw error;
+          return this.#locked.submit(operation);
+        });
+    return committed as Promise<Committed<Result>>;
   }
 
-  /** Operations that the database rejects must not fail the rest of their batch. Their result is the error. */
-  async #commitOrIsolate(batch: readonly Operation[]): Promise<readonly (Committed | Error)[]> {
+  /** The outcome of an operation that has to wait for a lock is an error: `submit` passes it on to the other lane. */
+  async #commitPart(batch: readonly Operation[]): Promise<readonly Outcome[]> {
+    if (batch.some((operation) => this.#locked.has(operation))) return await this.#commitUnlocked(batch);
     const isDurable = this.#isIdle && batch.every(({ kind }) => kind !== 'hold');
     try {
-      const { results, server } = await this.#commit(batch, isDurable);
+      const outcomes = await this.#commit(batch, isDurable);
+      for (const outcome of outcomes)
+        if (outcome instanceof RowLockedError) this.#locked.noteLocked(outcome.rowId);
       this.#onCommit(batch.length);
-      return results.map((result) => (result instanceof Error ? result : { result, isDurable, server }));
+      return outcomes;
     } catch (error) {
-      if (isLockTimeout(error)) {
-        const byAccount = Map.groupBy(batch, ({ generation }) => generation.accountId);
-        if (byAccount.size > 1) return await this.#commitParts(batch, [...byAccount.values()]);
-      }
-      if (!isIntegrityError(error)) throw error;
-      this.#log.error('the database rejected a batch', { count: batch.length, error });
-      if (batch.length === 1) return [error];
-      return await this.#commitParts(
-        batch,
-        batch.map((operation) => [operation]),
-      );
+      if (!isLocked(error)) throw error;
+      return batch.map(() => error as Error);
     }
   }
 
-  async #commitParts(
-    batch: readonly Operation[],
-    parts: readonly (readonly Operation[])[],
-  ): Promise<readonly (Committed | Error)[]> {
-    const outcomes = new Map<Operation, Committed | Error>();
-    for (const part of parts) {
-      const committed = await this.#commitOrIsolate(part).catch((error: Error) => part.map(() => error));
-      part.forEach((operation, index) => {
-        outcomes.set(operation, committed[index] as Committed | Error);
-      });
-    }
-    return batch.map((operation) => outcomes.get(operation) as Committed | Error);
+  /** For a batch of which some rows were found locked while it waited for its turn. */
+  async #commitUnlocked(batch: readonly Operation[]): Promise<readonly Outcome[]> {
+    const free = batch.filter((operation) => !this.#locked.has(operation));
+    const outcomes = free.length === 0 ? [] : await this.#commitPart(free);
+    const outcomeOf = new Map(free.map((operation, index) => [operation, outcomes[index]]));
+    return batch.map(
+      (operation) => outcomeOf.get(operation) ?? new RowLockedError(operation.generation.keyId),
+    );
   }
 
   /** Nothing would wait behind a batch that waits for the disk. */
   get #isIdle(): boolean {
-    return this.#sent.size === 0 && this.waitingCount === 0;
+    return this.#sent.size === 0 && this.#batches.waitingCount === 0;
   }
 
-  async #commit(batch: readonly Operation[], isDurable: boolean): Promise<CommittedBatch> {
+  async #commit(batch: readonly Operation[], isDurable: boolean): Promise<readonly Outcome[]> {
     while (this.#exclusive !== null) await this.#exclusive.catch(() => undefined);
-    if (!this.#canRelyOnMemory(batch)) return await this.#commitExclusively(batch, isDurable);
+    if (!this.#canRelyOnMemory(batch)) return await this.#commitExclusively(batch, isDurable, false);
+    let isLockedOut = false;
+    const failedBefore = this.#memory.failedCount;
     const committed = this.#writer.use(async (connection, { server }) => ({
       results: await this.#commitRemembered(connection, batch, isDurable),
       server,
@@ -103,15 +110,16 @@ export class Lane {
     this.#sent.add(committed);
     try {
       const { results, server } = await committed;
-      if (results !== null) return { results, server };
+      if (results !== null) return results.map((result) => ({ result, isDurable, server }));
     } catch (error) {
-      this.#memory.failed(batch, error);
+      this.#memory.failed(batch, error, failedBefore);
+      isLockedOut = isLocked(error);
       // What is out of date may also violate a constraint, before the database notices the rest.
-      if (!isConflict(error) && !isIntegrityError(error)) throw error;
+      if (!isLockedOut && !isConflict(error) && !isIntegrityError(error)) throw error;
     } finally {
       this.#sent.delete(committed);
     }
-    return await this.#commitExclusively(batch, isDurable);
+    return await this.#commitExclusively(batch, isDurable, isLockedOut);
   }
 
   #canRelyOnMemory(batch: readonly Operation[]): boolean {
@@ -143,10 +151,14 @@ export class Lane {
     return results;
   }
 
-  /** Waits until the connection is free, and keeps it. */
-  async #commitExclusively(batch: readonly Operation[], isDurable: boolean): Promise<CommittedBatch> {
+  /** Waits until the connection is free, and keeps it. What is locked is left out if `isLockedOut`. */
+  async #commitExclusively(
+    batch: readonly Operation[],
+    isDurable: boolean,
+    isLockedOut: boolean,
+  ): Promise<readonly Outcome[]> {
     while (this.#exclusive !== null) await this.#exclusive.catch(() => undefined);
-    const committed = this.#commitWithLocks(batch, isDurable);
+    const committed = this.#commitWithLocks(batch, isDurable && !isLockedOut, isLockedOut);
     this.#exclusive = committed;
     try {
       return await committed;
@@ -155,27 +167,35 @@ export class Lane {
     }
   }
 
-  async #commitWithLocks(batch: readonly Operation[], isDurable: boolean): Promise<CommittedBatch> {
+  async #commitWithLocks(
+    batch: readonly Operation[],
+    isDurable: boolean,
+    isLockedOut: boolean,
+  ): Promise<readonly Outcome[]> {
     await Promise.allSettled(this.#sent);
-    // The release of a hold that was given up may be committed already: nobody would release the hold again.
-    const wanted = batch.filter((operation) => !this.#isGivenUp(operation));
+    const isWanted = (operation: Operation) => !this.#isGivenUp(operation);
+    const commit = async (connection: SQL): Promise<CommittedFree> => {
+      if (isLockedOut) return await commitFree(connection, batch, null, isWanted);
+      const committed = await commitLocked(connection, batch, isDurable, isWanted);
+      return { committed, lockedRowOf: () => null };
+    };
     try {
-      const { results, effects, rows, server } = await this.#writer.use(
-        async (connection, { server: at }) => ({
-          ...(await commitLocked(connection, wanted, isDurable)),
-          server: at,
-        }),
-      );
-      this.#memory.remember(effects, rows);
-      this.#memory.committed(wanted, results, rows.nowMs);
-      this.#memory.resolve(wanted);
-      const resultOf = new Map(wanted.map((operation, index) => [operation, results[index]]));
-      return { results: batch.map((operation) => resultOf.get(operation) ?? givenUp), server };
+      const { server, ...done } = await this.#writer.use(async (connection, session) => ({
+        ...(await commit(connection)),
+        server: session.server,
+      }));
+      if (done.committed !== null) this.#noteCommitted(done.committed);
+      return outcomesOf(batch, done, { isDurable, server });
     } catch (error) {
-      this.#memory.failed(wanted, error);
+      this.#memory.failed(batch, error);
+      if (isLocked(error) && !isLockedOut) return await this.#commitWithLocks(batch, false, true);
       throw error;
     }
   }
-}
 
-const givenUp = new Error('Nobody waits for this operation any more.');
+  #noteCommitted({ wanted, results, effects, rows }: CommittedLocked): void {
+    this.#memory.remember(effects, rows);
+    this.#memory.committed(wanted, results, rows.nowMs);
+    this.#memory.resolve(wanted);
+  }
+}

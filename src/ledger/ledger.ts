@@ -7,9 +7,10 @@ import { backOffMs } from '../lib/back-off.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
 import { logSparingly } from '../lib/log-sparingly.ts';
+import { startWallDeadline } from '../lib/wall-deadline.ts';
 import { LateError, within } from '../lib/within.ts';
 import type { OperationResult } from './commit.ts';
-import { isIntegrityError, summarizeError } from './database-error.ts';
+import { isIntegrityError, isLocked, summarizeError } from './database-error.ts';
 import { Durability } from './durability.ts';
 import { Lane } from './lane.ts';
 import type {
@@ -21,12 +22,14 @@ import type {
   Settlement,
   SettlementResult,
 } from './operations.ts';
+import { flushSettings, laneSettings, lockedLaneSettings } from './session-settings.ts';
 import { failure, settlementOf } from './settlement.ts';
 import type { Spool } from './spool.ts';
 import { Writer } from './writer.ts';
 
 export type Ledger = Readonly<{
-  hold: (hold: Hold) => Promise<HoldResult>;
+  /** `waitedMs` is how long the client has waited for the database already. */
+  hold: (hold: Hold, waitedMs?: number) => Promise<HoldResult>;
   /** Tried once, because the client can retry. */
   count: (count: Count) => Promise<CountResult>;
   /**
@@ -47,6 +50,8 @@ export type Ledger = Readonly<{
 const patienceMs = 5_000;
 /** A client gets its response within five seconds, whatever else it had to wait for. */
 const holdPatienceMs = 4_000;
+const minHoldPatienceMs = 1_000;
+const lockPatienceMs = 500;
 const minPauseMs = 20;
 const maxPauseMs = 1_000;
 const defaultSilenceMs = 10_000;
@@ -63,9 +68,10 @@ export function openLedger(
   onCommit: (batchSize: number) => void = () => undefined,
 ): Ledger {
   const writer = new Writer(openWriter, laneSettings, silenceMs, log);
-  const lane = new Lane(writer, log, onCommit);
+  const lockedWriter = new Writer(openWriter, lockedLaneSettings, silenceMs, log);
+  const lane = new Lane(writer, lockedWriter, log, onCommit);
   const flusher = new Writer(openWriter, flushSettings, silenceMs, log);
-  const durability = new Durability(flusher, writer);
+  const durability = new Durability(flusher, writer, lockedWriter);
   /** What this process has held and not settled, and how many settlements are in progress. */
   const held = new Set<string>();
   let unsettledCount = 0;
@@ -81,11 +87,25 @@ export function openLedger(
     return result;
   }
 
+  /** For what is tried only once: a row that is locked may be free again in a moment. */
+  async function submitWhenFree<Result extends OperationResult>(operation: Operation): Promise<Result> {
+    const deadlineMs = performance.now() + lockPatienceMs;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await submitDurably<Result>(operation);
+      } catch (error) {
+        if (!isLocked(error) || performance.now() > deadlineMs) throw error;
+        await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
+      }
+    }
+  }
+
   /**
    * The deadline is the hold's own, because the driver may take much longer to report that the database is gone, and so
    * may the batch in front.
    */
-  function hold(operation: Hold): Promise<HoldResult> {
+  function hold(operation: Hold, waitedMs = 0): Promise<HoldResult> {
+    const holdMs = Math.max(holdPatienceMs - waitedMs, minHoldPatienceMs);
     return new Promise((resolve, reject) => {
       const effort: Effort = { isOver: false, isSent: false, failure: null };
       const end = () => {
@@ -98,10 +118,10 @@ export function openLedger(
         if (effort.isSent && !isIntegrityError(error)) release(operation);
         reject(error);
       };
-      const deadline = deadlines.start(holdPatienceMs, () =>
+      const deadline = startWallDeadline(holdMs, () =>
         giveUp(effort.failure ?? new LateError('The database did not answer in time.')),
       );
-      tryToHold(operation, effort).then((result) => {
+      tryToHold(operation, effort, holdMs).then((result) => {
         // The client has its response already, and the release follows in a later batch.
         if (effort.isOver) return;
         end();
@@ -111,18 +131,20 @@ export function openLedger(
     });
   }
 
-  async function tryToHold(operation: Hold, effort: Effort): Promise<HoldResult> {
-    const deadlineMs = performance.now() + holdPatienceMs;
+  async function tryToHold(operation: Hold, effort: Effort, holdMs: number): Promise<HoldResult> {
+    const deadlineMs = performance.now() + holdMs;
     const isWanted = () => {
       effort.isSent ||= !effort.isOver;
       return !effort.isOver;
     };
     for (let attempt = 0; ; attempt++) {
+      const { isSent } = effort;
       try {
         const { result } = await lane.submit<HoldResult>(operation, isWanted);
         return result;
       } catch (error) {
         if (effort.isOver || isIntegrityError(error)) throw error;
+        if (isLocked(error)) effort.isSent = isSent;
         effort.failure = error;
         await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
         // If this process was suspended meanwhile, other nodes may have closed its Generations.
@@ -164,38 +186,51 @@ export function openLedger(
   }
 
   /**
-   * Never gives up. When it takes too long, `becomeLate` returns what is to be settled from then on. That happens only
-   * after an attempt has failed: one in progress may still succeed.
+   * Never gives up. When it takes too long, `becomeLate` returns what is to be settled from then on. The attempt in
+   * progress may still succeed, so that is settled even then: it refunds a charge that must not stand.
    */
   async function settleUntilDone(first: Settlement, becomeLate: () => Settlement): Promise<SettlementResult> {
-    const lateAtMs = performance.now() + patienceMs;
-    let isLate = false;
     let settlement = first;
-    for (let attempt = 0; ; attempt++) {
-      try {
-        const result = await submitDurably<SettlementResult>(settlement);
-        removeFromSpool(settlement);
-        return result;
-      } catch (error) {
-        if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
-        writeToSpool(settlement);
-        if (isClosed) throw error;
-        logUnsettled({ generationId: settlement.generation.id, error });
-        if (!isLate && performance.now() >= lateAtMs) {
-          isLate = true;
-          settlement = becomeLate();
+    const deadline = deadlines.start(patienceMs, () => {
+      // It may be committed although nobody knows: without it, the spool would leave what follows to other nodes.
+      writeToSpool(first);
+      settlement = becomeLate();
+    });
+    try {
+      for (let attempt = 0; ; attempt++) {
+        const sent = settlement;
+        const result = await trySettling(sent, submitDurably);
+        if (sent !== settlement) continue;
+        if (!(result instanceof Error)) {
+          removeFromSpool(sent);
+          return result;
         }
+        writeToSpool(sent);
+        if (isClosed) throw result;
+        logUnsettled({ generationId: sent.generation.id, error: result });
         await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
       }
+    } finally {
+      deadline.clear();
     }
   }
 
   async function settleOnce(settlement: Settlement): Promise<SettlementResult> {
+    const result = await trySettling(settlement, submitWhenFree);
+    if (result instanceof Error) throw result;
+    return result;
+  }
+
+  /** Returns the error of an attempt that may be repeated. What the database rejects for good is set aside. */
+  async function trySettling(
+    settlement: Settlement,
+    submit: typeof submitDurably,
+  ): Promise<SettlementResult | Error> {
     try {
-      return await submitDurably<SettlementResult>(settlement);
+      return await submit<SettlementResult>(settlement);
     } catch (error) {
       if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
-      throw error;
+      return error as Error;
     }
   }
 
@@ -210,7 +245,6 @@ export function openLedger(
     } catch {
       return false;
     }
-    removeFromSpool(settlement);
     log.error('settlement rejected and set aside', { generationId: generation.id, error });
     return true;
   }
@@ -234,7 +268,7 @@ export function openLedger(
 
   return {
     hold,
-    count: (count) => within(holdPatienceMs, submitDurably<CountResult>(count)),
+    count: (count) => within(holdPatienceMs, submitWhenFree<CountResult>(count)),
     settle,
     settleOnce,
     isBusy: () => held.size + unsettledCount > 0,
@@ -244,26 +278,10 @@ export function openLedger(
     }),
     close: async () => {
       isClosed = true;
-      await Promise.all([writer.close(), flusher.close()]);
+      await Promise.all([writer.close(), lockedWriter.close(), flusher.close()]);
     },
   };
 }
 
-/** Whether a hold has been answered, whether it was ever sent to the database, and why the last attempt failed. */
+/** Whether a hold has been answered, whether it may be in the database, and why the last attempt failed. */
 type Effort = { isOver: boolean; isSent: boolean; failure: unknown };
-
-/**
- * The ledger's functions look up single rows by ID, so their plans are made once and always use the indexes, in the order of
- * the rows that they are given. Statistics do not help with tables whose rows come and go within seconds. A node that freezes
- * in the middle of a transaction must not block accounts for the others, and a row that stays locked must not hold up the
- * operations on all others.
- */
-const laneSettings = `
-  set synchronous_commit = off;
-  set plan_cache_mode = force_generic_plan;
-  set enable_seqscan = off;
-  set enable_hashjoin = off;
-  set enable_mergejoin = off;
-  set idle_in_transaction_session_timeout = '5s';
-  set lock_timeout = '500ms'`;
-const flushSettings = `set lock_timeout = '5s'`;

@@ -4,7 +4,7 @@
  */
 import type { Money } from '../lib/money.ts';
 import { type BatchRows, type OperationResult, rowsAt } from './commit.ts';
-import { isConflict, isIntegrityError, isLockTimeout } from './database-error.ts';
+import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
 import { DatabaseTime } from './database-time.ts';
 import type { Effects } from './effects.ts';
 import { KnownRows, knownAccount, knownMeter, meterAt, type ReadRows, RecentMap } from './known-rows.ts';
@@ -25,6 +25,7 @@ export class Memory {
   readonly #doubtful = new RecentMap<true>(maxDoubtful);
   /** Accounts and keys that another node has just changed, and until when to expect that again. */
   readonly #contended = new RecentMap<number>(maxContended);
+  #failedCount = 0;
 
   /** Whether the batch may be decided on what is remembered. The database still checks that nobody has changed it. */
   isReliable(batch: readonly Operation[]): boolean {
@@ -108,17 +109,32 @@ export class Memory {
     for (const { generation } of batch) this.#doubtful.delete(generation.id);
   }
 
-  /** Forgets what a batch relied on, and notes what its error says about others and about the next attempt. */
-  failed(batch: readonly Operation[], error: unknown): void {
+  /** The rows are read again when they are needed. */
+  forgetRows(batch: readonly Operation[]): void {
     for (const { generation } of batch) {
       this.#known.accounts.delete(generation.accountId);
       this.#known.meters.delete(generation.keyId);
     }
+  }
+
+  /** How many batches have failed. One that was decided before the last of them may have relied on what was never written. */
+  get failedCount(): number {
+    return this.#failedCount;
+  }
+
+  /**
+   * Forgets what a batch relied on, and notes what its error says about others and about the next attempt. `failedBefore`
+   * is the count when it was decided.
+   */
+  failed(batch: readonly Operation[], error: unknown, failedBefore = this.#failedCount): void {
+    const isConsequence = this.#failedCount > failedBefore;
+    this.#failedCount += 1;
+    this.forgetRows(batch);
     if (isConflict(error)) {
-      if (error.detail) this.#contended.set(error.detail, performance.now() + contendedMs);
+      if (error.detail && !isConsequence) this.#contended.set(error.detail, performance.now() + contendedMs);
       return;
     }
-    if (isIntegrityError(error) || isLockTimeout(error)) return;
+    if (isIntegrityError(error) || isLocked(error)) return;
     // An operation that is tried only once leaves no doubt behind that anyone would resolve.
     for (const { kind, generation } of batch) if (kind !== 'count') this.#doubtful.set(generation.id, true);
   }

@@ -2,7 +2,8 @@
 import type { ReservedSQL, SQL } from 'bun';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
-import { isConflict, isIntegrityError, isLockTimeout } from './database-error.ts';
+import { reasonNotConnected } from '../lib/shortage.ts';
+import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
 
 const deadlines = new Deadlines();
 
@@ -44,7 +45,7 @@ export class Writer {
       return await work(session.connection, session);
     } catch (error) {
       // Only these leave the session as it was. Whatever else it is, the session may have ended with it.
-      if (!isIntegrityError(error) && !isConflict(error) && !isLockTimeout(error)) this.#replace(reserved);
+      if (!isIntegrityError(error) && !isConflict(error) && !isLocked(error)) this.#replace(reserved);
       throw error;
     } finally {
       silence.clear();
@@ -65,7 +66,9 @@ export class Writer {
 
   async #reserve(): Promise<ReservedSession> {
     const client = this.#client;
-    const connection = await client.reserve();
+    const connection = await client.reserve().catch((error: unknown) => {
+      throw reasonNotConnected(error);
+    });
     await connection.unsafe(this.#settings);
     const [{ server }] = await connection<[{ server: string }]>`
       select concat(pg_postmaster_start_time(), ' ', current_database()) as server`;

@@ -1,6 +1,5 @@
 /** What this machine itself ran out of when a call could not be made. The provider is not to blame. */
-import { closeSync, openSync } from 'node:fs';
-import { devNull } from 'node:os';
+import { shortOfDescriptors } from '../lib/shortage.ts';
 import { ProviderError } from './upstream.ts';
 
 /** No descriptors, memory or ports left. */
@@ -16,9 +15,6 @@ const disguises = new Set([
   'EAI_FAIL',
   'DNSLookupFailed',
 ]);
-
-/** As many as resolving a name and connecting may take. */
-const descriptorsOfACall = 4;
 
 /** For the client. What is missing becomes free when another request ends. */
 const retryAfterSeconds = 1;
@@ -41,19 +37,6 @@ export function machineShortage(code: string): MachineShortage | null {
   if (shortages.has(code)) return new MachineShortage(code);
   const found = disguises.has(code) ? shortOfDescriptors() : null;
   return found === null ? null : new MachineShortage(found);
-}
-
-/** Finds out by opening some: the code of the shortage, or null when there are enough. */
-function shortOfDescriptors(): string | null {
-  const opened: number[] = [];
-  try {
-    while (opened.length < descriptorsOfACall) opened.push(openSync(devNull, 'r'));
-    return null;
-  } catch (error) {
-    return codeOf(error);
-  } finally {
-    for (const descriptor of opened) closeSync(descriptor);
-  }
 }
 
 /** The code that the system or fetch gave an error; empty when it has none. */

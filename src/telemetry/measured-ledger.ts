@@ -5,9 +5,9 @@ import type { GatewayMetrics } from './gateway-metrics.ts';
 export function measuredLedger(ledger: Ledger, metrics: GatewayMetrics): Ledger {
   return {
     ...ledger,
-    hold: (hold) => {
+    hold: (hold, waitedMs) => {
       const startedAt = performance.now();
-      const held = ledger.hold(hold);
+      const held = ledger.hold(hold, waitedMs);
       held.then(
         (result) =>
           metrics.holdEnded(result.outcome === 'held' ? 'held' : result.code, performance.now() - startedAt),

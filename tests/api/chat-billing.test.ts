@@ -20,7 +20,8 @@ const catalog = (url: string) =>
     providers: `  held: { name: Held, adapter: openai, base_url: ${held.behind(url)}/v1, ${patient} }`,
     models: `
   held:          { ${priced}, providers: [held] }
-  held-fallback: { ${priced}, providers: [gone, held] }`,
+  held-fallback: { ${priced}, providers: [gone, held] }
+  held-first:    { ${priced}, providers: [held, backup] }`,
   });
 
 let fixture: ChatFixture;
@@ -112,6 +113,55 @@ test('500 provider_attempt_create_failed when the next attempt cannot be recorde
     status: 'failed',
     cost: null,
     attempts: [{ status: 'failed' }, { status: 'cancelled' }],
+  });
+});
+
+describe('a fallback after a crash of the database has lost the hold', () => {
+  /** As after a crash that lost the transaction of the hold, and nothing else. Returns the amount. */
+  async function loseHold(): Promise<string> {
+    const [lost] = await fixture.database.sql<[{ hold: string }]>`
+      with lost as (
+        delete from open_generations where model = 'held-first' returning account_id, key_id, hold
+      ), account as (
+        update accounts set held = held - lost.hold from lost where id = account_id
+      ), meter as (
+        update api_key_meters as meter set held = meter.held - lost.hold, open_count = open_count - 1
+        from lost where meter.key_id = lost.key_id
+      )
+      select hold::text from lost`;
+    return lost.hold;
+  }
+
+  test('holds the same amount again, and charges once', async () => {
+    const sent = chat('[[fail-first 503]] [[usage 10 20]]', { model: 'held-first' });
+    await held.holds(1);
+    const hold = await loseHold();
+    held.release();
+    const response = await sent;
+    expect(response.status).toBe(200);
+    expect(await look(response)).toMatchObject({
+      status: 'completed',
+      cost: { total: '0.000050000000' },
+      attempts: [{ status: 'failed' }, { provider: 'Backup', status: 'succeeded' }],
+    });
+    const [settled] = await fixture.database.sql`
+      select hold::text from generations where model = 'held-first' and status = 'completed'`;
+    expect({ ...settled }).toEqual({ hold });
+  });
+
+  test('500 provider_attempt_create_failed when it cannot be held again: the next attempt is not made', async () => {
+    const sent = chat('[[fail-first 503]] unheld-canary', { model: 'held-first' });
+    await held.holds(1);
+    await loseHold();
+    await fixture.database.sql`update accounts set suspended_at = now()`;
+    held.release();
+    const response = await sent;
+    await fixture.database.sql`update accounts set suspended_at = null`;
+    expect(await codeOf(response)).toEqual([500, 'provider_attempt_create_failed']);
+    expect(await look(response)).toMatchObject({ status: 'failed', cost: null });
+    expect(
+      fixture.sandbox.entries.filter((entry) => JSON.stringify(entry.body).includes('unheld-canary')),
+    ).toHaveLength(1);
   });
 });
 

@@ -87,6 +87,16 @@ async function crowd(): Promise<Socket[]> {
   return sockets;
 }
 
+test('no descriptors left for the first connection of the ledger: 503 server_overloaded', async () => {
+  // Answered from memory and over a connection that stays: nothing was held yet.
+  const listed = await fetch(`${gateway.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+  await listed.json();
+  const sockets = await crowd();
+  expect(await outcomeOf('usual')).toBe('503 server_overloaded after 1');
+  for (const socket of sockets) socket.destroy();
+  await eventually('descriptors to be free again', () => inUse() <= descriptors / 2);
+}, 60_000);
+
 test('no descriptors left: 503 server_overloaded, named in the log, and held against no provider', async () => {
   // What is asked over a connection that is there already needs no new one.
   expect(await outcomeOf('usual')).toBe('200 completed');

@@ -11,6 +11,7 @@ const files = [
   'tests/migrate.test.ts',
   'tests/ledger.test.ts',
   'tests/ledger-lane.test.ts',
+  'tests/ledger-locked.test.ts',
   'tests/ledger-errors.test.ts',
   'tests/ledger-months.test.ts',
   'tests/ledger-archive.test.ts',

@@ -1,0 +1,34 @@
+/** What this machine itself has run out of. Whoever was to be reached is not to blame. */
+import { closeSync, openSync } from 'node:fs';
+import { devNull } from 'node:os';
+
+/** As many as resolving a name and connecting may take. */
+const descriptorsOfACall = 4;
+
+/** Finds out by opening some: the code of the shortage, or null when there are enough. */
+export function shortOfDescriptors(): string | null {
+  const opened: number[] = [];
+  try {
+    while (opened.length < descriptorsOfACall) opened.push(openSync(devNull, 'r'));
+    return null;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unknown';
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
+  }
+}
+
+/** A connection could not be opened because this machine has run out of something. */
+export class ShortageError extends Error {
+  override readonly name = 'ShortageError';
+}
+
+/**
+ * What really kept a connection to the database from being opened: the driver always says that it was refused. To be asked
+ * at once, before what is missing becomes free again.
+ */
+export function reasonNotConnected(error: unknown): unknown {
+  const shortage = shortOfDescriptors();
+  if (shortage === null) return error;
+  return new ShortageError(`This machine is short of something: ${shortage}.`, { cause: error });
+}
