@@ -16,6 +16,7 @@ import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
+import { openLeavingClient } from '../support/leaving-client.ts';
 import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
 type List = Page<GenerationRow>;
@@ -194,11 +195,12 @@ describe('the list', () => {
   );
 
   test('open ones are among them, and only they have no cost yet', async () => {
-    const leaving = new AbortController();
-    const response = await chat(fixture.key, 'full', '(held) [[long 60]] [[chunk-delay 5]]', {
-      signal: leaving.signal,
+    const client = openLeavingClient(fixture.gateway.origin, '/v1/chat/completions', fixture.key, {
+      model: 'full',
+      messages: [{ role: 'user', content: '(held) [[long 60]] [[chunk-delay 5]]' }],
+      stream: true,
     });
-    const id = idOf(response);
+    const id = await client.requestId();
     for (const query of ['', '?status=in_progress', '?model=full', `?key=${fixture.keyId}`]) {
       const { data } = await listOf(query);
       expect(data[0]).toMatchObject({
@@ -216,9 +218,7 @@ describe('the list', () => {
       ledger: null,
       attempts: [{ index: 1, provider: 'Main', status: 'in_progress', completed_at: null }],
     });
-    leaving.abort();
-    // The connection is closed in the background.
-    await Bun.sleep(100);
+    await client.leave();
     held.release();
     const ended = await finishedGeneration(fixture.gateway.origin, fixture.key, id);
     expect(ended.status).toBe('cancelled');

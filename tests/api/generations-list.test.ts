@@ -12,6 +12,7 @@ import {
 } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
+import { openLeavingClient } from '../support/leaving-client.ts';
 
 type Customer = { account: string; key: string; keyId: string };
 type Summary = Pick<GenerationBody, 'id' | 'status' | 'usage' | 'cost' | 'provider' | 'fallback'> & {
@@ -61,19 +62,17 @@ function chat(key: string, model: string, content: string, more: RequestInit = {
 }
 
 async function cancelled(): Promise<string> {
-  const leaving = new AbortController();
-  const response = await chat(owner.key, 'full', '(held) [[long 20]] [[chunk-delay 10]]', {
-    signal: leaving.signal,
+  const client = openLeavingClient(fixture.gateway.origin, '/v1/chat/completions', owner.key, {
+    model: 'full',
+    messages: [{ role: 'user', content: '(held) [[long 20]] [[chunk-delay 10]]' }],
+    stream: true,
   });
+  const id = await client.requestId();
   await held.holds(1);
-  leaving.abort();
-  // The connection is closed in the background.
-  await Bun.sleep(100);
+  await client.leave();
   held.release();
-  expect((await finishedGeneration(fixture.gateway.origin, owner.key, idOf(response))).status).toBe(
-    'cancelled',
-  );
-  return idOf(response);
+  expect((await finishedGeneration(fixture.gateway.origin, owner.key, id)).status).toBe('cancelled');
+  return id;
 }
 
 const idOf = (response: Response) => response.headers.get('x-service-request-id') ?? '';

@@ -10,6 +10,7 @@ import {
 } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
+import { openLeavingClient } from '../support/leaving-client.ts';
 
 const formats = ['openai', 'google'] as const;
 type Format = (typeof formats)[number];
@@ -600,13 +601,14 @@ describe.each(formats)('an Idempotency-Key, %s', (format) => {
 
 test('a client that leaves is charged for what was made, and its Generation is cancelled', async () => {
   const { key: own, account: ownAccount } = await fixture.customer('1');
-  const controller = new AbortController();
-  const sent = send(draw('held-openai', '', { n: 2 }), { as: own, signal: controller.signal });
+  const { leave } = openLeavingClient(
+    fixture.gateway.origin,
+    '/v1/images/generations',
+    own,
+    draw('held-openai', '', { n: 2 }),
+  );
   await held.holds(1);
-  controller.abort();
-  await sent.catch(() => undefined);
-  // The connection is closed in the background.
-  await Bun.sleep(100);
+  await leave();
   held.release();
   const row = await eventually('the end of the request', async () => {
     const [ended] = await fixture.database
