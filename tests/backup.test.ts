@@ -132,6 +132,32 @@ describe('a file', () => {
     expect(existsSync(`${file}.partial`)).toBe(false);
   });
 
+  test('that cannot be read or written is named, with the reason, before anything is done', async () => {
+    const data = join(folder, 'none');
+    const [inFile, nowhere] = [join(file, 'backup.gz'), join(folder, 'nowhere/backup.gz')];
+    const told = (...words: string[]) => failureOf(outcomeOf(words, { TOLLGATE_DATA: data }));
+    expect(await told('restore', folder)).toBe(`${folder} cannot be read: it is a folder (EISDIR).`);
+    expect(await told('restore', inFile)).toBe(
+      `${inFile} cannot be read: a part of its path is no folder (ENOTDIR).`,
+    );
+    expect(await told('backup', nowhere)).toContain('/nowhere cannot be written: its folder does not exist');
+    expect(await told('backup', inFile)).toBe(
+      `${inFile} cannot be written: a part of its path is no folder (ENOTDIR).`,
+    );
+    expect(await told('backup', folder, '--force')).toBe(`${folder} cannot be written: it is a folder.`);
+    expect(await told('backup', join(folder, 'x'.repeat(300)))).toContain(
+      'cannot be written (ENAMETOOLONG).',
+    );
+    expect(existsSync(data)).toBe(false);
+    // As the program says it.
+    const { exitCode, stdout, stderr } = await tollgate(['restore', folder], { TOLLGATE_DATA: data });
+    expect({ exitCode, stdout, stderr }).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: `tollgate: ${folder} cannot be read: it is a folder (EISDIR).\n`,
+    });
+  });
+
   test('that does not have all of its rows changes nothing', async () => {
     const { sql } = target;
     await spendingOwner(sql);

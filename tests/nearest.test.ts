@@ -42,7 +42,7 @@ test('only known names are suggested, no more than asked for, and never for some
 const models = ['gpt-4o-mini', 'gpt-5-2025-08-07', 'gpt-5-mini-2025-08-07', 'claude-opus-5', 'sandbox-chat'];
 
 test.each([
-  ['gpt-5-mini', ['gpt-5-mini-2025-08-07', 'gpt-4o-mini']],
+  ['gpt-5-mini', ['gpt-5-mini-2025-08-07']],
   ['gpt-5', ['gpt-5-2025-08-07', 'gpt-5-mini-2025-08-07']],
   ['openai/gpt-4o-mini', ['gpt-4o-mini']],
   ['GPT-4O-MINI', ['gpt-4o-mini']],

@@ -6,7 +6,7 @@ const maxEdits = 4;
 
 /**
  * The nearest names, the best first: those that contain the word or are contained in it, then those that are few edits
- * away. Empty when nothing is near.
+ * away, as long as they are not much further away than the best. Empty when nothing is near.
  */
 export function nearest(word: string, known: Iterable<string>, count = 3): string[] {
   const wanted = word.toLowerCase();
@@ -17,7 +17,9 @@ export function nearest(word: string, known: Iterable<string>, count = 3): strin
     const edits = editsBetween(wanted, name.toLowerCase(), limit);
     if (edits <= limit) found.push({ name, edits });
   }
+  const best = Math.min(...found.map(({ edits }) => edits));
   return found
+    .filter(({ edits }) => edits <= best + 1)
     .toSorted((a, b) => a.edits - b.edits || a.name.length - b.name.length)
     .slice(0, count)
     .map(({ name }) => name);

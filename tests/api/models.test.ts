@@ -296,7 +296,8 @@ describe('401', () => {
   });
 
   test('expired_api_key once expires_at has passed', async () => {
-    const expired = await createKey('--expires', '2020-01-01');
+    const expired = await createKey('--expires', '2099-01-01');
+    await database.sql`update api_keys set expires_at = '2020-01-01' where expires_at = '2099-01-01'`;
     await expectError(
       await get('/v1/models', { authorization: `Bearer ${expired}` }),
       401,
