@@ -1,12 +1,13 @@
 /** What customers notice when something is wrong with the database, or in front of it. */
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SQL, type Subprocess } from 'bun';
-import { type PostgresServer, startPostgres, startReplica } from '../../tests/operations/support/postgres.ts';
+import { SQL } from 'bun';
+import { answers, startPgbouncer } from '../../tests/operations/support/pgbouncer.ts';
+import { startPostgres, startReplica } from '../../tests/operations/support/postgres.ts';
 import { temporaryFolder } from '../../tests/support/gateway.ts';
 import { freePort } from '../program.ts';
 import { deploy, durable, startDatabase, underLoad, withCleanUp } from './deployment.ts';
-import { type Measurement, programNamed, until } from './measurement.ts';
+import { type Measurement, until } from './measurement.ts';
 
 export const pgbouncer: Measurement = {
   name: 'pgbouncer',
@@ -15,16 +16,12 @@ export const pgbouncer: Measurement = {
     withCleanUp(async (later) => {
       const server = await startDatabase();
       later(() => server.stop());
-      const port = freePort();
-      const file = pgbouncerConfiguration(server, port);
-      let bouncer = await startPgbouncer(file, port);
-      const end = async () => {
-        bouncer.kill('SIGKILL');
-        await bouncer.exited;
-      };
-      later(end);
-      const pooled = `postgres://tollgate@127.0.0.1:${port}/gateway`;
-      const deployment = await deploy({ DATABASE_URL: pooled, DATABASE_DIRECT_URL: server.url('gateway') });
+      const bouncer = await startPgbouncer(server, freePort());
+      later(bouncer.kill);
+      const deployment = await deploy({
+        DATABASE_URL: bouncer.url('gateway'),
+        DATABASE_DIRECT_URL: server.url('gateway'),
+      });
       later(deployment.close);
       return [
         await underLoad(
@@ -32,61 +29,13 @@ export const pgbouncer: Measurement = {
           deployment,
           form,
           {
-            second: end,
-            last: async () => {
-              bouncer = await startPgbouncer(file, port);
-            },
+            second: bouncer.kill,
+            last: bouncer.start,
           },
         ),
       ];
     }),
 };
-
-function pgbouncerConfiguration(server: PostgresServer, port: number): string {
-  const folder = temporaryFolder();
-  const file = join(folder, 'pgbouncer.ini');
-  writeFileSync(join(folder, 'users.txt'), '"tollgate" ""\n');
-  writeFileSync(
-    file,
-    `[databases]
-* = host=127.0.0.1 port=${server.port} user=tollgate
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = any
-auth_file = ${join(folder, 'users.txt')}
-pool_mode = transaction
-default_pool_size = 5
-`,
-  );
-  return file;
-}
-
-async function startPgbouncer(file: string, port: number): Promise<Subprocess> {
-  // It refuses to run as root.
-  const prefix =
-    process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=65534', '--map-group=65534', '--'] : [];
-  const child = Bun.spawn([...prefix, programNamed('pgbouncer') ?? 'pgbouncer', file], {
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'ignore',
-  });
-  await until('pgbouncer answers', () => answers(`postgres://tollgate@127.0.0.1:${port}/gateway`));
-  return child;
-}
-
-async function answers(url: string): Promise<boolean> {
-  const sql = new SQL(url, { max: 1, connectionTimeout: 2 });
-  try {
-    await sql`select 1`;
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await sql.close({ timeout: 0 });
-  }
-}
 
 const pollMs = 200;
 
