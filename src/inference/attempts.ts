@@ -86,7 +86,7 @@ async function settleUntried(generation: OpenGeneration, rotation: Rotation): Pr
   rotation.turnAway();
   const retryAfterSeconds = rotation.waitSeconds();
   await generation.settle(failure('all_providers_unavailable'));
-  return tellingWhere('all_providers_unavailable', generation, retryAfterSeconds);
+  return failedAttempts('all_providers_unavailable', generation, retryAfterSeconds);
 }
 
 /** A provider that responded with success, in any attempt, has most likely charged for what could not be used. */
@@ -96,14 +96,14 @@ async function settleFailure(generation: OpenGeneration, problem: ProviderError)
     ({ upstreamStatus: status }) => status !== null && status < 300,
   );
   await generation.settle(failure(code, wasAnswered ? 'usage_missing' : null));
-  return tellingWhere(code, generation, retryAfterSeconds);
+  return failedAttempts(code, generation, retryAfterSeconds);
 }
 
 /** What a provider says about a failure is not passed on, but the Generation has what is known of each attempt. */
-function tellingWhere(
+export function failedAttempts(
   code: ErrorCode,
   { requestId }: OpenGeneration,
-  retryAfterSeconds: number | null,
+  retryAfterSeconds: number | null = null,
 ): ApiError {
   const message = `${errorTable[code].message} GET /v1/generations/${requestId} shows what was tried.`;
   return new ApiError(code, { message, ...(retryAfterSeconds === null ? {} : { retryAfterSeconds }) });

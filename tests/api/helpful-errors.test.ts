@@ -299,3 +299,13 @@ test.each([
   const generation = await request('GET', path);
   expect(await generation.json()).toMatchObject({ status: 'failed', attempts: [{ status: 'failed' }] });
 });
+
+test('so does the event with which a stream breaks off', async () => {
+  const body = { model: 'full', messages: [{ role: 'user', content: '[[cut 2]] a b c d' }], stream: true };
+  const response = await request('POST', '/v1/chat/completions', body);
+  const [, message = ''] = /"message":"([^"]*)"/.exec(await response.text()) ?? [];
+  const id = response.headers.get('x-service-request-id');
+  expect(message).toBe(
+    `The stream from the provider failed. GET /v1/generations/${id} shows what was tried.`,
+  );
+});
