@@ -10,7 +10,7 @@ import {
 } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { heldModel, startHeldProvider } from '../support/held-provider.ts';
-import { openLeavingClient } from '../support/leaving-client.ts';
+import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 
 const held = startHeldProvider();
 
@@ -42,7 +42,7 @@ type Body = Record<string, unknown>;
 
 function send(
   body: Body | string,
-  options: { key?: string; headers?: Record<string, string>; signal?: AbortSignal } = {},
+  options: { key?: string; headers?: Record<string, string> } = {},
 ): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
@@ -52,7 +52,6 @@ function send(
       ...options.headers,
     },
     body: typeof body === 'string' ? body : JSON.stringify(body),
-    ...(options.signal ? { signal: options.signal } : {}),
   });
 }
 
@@ -668,7 +667,7 @@ describe('a client that leaves', () => {
       const client = openLeavingClient(
         fixture.gateway.origin,
         '/v1/chat/completions',
-        own,
+        asHolderOf(own),
         ask(content, { model: 'held', stream }),
       );
       if (stream) await client.until((received) => received.includes('data: '));
@@ -686,17 +685,17 @@ describe('a client that leaves', () => {
 
   test('before the first event is charged too', async () => {
     const { key: own, account } = await fixture.customer('1');
-    const controller = new AbortController();
-    const sent = send(ask('[[delay 1000]] [[usage 3 20]]', { stream: true }), {
-      key: own,
-      signal: controller.signal,
-    }).catch(() => undefined);
+    const { leave } = openLeavingClient(
+      fixture.gateway.origin,
+      '/v1/chat/completions',
+      asHolderOf(own),
+      ask('[[delay 1000]] [[usage 3 20]]', { stream: true }),
+    );
     await eventually('an open Generation', async () => {
       const open = await fixture.database.sql`select 1 from open_generations where account_id = ${account}`;
       return open.length > 0;
     });
-    controller.abort();
-    await sent;
+    await leave();
     expect(await endOf(account)).toMatchObject({ status: 'cancelled', output_tokens: 20n });
   });
 

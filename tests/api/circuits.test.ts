@@ -8,7 +8,7 @@ import {
 } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
-import { openLeavingClient } from '../support/leaving-client.ts';
+import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 
 /** Answers what is marked so only when it is let. */
 const held = startHeldProvider('(held)');
@@ -72,7 +72,11 @@ async function leave(
 ): Promise<void> {
   const messages = [{ role: 'user', content: `(held) ${content}` }];
   const clients = variants.map((more) =>
-    openLeavingClient(fixture.gateway.origin, '/v1/chat/completions', asKey, { model, messages, ...more }),
+    openLeavingClient(fixture.gateway.origin, '/v1/chat/completions', asHolderOf(asKey), {
+      model,
+      messages,
+      ...more,
+    }),
   );
   await held.holds(variants.length);
   for (const { leave: leaves } of clients) await leaves();

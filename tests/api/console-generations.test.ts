@@ -16,7 +16,7 @@ import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
-import { openLeavingClient } from '../support/leaving-client.ts';
+import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
 type List = Page<GenerationRow>;
@@ -195,11 +195,16 @@ describe('the list', () => {
   );
 
   test('open ones are among them, and only they have no cost yet', async () => {
-    const client = openLeavingClient(fixture.gateway.origin, '/v1/chat/completions', fixture.key, {
-      model: 'full',
-      messages: [{ role: 'user', content: '(held) [[long 60]] [[chunk-delay 5]]' }],
-      stream: true,
-    });
+    const client = openLeavingClient(
+      fixture.gateway.origin,
+      '/v1/chat/completions',
+      asHolderOf(fixture.key),
+      {
+        model: 'full',
+        messages: [{ role: 'user', content: '(held) [[long 60]] [[chunk-delay 5]]' }],
+        stream: true,
+      },
+    );
     const id = await client.requestId();
     for (const query of ['', '?status=in_progress', '?model=full', `?key=${fixture.keyId}`]) {
       const { data } = await listOf(query);

@@ -12,7 +12,7 @@ import {
 } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
-import { openLeavingClient } from '../support/leaving-client.ts';
+import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 
 type Customer = { account: string; key: string; keyId: string };
 type Summary = Pick<GenerationBody, 'id' | 'status' | 'usage' | 'cost' | 'provider' | 'fallback'> & {
@@ -62,7 +62,7 @@ function chat(key: string, model: string, content: string, more: RequestInit = {
 }
 
 async function cancelled(): Promise<string> {
-  const client = openLeavingClient(fixture.gateway.origin, '/v1/chat/completions', owner.key, {
+  const client = openLeavingClient(fixture.gateway.origin, '/v1/chat/completions', asHolderOf(owner.key), {
     model: 'full',
     messages: [{ role: 'user', content: '(held) [[long 20]] [[chunk-delay 10]]' }],
     stream: true,

@@ -10,7 +10,7 @@ import {
 } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
-import { openLeavingClient } from '../support/leaving-client.ts';
+import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 
 const formats = ['openai', 'google'] as const;
 type Format = (typeof formats)[number];
@@ -103,7 +103,7 @@ type Images = { created: number; data: { url: string }[] };
 
 function send(
   body: Body | string,
-  { as = key, name, signal }: { as?: string; name?: string; signal?: AbortSignal } = {},
+  { as = key, name }: { as?: string; name?: string } = {},
 ): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/images/generations`, {
     method: 'POST',
@@ -113,7 +113,6 @@ function send(
       ...(name ? { 'idempotency-key': name } : {}),
     },
     body: typeof body === 'string' ? body : JSON.stringify(body),
-    ...(signal ? { signal } : {}),
   });
 }
 
@@ -604,7 +603,7 @@ test('a client that leaves is charged for what was made, and its Generation is c
   const { leave } = openLeavingClient(
     fixture.gateway.origin,
     '/v1/images/generations',
-    own,
+    asHolderOf(own),
     draw('held-openai', '', { n: 2 }),
   );
   await held.holds(1);

@@ -1,17 +1,24 @@
 /** A client that leaves, and knows that the gateway has noticed: fetch closes its connection some time after it was aborted. */
 import { openRawClient, type RawClient } from './raw-socket.ts';
 
+export const asHolderOf = (key: string) => ({ authorization: `Bearer ${key}` });
+
 export type LeavingClient = RawClient &
   Readonly<{ requestId: () => Promise<string>; leave: () => Promise<void> }>;
 
 /** Has sent its request, and waits for what comes. */
-export function openLeavingClient(origin: string, path: string, key: string, body: object): LeavingClient {
+export function openLeavingClient(
+  origin: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body: object,
+): LeavingClient {
   const client = openRawClient(origin);
   const text = JSON.stringify(body);
   const head = [
     `POST ${path} HTTP/1.1`,
-    'Host: gateway',
-    `Authorization: Bearer ${key}`,
+    `Host: ${new URL(origin).host}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(text)}`,
   ];
