@@ -1,6 +1,6 @@
 /** A backup of the embedded database and back: real rows, a real file, and a gateway that continues from it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { backUp } from '../src/database/backup.ts';
@@ -149,6 +149,12 @@ describe('a file', () => {
       'cannot be written (ENAMETOOLONG).',
     );
     expect(existsSync(data)).toBe(false);
+    // A secret that cannot be read is not taken for a file that cannot be written.
+    const odd = temporaryFolder();
+    mkdirSync(join(odd, 'secret'));
+    expect(await failureOf(backUp(source.sql, odd, join(folder, 'odd.gz'), () => undefined))).toBe(
+      `${join(odd, 'secret')} cannot be read: it is a folder (EISDIR).`,
+    );
     // As the program says it.
     const { exitCode, stdout, stderr } = await tollgate(['restore', folder], { TOLLGATE_DATA: data });
     expect({ exitCode, stdout, stderr }).toEqual({

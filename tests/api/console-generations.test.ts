@@ -63,7 +63,7 @@ afterAll(async () => {
 const ownerOf = ({ account, keyId }: ConsoleFixture) => ({ accountId: account, keyId });
 const idOf = (response: Response) => response.headers.get('x-service-request-id') ?? '';
 
-function chat(key: string, model: string, content: string, more: RequestInit = {}): Promise<Response> {
+function chat(key: string, model: string, content: string): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -72,7 +72,6 @@ function chat(key: string, model: string, content: string, more: RequestInit = {
       messages: [{ role: 'user', content }],
       ...(content.includes('[[long') || content.includes('[[no-usage') ? { stream: true } : {}),
     }),
-    ...more,
   });
 }
 

@@ -48,7 +48,7 @@ afterAll(async () => {
   await held.stop();
 });
 
-function chat(key: string, model: string, content: string, more: RequestInit = {}): Promise<Response> {
+function chat(key: string, model: string, content: string): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -57,7 +57,6 @@ function chat(key: string, model: string, content: string, more: RequestInit = {
       messages: [{ role: 'user', content }],
       ...(content.includes('[[long') ? { stream: true } : {}),
     }),
-    ...more,
   });
 }
 
