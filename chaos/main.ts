@@ -1,6 +1,7 @@
 /** npm run chaos: see docs/chaos.md. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { runExpectations } from './expect/run.ts';
 import { formatHostileReport } from './hostile/report.ts';
 import { runHostile } from './hostile/run.ts';
 import { type ChaosOptions, type Command, type HostileOptions, readOptions, usage } from './options.ts';
@@ -28,6 +29,8 @@ async function main(words: readonly string[]): Promise<number> {
     writeFileSync(page, formatPage(text, section, report, commandLine(words), postgresVersion, new Date()));
   };
   const { chaos, hostile, confirmationRounds, admissionRounds, retriedNames, rollingStreamSeconds } = command;
+  const { expectations } = command;
+  if (expectations !== null) return await runExpectations(expectations.names, expectations.form);
   if (rollingStreamSeconds !== null) return (await restartAll(rollingStreamSeconds)).exitCode;
   if (admissionRounds !== null) return (await admit(admissionRounds, chaos.seed)).exitCode;
   if (retriedNames !== null) return (await printed('retries.ts', ['--names', `${retriedNames}`])).exitCode;

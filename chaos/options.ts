@@ -1,5 +1,7 @@
 /** What the command line asks for. */
 import { parseArgs } from 'node:util';
+import type { Form } from './expect/measurement.ts';
+import { expectationNames } from './expect/run.ts';
 
 export type ChaosOptions = Readonly<{
   /** Kills go on for this long; null means until the numbers below are reached. */
@@ -42,7 +44,9 @@ npm run chaos -- --hostile [--requests N] [--connections N] [--seed N] [--write]
 npm run chaos -- --confirmations ROUNDS
 npm run chaos -- --admission ROUNDS [--seed N]
 npm run chaos -- --retries NAMES
-npm run chaos -- --rolling SECONDS`;
+npm run chaos -- --rolling SECONDS
+npm run chaos -- --expect all|NAME,… [--seconds N] [--rounds N] [--rate N]
+                 where NAME is one of: ${expectationNames.join(', ')}`;
 
 export type HostileOptions = Readonly<{
   requests: number;
@@ -65,8 +69,12 @@ export type Command = Readonly<{
   retriedNames: number | null;
   /** Gateways are restarted one by one under streams of this length, run instead of the kills. */
   rollingStreamSeconds: number | null;
+  /** What is measured for the operator's guide, run instead of the kills. */
+  expectations: Readonly<{ names: readonly string[]; form: Form }> | null;
   write: boolean;
 }>;
+
+const expectationForm: Form = { perSecond: 100, seconds: 30, rounds: 10, streamSeconds: 10 };
 
 /** Throws an Error whose message says which option is wrong. */
 export function readOptions(words: readonly string[]): Command {
@@ -89,6 +97,9 @@ export function readOptions(words: readonly string[]): Command {
       admission: { type: 'string' },
       retries: { type: 'string' },
       rolling: { type: 'string' },
+      expect: { type: 'string' },
+      rounds: { type: 'string' },
+      rate: { type: 'string' },
       write: { type: 'boolean', default: false },
     },
   });
@@ -122,6 +133,18 @@ export function readOptions(words: readonly string[]): Command {
     admissionRounds: values.admission === undefined ? null : count('admission', values.admission),
     retriedNames: values.retries === undefined ? null : count('retries', values.retries),
     rollingStreamSeconds: values.rolling === undefined ? null : count('rolling', values.rolling),
+    expectations:
+      values.expect === undefined
+        ? null
+        : {
+            names: readNames(values.expect),
+            form: {
+              ...expectationForm,
+              seconds: seconds ?? expectationForm.seconds,
+              rounds: count('rounds', values.rounds, expectationForm.rounds),
+              perSecond: count('rate', values.rate, expectationForm.perSecond),
+            },
+          },
     write: values.write,
   };
 }
@@ -129,6 +152,14 @@ export function readOptions(words: readonly string[]): Command {
 /** Freezes take long, so a long run has one for so many kills; likewise jumps of a clock. */
 const killsPerFreeze = 20;
 const killsPerJump = 10;
+
+function readNames(text: string): readonly string[] {
+  if (text === 'all') return expectationNames;
+  const names = text.split(',');
+  const unknown = names.find((name) => !expectationNames.includes(name));
+  if (unknown !== undefined) throw new Error(`--expect does not know "${unknown}".`);
+  return names;
+}
 
 function count(name: string, text: string | undefined, fallback = 0): number {
   if (text === undefined) return fallback;

@@ -76,6 +76,16 @@ export type Reading = Readonly<{
 /** A position in a stream: after a number of content chunks, after the finish reason, or after the usage. */
 export type Position = number | 'finish' | 'usage';
 
+/** One whose name is unknown, or whose value is invalid. */
+export class BadDirective extends BadRequest {
+  constructor(
+    message: string,
+    readonly directive: string,
+  ) {
+    super(message, null);
+  }
+}
+
 export function readDirectives(userText: string): Reading {
   const scenario: Record<string, unknown> = {};
   const written: string[] = [];
@@ -92,7 +102,7 @@ export function readDirectives(userText: string): Reading {
       continue;
     }
     const [whole, name = '', value = ''] = directive;
-    if (!isDirectiveName(name)) throw new BadRequest(`Unknown directive [[${name}]].`, null);
+    if (!isDirectiveName(name)) throw new BadDirective(`Unknown directive [[${name}]].`, name);
     scenario[name] = readValue(name, value);
     written.push(whole);
     plainText += before.slice(0, open);
@@ -117,7 +127,7 @@ function isDirectiveName(name: string): name is DirectiveName {
 function readValue(name: DirectiveName, value: string): unknown {
   const read = directives[name](value);
   // A typo must not turn a fault test into a test of nothing.
-  if (read === undefined) throw new BadRequest(`Invalid value for [[${name}]]: "${value}".`, null);
+  if (read === undefined) throw new BadDirective(`Invalid value for [[${name}]]: "${value}".`, name);
   return read;
 }
 

@@ -1,6 +1,6 @@
 /** A backup of the embedded database and back: real rows, a real file, and a gateway that continues from it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { backUp } from '../src/database/backup.ts';
@@ -130,6 +130,38 @@ describe('a file', () => {
     expect(await failureOf(checkBackup(`${file}.none`))).toContain('There is no file');
     expect(existsSync(join(folder, 'data'))).toBe(false);
     expect(existsSync(`${file}.partial`)).toBe(false);
+  });
+
+  test('that cannot be read or written is named, with the reason, before anything is done', async () => {
+    const data = join(folder, 'none');
+    const [inFile, nowhere] = [join(file, 'backup.gz'), join(folder, 'nowhere/backup.gz')];
+    const told = (...words: string[]) => failureOf(outcomeOf(words, { TOLLGATE_DATA: data }));
+    expect(await told('restore', folder)).toBe(`${folder} cannot be read: it is a folder (EISDIR).`);
+    expect(await told('restore', inFile)).toBe(
+      `${inFile} cannot be read: a part of its path is no folder (ENOTDIR).`,
+    );
+    expect(await told('backup', nowhere)).toContain('/nowhere cannot be written: its folder does not exist');
+    expect(await told('backup', inFile)).toBe(
+      `${inFile} cannot be written: a part of its path is no folder (ENOTDIR).`,
+    );
+    expect(await told('backup', folder, '--force')).toBe(`${folder} cannot be written: it is a folder.`);
+    expect(await told('backup', join(folder, 'x'.repeat(300)))).toContain(
+      'cannot be written (ENAMETOOLONG).',
+    );
+    expect(existsSync(data)).toBe(false);
+    // A secret that cannot be read is not taken for a file that cannot be written.
+    const odd = temporaryFolder();
+    mkdirSync(join(odd, 'secret'));
+    expect(await failureOf(backUp(source.sql, odd, join(folder, 'odd.gz'), () => undefined))).toBe(
+      `${join(odd, 'secret')} cannot be read: it is a folder (EISDIR).`,
+    );
+    // As the program says it.
+    const { exitCode, stdout, stderr } = await tollgate(['restore', folder], { TOLLGATE_DATA: data });
+    expect({ exitCode, stdout, stderr }).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: `tollgate: ${folder} cannot be read: it is a folder (EISDIR).\n`,
+    });
   });
 
   test('that does not have all of its rows changes nothing', async () => {

@@ -76,8 +76,8 @@ test('credits at the same time all count', async () => {
 
 test('key create, list and revoke', async () => {
   const { id: account } = await prepare<{ id: string }>('account', 'create', '--name', 'Keys');
-  const plain = await json<{ id: string; key: string }>('key', 'create', '--account', account);
-  expect(Object.keys(plain)).toEqual(['id', 'key']);
+  const plain = await json<{ id: string; name: string; key: string }>('key', 'create', '--account', account);
+  expect(plain).toEqual({ id: expect.any(String), name: 'API key', key: expect.any(String) });
   expect(isWellFormedKey(plain.key)).toBe(true);
   const full = await json<{ id: string }>(
     'key',
@@ -122,6 +122,30 @@ test('key create, list and revoke', async () => {
   expect(
     (await prepare<{ revoked_at: string | null }[]>('key', 'list', '--account', account))[0]?.revoked_at,
   ).not.toBeNull();
+});
+
+test('a key for models that the catalogue does not have is created, with a warning that names them', async () => {
+  const { id: account } = await prepare<{ id: string }>('account', 'create', '--name', 'Allowing');
+  const allowing = (models: string, more: Record<string, string> = {}) =>
+    tollgate(['key', 'create', '--account', account, '--allow', models], { ...environment, ...more });
+  const [known, unknown, unread] = await Promise.all([
+    allowing('sandbox-chat'),
+    allowing('sandbox-chat,sandbox-chta,llama'),
+    allowing('sandbox-chat', { TOLLGATE_CATALOG: '/nowhere/catalog.yaml' }),
+  ]);
+  expect([known, unknown, unread].map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
+  expect(known.stderr).toBe('');
+  expect(unknown.stderr).toBe(
+    'tollgate: warning: The catalogue has no model sandbox-chta. Did you mean sandbox-chat?\n' +
+      'tollgate: warning: The catalogue has no model llama.\n',
+  );
+  expect(unread.stderr).toContain('tollgate: warning: Whether these models exist was not checked: ');
+  const [first] = await prepare<{ id: string }[]>('key', 'list', '--account', account);
+  const changed = await tollgate(['key', 'update', first?.id ?? '', '--allow', 'sandbox-imag'], environment);
+  expect([changed.exitCode, changed.stderr]).toEqual([
+    0,
+    'tollgate: warning: The catalogue has no model sandbox-imag. Did you mean sandbox-image?\n',
+  ]);
 });
 
 test('key update changes what is given and nothing else', async () => {
@@ -358,6 +382,16 @@ test.each([
     ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--expires', '2027-02-31'],
     2,
     '--expires must be a date or time',
+  ],
+  [
+    ['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057', '--expires', '2020-01-01'],
+    2,
+    '--expires must be in the future',
+  ],
+  [
+    ['key', 'update', '01890a5d-ac96-774b-bcce-b302099a8057', '--expires', '2020-01-01'],
+    2,
+    '--expires must be in the future',
   ],
   [['key', 'list', '--account', '01890a5d-ac96-774b-bcce-b302099a8057'], 1, 'There is no account 01890a5d'],
   [

@@ -7,7 +7,7 @@ import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { type ClientStream, streamResponse } from '../http/client-stream.ts';
 import type { Abandoned, AbandonedStreams } from '../inference/abandoned-streams.ts';
 import type { StreamServices } from '../inference/answer.ts';
-import { attemptInTurn } from '../inference/attempts.ts';
+import { attemptInTurn, failedAttempts } from '../inference/attempts.ts';
 import { settleAfterDelivery } from '../inference/generation.ts';
 import type { Run } from '../inference/workload.ts';
 import type { Ending } from '../ledger/settlement.ts';
@@ -155,7 +155,8 @@ async function deliver(
   const last = run.includeUsage && usage !== null ? chunks.usage(usage) : '';
   // A failure of the stream itself was sent when it happened.
   const isSent = outcome.code === progress.failure?.code;
-  const unsent = outcome.code === null || isSent ? '' : errorEvent(new ApiError(outcome.code));
+  const unsent =
+    outcome.code === null || isSent ? '' : errorEvent(failedAttempts(outcome.code, run.generation));
   const stored = await storedStream(run, client.transcript, outcome.code === null ? last : unsent);
   const ending = streamEnding(run.bill, progress, outcome, client.isGone, stored);
   const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.code;
@@ -163,7 +164,7 @@ async function deliver(
   const isStored = ending.stored !== null && problem !== 'billing_consistency_error';
   if (!isStored) await run.claim?.release();
   if (problem !== null && problem !== progress.failure?.code)
-    await client.write(errorEvent(new ApiError(problem)));
+    await client.write(problem === outcome.code ? unsent : errorEvent(new ApiError(problem)));
   if (problem === null && last !== '') await client.write(last);
   await client.write(endOfStream);
 }
@@ -198,7 +199,7 @@ async function relay(
       }
       if (progress.failure !== null && !isFailureSent) {
         isFailureSent = true;
-        await client.write(errorEvent(new ApiError(progress.failure.code)));
+        await client.write(errorEvent(failedAttempts(progress.failure.code, run.generation)));
       }
       if (progress.isEnded) break;
       if (client.isGone || progress.failure !== null) {

@@ -1,5 +1,6 @@
 /** POST /v1/chat/completions as a workload of inference/answer.ts. How it streams is in stream.ts. */
 import { ApiError } from '../errors.ts';
+import { checkDirectives, lastUserText } from '../inference/sandbox-directives.ts';
 import type { Plan, Workload } from '../inference/workload.ts';
 import { resolveModel } from '../models/access.ts';
 import type { TokenPrice } from '../pricing/price.ts';
@@ -29,6 +30,7 @@ export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> 
     const { price } = model;
     if (price.billingType !== 'token') throw new ApiError('model_pricing_not_configured', { param: 'model' });
     const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat.call);
+    checkDirectives(candidates, () => lastUserText(chat.call), 'messages');
     const terms = chatTerms(chat.call, model, price);
     return { model: model.id, candidates, hold: holdRange(terms), chat, price, terms };
   },

@@ -85,6 +85,12 @@ export function readTime(text: string, what: string): Date {
   );
 }
 
+export function readFutureTime(text: string, what: string): Date {
+  const time = readTime(text, what);
+  if (time > new Date()) return time;
+  throw new UsageError(`${what} must be in the future, but is "${text}". To end a key now, revoke it.`);
+}
+
 export function readLine(text: string, what: string, max: number): string {
   const line = text.trim();
   if (line.length < 1 || line.length > max) throw new UsageError(`${what} must have 1 to ${max} characters.`);

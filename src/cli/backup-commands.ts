@@ -1,11 +1,12 @@
 /** Backups of the embedded database. An operator's own PostgreSQL has better means. */
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import type { Config } from '../config.ts';
 import { backUp } from '../database/backup.ts';
 import { openDatabase } from '../database/connection.ts';
 import { requireMigrated } from '../database/migrate.ts';
-import { checkBackup, restore, restoreFiles } from '../database/restore.ts';
+import { type CheckedBackup, checkBackup, restore, restoreFiles } from '../database/restore.ts';
+import { explainFileError } from '../lib/file-error.ts';
 import { describeFile } from '../lib/gzip-lines.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { runAudit } from './audit-progress.ts';
@@ -23,13 +24,16 @@ const backup: LocalCommand = {
   runLocally: async (config, words) => {
     requireEmbedded(config, 'pg_dump');
     const file = resolve(words.positionals[0] ?? '');
-    if (existsSync(file) && !words.flag('force'))
-      throw new OperatorError(`${file} is there already: name another file, or replace it with --force.`);
+    requireWritable(file, words.flag('force'));
     const database = await openDatabase(config);
     const bar = progressBar(process.stderr);
     try {
       await requireMigrated(database.sql);
-      const { tables, rows } = await backUp(database.sql, config.dataFolder, file, bar.show);
+      const { tables, rows } = await backUp(database.sql, config.dataFolder, file, bar.show).catch(
+        (error: unknown) => {
+          throw explainFileError(error, file, 'written');
+        },
+      );
       // What cannot be read again is no backup.
       await checkBackup(file);
       bar.clear();
@@ -62,7 +66,7 @@ const restoreCommand: LocalCommand = {
         onRows: bar.show,
       });
       bar.clear();
-      restoreFiles(checked, config.dataFolder);
+      putBackFiles(checked, config.dataFolder);
       const { isSound } = await runAudit(database.sql, database.openDedicated, true);
       const rows = [...checked.counts.values()].reduce((sum, count) => sum + count, 0);
       return {
@@ -80,6 +84,27 @@ const restoreCommand: LocalCommand = {
     }
   },
 };
+
+/** Before the work is done, not after it. */
+function requireWritable(file: string, isForced: boolean): void {
+  try {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found?.isDirectory()) throw new OperatorError(`${file} cannot be written: it is a folder.`);
+    if (found !== undefined && !isForced)
+      throw new OperatorError(`${file} is there already: name another file, or replace it with --force.`);
+    accessSync(dirname(file), constants.W_OK);
+  } catch (error) {
+    throw explainFileError(error, file, 'written');
+  }
+}
+
+function putBackFiles(checked: CheckedBackup, dataFolder: string): void {
+  try {
+    restoreFiles(checked, dataFolder);
+  } catch (error) {
+    throw explainFileError(error, dataFolder, 'written');
+  }
+}
 
 function requireEmbedded({ databaseUrl }: Config, program: string): void {
   if (databaseUrl !== null)

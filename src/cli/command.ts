@@ -2,8 +2,13 @@ import type { SQL } from 'bun';
 import type { Config } from '../config.ts';
 import type { Arguments, OptionSpec } from './arguments.ts';
 
-/** What a command prints: `json` with --json, else `text`. The exit code is 0 unless it is set. */
-export type Outcome = Readonly<{ json: unknown; text: string; exitCode?: number }>;
+/** What a command prints: `json` with --json, else `text`; warnings go to stderr. The exit code is 0 unless it is set. */
+export type Outcome = Readonly<{
+  json: unknown;
+  text: string;
+  warnings?: readonly string[];
+  exitCode?: number;
+}>;
 
 type CommandWords = Readonly<{
   name: string;

@@ -14,14 +14,16 @@ import {
   updateKey,
 } from '../keys/key-store.ts';
 import { formatMoneyShort, moneyFromDatabase } from '../lib/money.ts';
+import { nearest, suggestion } from '../lib/nearest.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { readCatalogFile } from '../models/catalog-store.ts';
 import { noSuchAccount } from './account-commands.ts';
 import {
   type Arguments,
   readCount,
   readDollars,
+  readFutureTime,
   readLine,
-  readTime,
   readUuid,
   UsageError,
 } from './arguments.ts';
@@ -52,7 +54,7 @@ const create: DatabaseCommand = {
       maxConcurrent: readMaxConcurrent(words.text('max-concurrent') ?? `${defaultMaxConcurrent}`),
       monthlyLimit: monthlyLimit === null ? null : readDollars(monthlyLimit, '--monthly-limit'),
       allowedModels: allow === null ? null : readModels(allow),
-      expiresAt: expires === null ? null : readTime(expires, '--expires'),
+      expiresAt: expires === null ? null : readFutureTime(expires, '--expires'),
     };
     const created = await sql.begin(async (transaction) => {
       const key = await createKey(transaction, settings);
@@ -61,9 +63,11 @@ const create: DatabaseCommand = {
       return key;
     });
     if (created === null) throw noSuchAccount(accountId);
+    const { id, key } = created;
     return {
-      json: created,
-      text: `Key ${created.id} was created. Keep it safe, it is not shown again:\n${created.key}`,
+      json: { id, name: settings.name, key },
+      warnings: await unknownModels(settings.allowedModels, config.catalogFile),
+      text: `Key ${id} was created. Keep it safe, it is not shown again:\n${key}`,
     };
   },
 };
@@ -97,7 +101,11 @@ const update: DatabaseCommand = {
       throw new OperatorError(
         `Key ${id} is revoked and cannot be changed. Create another one: tollgate key create`,
       );
-    return { json: presentKey(key), text: `Key ${id} was changed.\n${formatKeys([key])}` };
+    return {
+      json: presentKey(key),
+      warnings: await unknownModels(change.allowedModels ?? null, config.catalogFile),
+      text: `Key ${id} was changed.\n${formatKeys([key])}`,
+    };
   },
 };
 
@@ -112,7 +120,7 @@ function readChange(words: Arguments): KeyChange {
     maxConcurrent: maxConcurrent === null ? undefined : readMaxConcurrent(maxConcurrent),
     monthlyLimit: given(monthlyLimit, 'none', (text) => readDollars(text, '--monthly-limit')),
     allowedModels: given(allow, 'all', readModels),
-    expiresAt: given(expires, 'never', (text) => readTime(text, '--expires')),
+    expiresAt: given(expires, 'never', (text) => readFutureTime(text, '--expires')),
   };
 }
 
@@ -188,6 +196,17 @@ function readModels(text: string): string[] {
   if (models.some((model) => model === ''))
     throw new UsageError('--allow must be a comma-separated list of model IDs.');
   return models;
+}
+
+/** They are allowed all the same: the catalogue may get them later. */
+async function unknownModels(allowed: readonly string[] | null, catalogFile: string): Promise<string[]> {
+  if (allowed === null) return [];
+  const { result } = await readCatalogFile(catalogFile);
+  if (!result.ok) return [`Whether these models exist was not checked: ${result.problems[0]}`];
+  const known = [...result.catalog.models.keys()];
+  return allowed
+    .filter((id) => !known.includes(id))
+    .map((id) => `The catalogue has no model ${id}.${suggestion(nearest(id, known))}`);
 }
 
 function noSuchKey(id: string): OperatorError {

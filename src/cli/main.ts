@@ -62,6 +62,7 @@ async function main(words: readonly string[]): Promise<number> {
   );
   const outcome =
     'run' in command ? await runOnDatabase(command, given) : await command.runLocally(readConfig(), given);
+  for (const warning of outcome?.warnings ?? []) process.stderr.write(`tollgate: warning: ${warning}\n`);
   if (outcome !== null) print(given.flag('json') ? JSON.stringify(outcome.json) : outcome.text);
   return outcome?.exitCode ?? 0;
 }

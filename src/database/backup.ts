@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL, TransactionSQL } from 'bun';
 import { z } from 'zod';
+import { explainFileError } from '../lib/file-error.ts';
 import { writeLines } from '../lib/gzip-lines.ts';
 
 /** The first line. Migrations are the versions and digests of those that made the schema. */
@@ -104,10 +105,11 @@ async function findFirstMonth(transaction: TransactionSQL): Promise<string> {
 function readFiles(dataFolder: string): BackupHeader['files'] {
   const files: BackupHeader['files'] = {};
   for (const name of ['secret', 'demo.json'] as const) {
+    const file = join(dataFolder, name);
     try {
-      files[name] = readFileSync(join(dataFolder, name), 'utf8');
+      files[name] = readFileSync(file, 'utf8');
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw explainFileError(error, file, 'read');
     }
   }
   return files;

@@ -2,6 +2,7 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL, TransactionSQL } from 'bun';
+import { explainFileError } from '../lib/file-error.ts';
 import { DamagedFileError, readLines } from '../lib/gzip-lines.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { type BackupHeader, backupHeader, backupLine } from './backup.ts';
@@ -33,9 +34,7 @@ export async function checkBackup(file: string): Promise<CheckedBackup> {
     return { file, header, counts: new Map(Object.entries(counts)) };
   } catch (error) {
     if (error instanceof DamagedFileError) throw new OperatorError(error.message);
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
-      throw new OperatorError(`There is no file ${file}.`);
-    throw error;
+    throw explainFileError(error, file, 'read');
   }
 }
 

@@ -1,5 +1,6 @@
 /** Which images to make, and which candidates can make them. What is not offered is rejected by name, before any hold. */
 import { ApiError } from '../errors.ts';
+import { notConfigured } from '../models/access.ts';
 import type { Model } from '../models/model.ts';
 import { imageAdapters } from '../providers/image-call.ts';
 import type { ImageAdapter, ImageCall } from '../providers/images.ts';
@@ -18,12 +19,12 @@ export function isMaker(candidate: Candidate): candidate is ImageMaker {
 export function makersOf(model: Model, { catalog, candidates }: ActiveCatalog): readonly ImageMaker[] {
   const makers = (candidates.get(model.id) ?? []).filter(isMaker);
   if (makers.length > 0) return makers;
-  const couldBeMade = model.routes.some(({ providerId }) => {
+  const couldMake = model.routes.filter(({ providerId }) => {
     const provider = catalog.providers.get(providerId);
     return provider !== undefined && imageAdapters[provider.adapter] !== null;
   });
-  throw couldBeMade
-    ? new ApiError('provider_not_configured')
+  throw couldMake.length > 0
+    ? notConfigured(catalog, couldMake)
     : new ApiError('configuration_error', { param: 'model' });
 }
 

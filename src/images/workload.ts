@@ -1,7 +1,8 @@
 /** POST /v1/images/generations as a workload of inference/answer.ts. */
 import { ApiError } from '../errors.ts';
+import { checkDirectives } from '../inference/sandbox-directives.ts';
 import type { Plan, Workload } from '../inference/workload.ts';
-import { resolveModel } from '../models/access.ts';
+import { findModel } from '../models/access.ts';
 import { costOfImages } from '../pricing/cost.ts';
 import type { ImagePrice } from '../pricing/price.ts';
 import { makeImages } from '../providers/image-call.ts';
@@ -19,14 +20,15 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
   parse: parseImages,
   isStreamed: () => false,
   plan: (wanted, active, allowedModels) => {
-    const model = resolveModel(active.catalog, wanted.model, 'image', {
+    // makersOf distinguishes a provider without a key from one without images.
+    const model = findModel(active.catalog, wanted.model, 'image', {
       allowedModels,
-      // Not decided here: makersOf distinguishes a provider without a key from one without images.
-      isProviderConfigured: () => true,
+      isProviderConfigured: (provider) => active.connections.has(provider.id),
     });
     const { price } = model;
     if (price.billingType !== 'image') throw new ApiError('model_pricing_not_configured', { param: 'model' });
     const order = orderOf(wanted, model, makersOf(model, active));
+    checkDirectives(order.makers, () => wanted.prompt, 'prompt');
     const cost = costOfImages(price, order.call.count, order.tier);
     return { model: model.id, candidates: order.makers, hold: { min: cost, max: cost }, order, price };
   },

@@ -3,7 +3,7 @@
  * ApiError.
  */
 import type { SQL } from 'bun';
-import { ApiError } from '../errors.ts';
+import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { failure } from '../ledger/settlement.ts';
 import { within } from '../lib/within.ts';
 import { EndedByShutdown, ProviderError } from '../providers/upstream.ts';
@@ -99,7 +99,7 @@ async function settleUntried(generation: OpenGeneration, rotation: Rotation): Pr
   rotation.turnAway();
   const retryAfterSeconds = rotation.waitSeconds();
   await generation.settle(failure('all_providers_unavailable'));
-  return new ApiError('all_providers_unavailable', { retryAfterSeconds });
+  return failedAttempts('all_providers_unavailable', generation, retryAfterSeconds);
 }
 
 /** A provider that responded with success, in any attempt, has most likely charged for what could not be used. */
@@ -109,7 +109,17 @@ async function settleFailure(generation: OpenGeneration, problem: ProviderError)
     ({ upstreamStatus: status }) => status !== null && status < 300,
   );
   await generation.settle(failure(code, wasAnswered ? 'usage_missing' : null));
-  return new ApiError(code, retryAfterSeconds === null ? {} : { retryAfterSeconds });
+  return failedAttempts(code, generation, retryAfterSeconds);
+}
+
+/** What a provider says about a failure is not passed on, but the Generation has what is known of each attempt. */
+export function failedAttempts(
+  code: ErrorCode,
+  { requestId }: OpenGeneration,
+  retryAfterSeconds: number | null = null,
+): ApiError {
+  const message = `${errorTable[code].message} GET /v1/generations/${requestId} shows what was tried.`;
+  return new ApiError(code, { message, ...(retryAfterSeconds === null ? {} : { retryAfterSeconds }) });
 }
 
 /** The gateway gave the call up because it is stopping, which says nothing about the provider. */

@@ -3,6 +3,7 @@
  * listed can be called, if it has an endpoint.
  */
 import { ApiError } from '../errors.ts';
+import { nearest, suggestion } from '../lib/nearest.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Catalog, Model, ModelRoute, Provider, Workload } from './model.ts';
 
@@ -45,15 +46,51 @@ export function resolveModel(
   workload: Workload,
   access: ModelAccess,
 ): CallableModel {
+  const model = findModel(catalog, id, workload, access);
+  if (configuredRoutes(catalog, model, access).length === 0) throw notConfigured(catalog, model.routes);
+  return model;
+}
+
+/** The same without the last check: whether a provider is configured is up to the caller. */
+export function findModel(
+  catalog: Catalog,
+  id: string,
+  workload: Workload,
+  access: ModelAccess,
+): CallableModel {
   const model = catalog.models.get(id);
-  if (model === undefined) throw new ApiError('model_not_found', { param: 'model' });
+  if (model === undefined) throw modelNotFound(catalog, id, access, workload);
   if (!isAllowed(id, access)) throw new ApiError('model_not_allowed', { param: 'model' });
   if (!model.enabled) throw invalidModel(`The model ${id} is disabled.`);
   if (model.workload !== workload) throw invalidModel(otherWorkload[model.workload](id));
   if (!isPriced(model)) throw new ApiError('model_pricing_not_configured', { param: 'model' });
   if (model.routes.length === 0) throw new ApiError('configuration_error', { param: 'model' });
-  if (configuredRoutes(catalog, model, access).length === 0) throw new ApiError('provider_not_configured');
   return model;
+}
+
+/** Suggests what the key can call, of one workload or of all of them. */
+export function modelNotFound(
+  catalog: Catalog,
+  id: string,
+  access: ModelAccess,
+  workload: Workload | null = null,
+): ApiError {
+  const ids = callableModels(catalog, access)
+    .filter((model) => workload === null || model.workload === workload)
+    .map((model) => model.id);
+  const message = `This model does not exist.${suggestion(nearest(id, ids))} GET /v1/models lists the callable ones.`;
+  return new ApiError('model_not_found', { param: 'model', message });
+}
+
+/** A customer can pass on to the operator what is missing: the names of variables are in the catalogue that is shipped. */
+export function notConfigured({ providers }: Catalog, routes: readonly ModelRoute[]): ApiError {
+  const missing = routes.flatMap(({ providerId }) => {
+    const { name, apiKeyEnv } = providers.get(providerId) ?? { name: '', apiKeyEnv: null };
+    return apiKeyEnv === null ? [] : [`${apiKeyEnv}, the key for ${name}`];
+  });
+  if (missing.length === 0) return new ApiError('provider_not_configured');
+  const message = `No provider of this model is configured: the operator has to set ${missing.join(', or ')}, where the gateway starts.`;
+  return new ApiError('provider_not_configured', { message });
 }
 
 const otherWorkload: Readonly<Record<Workload, (id: string) => string>> = {

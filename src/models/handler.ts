@@ -5,7 +5,7 @@ import { pathOf } from '../http/path.ts';
 import { readQuery } from '../http/query.ts';
 import type { Authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
-import { callableModel, callableModels, type ModelAccess } from './access.ts';
+import { callableModel, callableModels, type ModelAccess, modelNotFound } from './access.ts';
 import type { Catalog } from './model.ts';
 import { presentModel } from './present.ts';
 
@@ -38,8 +38,9 @@ export function getModel({ authenticate, catalog: active }: ModelServices): Hand
     const key = await authenticate(request, context, failure);
     readQuery(request.url, []);
     const { catalog, connections } = active();
-    const model = id === null ? null : callableModel(catalog, id, accessOf(key, connections));
-    if (model === null) throw new ApiError('model_not_found', { param: 'model' });
+    const access = accessOf(key, connections);
+    const model = id === null ? null : callableModel(catalog, id, access);
+    if (model === null) throw modelNotFound(catalog, id ?? '', access);
     return Response.json(presentModel(model, catalog.priceVersion));
   };
 }

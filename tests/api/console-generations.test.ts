@@ -16,6 +16,7 @@ import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
+import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
 type List = Page<GenerationRow>;
@@ -62,7 +63,7 @@ afterAll(async () => {
 const ownerOf = ({ account, keyId }: ConsoleFixture) => ({ accountId: account, keyId });
 const idOf = (response: Response) => response.headers.get('x-service-request-id') ?? '';
 
-function chat(key: string, model: string, content: string, more: RequestInit = {}): Promise<Response> {
+function chat(key: string, model: string, content: string): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -71,7 +72,6 @@ function chat(key: string, model: string, content: string, more: RequestInit = {
       messages: [{ role: 'user', content }],
       ...(content.includes('[[long') || content.includes('[[no-usage') ? { stream: true } : {}),
     }),
-    ...more,
   });
 }
 
@@ -194,11 +194,17 @@ describe('the list', () => {
   );
 
   test('open ones are among them, and only they have no cost yet', async () => {
-    const leaving = new AbortController();
-    const response = await chat(fixture.key, 'full', '(held) [[long 60]] [[chunk-delay 5]]', {
-      signal: leaving.signal,
-    });
-    const id = idOf(response);
+    const client = openLeavingClient(
+      fixture.gateway.origin,
+      '/v1/chat/completions',
+      asHolderOf(fixture.key),
+      {
+        model: 'full',
+        messages: [{ role: 'user', content: '(held) [[long 60]] [[chunk-delay 5]]' }],
+        stream: true,
+      },
+    );
+    const id = await client.requestId();
     for (const query of ['', '?status=in_progress', '?model=full', `?key=${fixture.keyId}`]) {
       const { data } = await listOf(query);
       expect(data[0]).toMatchObject({
@@ -216,9 +222,7 @@ describe('the list', () => {
       ledger: null,
       attempts: [{ index: 1, provider: 'Main', status: 'in_progress', completed_at: null }],
     });
-    leaving.abort();
-    // The connection is closed in the background.
-    await Bun.sleep(100);
+    await client.leave();
     held.release();
     const ended = await finishedGeneration(fixture.gateway.origin, fixture.key, id);
     expect(ended.status).toBe('cancelled');

@@ -18,6 +18,7 @@ import {
   type Visitor,
 } from '../support/console-fixture.ts';
 import { eventually } from '../support/eventually.ts';
+import { openLeavingClient } from '../support/leaving-client.ts';
 
 let fixture: ConsoleFixture;
 let member: Visitor;
@@ -175,19 +176,17 @@ describe('an answer', () => {
   });
 
   test('that nobody waits for any more is settled as cancelled', async () => {
-    const controller = new AbortController();
-    const response = await fetch(`${fixture.gateway.origin}${path}`, {
-      method: 'POST',
-      headers: { cookie: member.cookie, origin: fixture.gateway.origin, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        key_id: fixture.keyId,
-        request: ask('[[long 30]] [[chunk-delay 50]]', { stream: true }),
-      }),
-      signal: controller.signal,
-    });
-    await response.body?.getReader().read();
-    controller.abort();
-    expect(await generationOf(response)).toMatchObject({
+    const { origin } = fixture.gateway;
+    const request = ask('[[long 30]] [[chunk-delay 50]]', { stream: true });
+    const client = openLeavingClient(
+      origin,
+      path,
+      { cookie: member.cookie, origin },
+      { key_id: fixture.keyId, request },
+    );
+    const id = await client.requestId();
+    await client.leave();
+    expect(await finishedGeneration(origin, fixture.key, id)).toMatchObject({
       status: 'cancelled',
       usage: { output_tokens: 30 },
     });

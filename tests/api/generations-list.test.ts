@@ -12,6 +12,7 @@ import {
 } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
+import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 
 type Customer = { account: string; key: string; keyId: string };
 type Summary = Pick<GenerationBody, 'id' | 'status' | 'usage' | 'cost' | 'provider' | 'fallback'> & {
@@ -47,7 +48,7 @@ afterAll(async () => {
   await held.stop();
 });
 
-function chat(key: string, model: string, content: string, more: RequestInit = {}): Promise<Response> {
+function chat(key: string, model: string, content: string): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -56,24 +57,21 @@ function chat(key: string, model: string, content: string, more: RequestInit = {
       messages: [{ role: 'user', content }],
       ...(content.includes('[[long') ? { stream: true } : {}),
     }),
-    ...more,
   });
 }
 
 async function cancelled(): Promise<string> {
-  const leaving = new AbortController();
-  const response = await chat(owner.key, 'full', '(held) [[long 20]] [[chunk-delay 10]]', {
-    signal: leaving.signal,
+  const client = openLeavingClient(fixture.gateway.origin, '/v1/chat/completions', asHolderOf(owner.key), {
+    model: 'full',
+    messages: [{ role: 'user', content: '(held) [[long 20]] [[chunk-delay 10]]' }],
+    stream: true,
   });
+  const id = await client.requestId();
   await held.holds(1);
-  leaving.abort();
-  // The connection is closed in the background.
-  await Bun.sleep(100);
+  await client.leave();
   held.release();
-  expect((await finishedGeneration(fixture.gateway.origin, owner.key, idOf(response))).status).toBe(
-    'cancelled',
-  );
-  return idOf(response);
+  expect((await finishedGeneration(fixture.gateway.origin, owner.key, id)).status).toBe('cancelled');
+  return id;
 }
 
 const idOf = (response: Response) => response.headers.get('x-service-request-id') ?? '';

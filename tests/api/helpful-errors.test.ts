@@ -11,9 +11,11 @@ let key: string;
 beforeAll(async () => {
   fixture = await openChatFixture((url) =>
     chatCatalog(url, {
-      providers: '',
-      models:
-        '  film: { workload: video, pricing: { billing_type: second, unit_price: "0.1" }, providers: [main] }',
+      providers: '  playground: { name: Playground, adapter: sandbox }',
+      models: `
+  film: { workload: video, pricing: { billing_type: second, unit_price: "0.1" }, providers: [main] }
+  trial: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [playground] }
+  sketch: { workload: image, sizes: ["1024x1024"], pricing: { billing_type: image, unit_price: "0.04" }, providers: [playground] }`,
     }),
   );
   named = await startGateway({
@@ -29,12 +31,16 @@ afterAll(async () => {
   await fixture.close();
 });
 
-async function errorOf(method: string, path: string, body?: object, origin = fixture.gateway.origin) {
-  const response = await fetch(`${origin}${path}`, {
+function request(method: string, path: string, body?: object, origin = fixture.gateway.origin, asKey = key) {
+  return fetch(`${origin}${path}`, {
     method,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${asKey}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
+}
+
+async function errorOf(...asked: Parameters<typeof request>) {
+  const response = await request(...asked);
   return { status: response.status, ...((await response.json()) as ErrorBody).error };
 }
 
@@ -134,6 +140,53 @@ describe('400', () => {
     }
   });
 
+  test.each([
+    [
+      '[[statsu 503]] hello',
+      'The sandbox does not know the directive [[statsu]]. Did you mean [[status]]? See /docs/sandbox#directives',
+    ],
+    [
+      '[[frobnicate]]',
+      'The sandbox does not know the directive [[frobnicate]]. See /docs/sandbox#directives',
+    ],
+    [
+      'hello [[delay soon]]',
+      'The value of the sandbox directive [[delay]] is invalid. See /docs/sandbox#directives',
+    ],
+  ])('a directive that the sandbox does not know: %s', async (content, message) => {
+    const expected = { status: 400, type: 'invalid_request_error', code: 'invalid_parameter', message };
+    const parts = [{ type: 'text', text: content }];
+    for (const asked of [content, parts])
+      expect(await chat({ model: 'trial', messages: [{ role: 'user', content: asked }] })).toEqual({
+        ...expected,
+        param: 'messages',
+      });
+    const drawing = { model: 'sketch', prompt: content, size: '1024x1024' };
+    expect(await errorOf('POST', '/v1/images/generations', drawing)).toEqual({
+      ...expected,
+      param: 'prompt',
+    });
+  });
+
+  test('what is no directive of the sandbox, or not meant for it, is nobody’s mistake', async () => {
+    const texts = ['[[1, 2], [3, 4]]', '[[ ]]', ']] [['];
+    const earlier = [
+      { role: 'user', content: '[[statsu]]' },
+      { role: 'assistant', content: '[[statsu]]' },
+    ];
+    const answers = await Promise.all(
+      [
+        ...texts.map((content) => ({ model: 'trial', messages: [{ role: 'user', content }] })),
+        { model: 'trial', messages: [...earlier, { role: 'user', content: 'hello' }] },
+      ].map((body) => request('POST', '/v1/chat/completions', body)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    // Another provider is none of the gateway's business, even if it is a sandbox.
+    expect(await chat({ messages: [{ role: 'user', content: '[[statsu]]' }] })).toMatchObject({
+      code: 'provider_bad_request',
+    });
+  });
+
   test('a chat model does not make images', async () => {
     const body = { model: 'full', prompt: 'A cat', size: '1024x1024' };
     expect(await errorOf('POST', '/v1/images/generations', body)).toMatchObject({
@@ -176,6 +229,30 @@ describe('404', () => {
     expect(error.message).toContain(cure);
   });
 
+  test('an unknown model: the nearest that this key can call, and no other', async () => {
+    const limited = await fixture.customer('1', '--allow', 'plain,absent,disabled,picture');
+    const told = async (model: string, asKey = key) => {
+      const body = { model, messages: [{ role: 'user', content: 'x' }] };
+      const called = await errorOf('POST', '/v1/chat/completions', body, undefined, asKey);
+      expect(called).toMatchObject({ status: 404, code: 'model_not_found', param: 'model' });
+      return called.message;
+    };
+    const list = 'GET /v1/models lists the callable ones.';
+    expect(await told('ful')).toBe(`This model does not exist. Did you mean full? ${list}`);
+    expect(await told('Renamed-2')).toBe(`This model does not exist. Did you mean renamed? ${list}`);
+    for (const model of ['x'.repeat(200), 'absnt', 'disable', 'unprice', 'pictur', '💥'])
+      expect(await told(model)).toBe(`This model does not exist. ${list}`);
+    expect(await told('ful', limited.key)).toBe(`This model does not exist. ${list}`);
+    expect(await told('plian', limited.key)).toBe(`This model does not exist. Did you mean plain? ${list}`);
+    const drawing = { model: 'pictur', prompt: 'x' };
+    expect((await errorOf('POST', '/v1/images/generations', drawing)).message).toContain('mean picture?');
+    // Looked up, it may be of any kind.
+    expect((await errorOf('GET', '/v1/models/pictur')).message).toContain('mean picture?');
+    expect((await errorOf('GET', '/v1/models/ful', undefined, undefined, limited.key)).message).toBe(
+      `This model does not exist. ${list}`,
+    );
+  });
+
   test('an SDK shows it', async () => {
     const client = new OpenAI({ baseURL: fixture.gateway.origin, apiKey: key, maxRetries: 0 });
     const refused = await client.chat.completions
@@ -195,4 +272,40 @@ describe('404', () => {
     expect(text).toContain('Page not found');
     expect(text).not.toContain('/assets/');
   });
+});
+
+test('503 of a provider that is not configured: which one, and what the operator has to set', async () => {
+  expect(await chat({ model: 'absent' })).toMatchObject({
+    status: 503,
+    code: 'provider_not_configured',
+    message:
+      'No provider of this model is configured: the operator has to set NO_KEY, the key for Absent, where the gateway starts.',
+  });
+});
+
+test.each([
+  [{ stream: false }, '[[status 503]]', 502],
+  [{ stream: true }, '[[status 503]]', 502],
+  [{ stream: false }, '[[status 429]]', 429],
+  [{ stream: false, model: 'gone' }, 'x', 502],
+])('the failure of a provider leads to its Generation: %j, %s', async (fields, content, status) => {
+  const body = { model: 'full', messages: [{ role: 'user', content }], ...fields };
+  const response = await request('POST', '/v1/chat/completions', body);
+  const { message } = ((await response.json()) as ErrorBody).error;
+  expect(response.status).toBe(status);
+  const [, path = ''] =
+    / GET (\/v1\/generations\/req_[0-9a-f]{32}) shows what was tried\.$/.exec(message) ?? [];
+  expect(path).toEndWith(response.headers.get('x-service-request-id') ?? 'no ID');
+  const generation = await request('GET', path);
+  expect(await generation.json()).toMatchObject({ status: 'failed', attempts: [{ status: 'failed' }] });
+});
+
+test('so does the event with which a stream breaks off', async () => {
+  const body = { model: 'full', messages: [{ role: 'user', content: '[[cut 2]] a b c d' }], stream: true };
+  const response = await request('POST', '/v1/chat/completions', body);
+  const [, message = ''] = /"message":"([^"]*)"/.exec(await response.text()) ?? [];
+  const id = response.headers.get('x-service-request-id');
+  expect(message).toBe(
+    `The stream from the provider failed. GET /v1/generations/${id} shows what was tried.`,
+  );
 });

@@ -14,6 +14,7 @@ import { runCommand } from '../support/commands.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, temporaryFolder } from '../support/gateway.ts';
 import { heldModel, startHeldProvider } from '../support/held-provider.ts';
+import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 import { startQuickGateway } from '../support/quick-lease.ts';
 
 const held = startHeldProvider();
@@ -48,7 +49,7 @@ function newName(): string {
   return `name-${names}`;
 }
 
-type Options = { origin?: string; key?: string; signal?: AbortSignal; more?: object };
+type Options = { origin?: string; key?: string; more?: object };
 
 function chat(name: string | null, content: string, options: Options = {}): Promise<Response> {
   return fetch(`${options.origin ?? fixture.gateway.origin}/v1/chat/completions`, {
@@ -59,7 +60,6 @@ function chat(name: string | null, content: string, options: Options = {}): Prom
       ...(name === null ? {} : { 'idempotency-key': name }),
     },
     body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content }], ...options.more }),
-    ...(options.signal ? { signal: options.signal } : {}),
   });
 }
 
@@ -137,10 +137,14 @@ describe('the same name and body', () => {
   test('a client that left gets the whole answer when it comes back', async () => {
     const name = newName();
     const content = '[[chunk-delay 100]] one two three four five six seven';
-    const controller = new AbortController();
-    const left = await chat(name, content, { more: { stream: true }, signal: controller.signal });
-    await left.body?.getReader().read();
-    controller.abort();
+    const client = openLeavingClient(
+      fixture.gateway.origin,
+      '/v1/chat/completions',
+      { ...asHolderOf(key), 'idempotency-key': name },
+      { model: 'full', messages: [{ role: 'user', content }], stream: true },
+    );
+    await client.until((received) => received.includes('data: '));
+    await client.leave();
     const again = await chat(name, content, { more: { stream: true } });
     const events = eventsOf(await again.text());
     expect(events.at(-1)).toBe('[DONE]');

@@ -10,6 +10,7 @@ import {
 } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
+import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 
 const formats = ['openai', 'google'] as const;
 type Format = (typeof formats)[number];
@@ -102,7 +103,7 @@ type Images = { created: number; data: { url: string }[] };
 
 function send(
   body: Body | string,
-  { as = key, name, signal }: { as?: string; name?: string; signal?: AbortSignal } = {},
+  { as = key, name }: { as?: string; name?: string } = {},
 ): Promise<Response> {
   return fetch(`${fixture.gateway.origin}/v1/images/generations`, {
     method: 'POST',
@@ -112,7 +113,6 @@ function send(
       ...(name ? { 'idempotency-key': name } : {}),
     },
     body: typeof body === 'string' ? body : JSON.stringify(body),
-    ...(signal ? { signal } : {}),
   });
 }
 
@@ -600,13 +600,14 @@ describe.each(formats)('an Idempotency-Key, %s', (format) => {
 
 test('a client that leaves is charged for what was made, and its Generation is cancelled', async () => {
   const { key: own, account: ownAccount } = await fixture.customer('1');
-  const controller = new AbortController();
-  const sent = send(draw('held-openai', '', { n: 2 }), { as: own, signal: controller.signal });
+  const { leave } = openLeavingClient(
+    fixture.gateway.origin,
+    '/v1/images/generations',
+    asHolderOf(own),
+    draw('held-openai', '', { n: 2 }),
+  );
   await held.holds(1);
-  controller.abort();
-  await sent.catch(() => undefined);
-  // The connection is closed in the background.
-  await Bun.sleep(100);
+  await leave();
   held.release();
   const row = await eventually('the end of the request', async () => {
     const [ended] = await fixture.database

@@ -160,7 +160,9 @@ describe('a failure after the headers is an event', () => {
     expect(lastError(await ended)).toEqual({
       code: 'provider_stream_error',
       type: 'provider_error',
-      message: 'The provider is limiting requests. Try again later.',
+      message: expect.stringMatching(
+        /^The provider is limiting requests\. Try again later\. GET \/v1\/generations\/req_\w{32} shows what was tried\.$/,
+      ),
     });
     expect(await generationOf(response)).toMatchObject({
       status: 'failed',

@@ -4,60 +4,25 @@
  * Needs `pgbouncer`: apt-get install pgbouncer, or brew install pgbouncer.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { SQL, type Subprocess } from 'bun';
 import { eventually } from '../support/eventually.ts';
-import { temporaryFolder, tollgate } from '../support/gateway.ts';
+import { tollgate } from '../support/gateway.ts';
 import { deploy } from './support/deployment.ts';
+import { type Pgbouncer, startPgbouncer } from './support/pgbouncer.ts';
 import { type PostgresServer, startPostgres } from './support/postgres.ts';
 
 let server: PostgresServer;
-let bouncer: Subprocess;
+let bouncer: Pgbouncer;
 let pooledUrl: string;
 
 beforeAll(async () => {
   server = await startPostgres(18);
   await server.run('create database gateway');
-  const port = server.port + 1;
-  const folder = temporaryFolder();
-  const settings = join(folder, 'pgbouncer.ini');
-  writeFileSync(join(folder, 'users.txt'), '"tollgate" ""\n');
-  writeFileSync(
-    settings,
-    `[databases]
-* = host=127.0.0.1 port=${server.port} user=tollgate
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = any
-auth_file = ${join(folder, 'users.txt')}
-pool_mode = transaction
-default_pool_size = 5
-`,
-  );
-  // It refuses to run as root.
-  const prefix =
-    process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=65534', '--map-group=65534', '--'] : [];
-  const program =
-    Bun.which('pgbouncer', { PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` }) ?? 'pgbouncer';
-  bouncer = Bun.spawn([...prefix, program, settings], { stdout: 'ignore', stderr: 'ignore' });
-  pooledUrl = `postgres://tollgate@127.0.0.1:${port}/gateway`;
-  await eventually('pgbouncer answers', async () => {
-    const sql = new SQL(pooledUrl, { max: 1, connectionTimeout: 1 });
-    return await sql`select 1`
-      .then(() => sql.close())
-      .then(
-        () => true,
-        () => false,
-      );
-  });
+  bouncer = await startPgbouncer(server, server.port + 1);
+  pooledUrl = bouncer.url('gateway');
 }, 120_000);
 
 afterAll(async () => {
-  bouncer.kill();
-  await bouncer.exited;
+  await bouncer.kill();
   server.stop();
 });
 

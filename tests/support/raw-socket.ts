@@ -1,4 +1,7 @@
-/** A client that says exactly what it is told to, down to the bytes. */
+/**
+ * A client that says exactly what it is told to, down to the bytes. It waits for the gateway to end the connection: a client
+ * that ends its own half counts as gone, and may get no answer. leaving-client.ts is for those who want to go.
+ */
 import { connect, type Socket } from 'node:net';
 
 export type RawClient = Readonly<{

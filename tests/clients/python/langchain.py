@@ -6,7 +6,7 @@ from pydantic import BaseModel
 from checks import HELLO, MODEL, PIXEL, WEATHER, check, expect, expect_error, not_offered
 
 # Reads OPENAI_BASE_URL and OPENAI_API_KEY.
-model = ChatOpenAI(model=MODEL, use_responses_api=False)
+model = ChatOpenAI(model=MODEL, use_responses_api=False, extra_body={"max_tokens": 500})
 
 
 class City(BaseModel):
@@ -37,8 +37,8 @@ def tools(able):
     expect(able.invoke([*messages, call, result]).text, "sunny")
 
 
-def structured(**settings):
-    assert isinstance(model.with_structured_output(City, **settings).invoke("Name a city."), City)
+def structured(able):
+    assert isinstance(able.invoke("Name a city."), City)
 
 
 def image_input():
@@ -54,7 +54,8 @@ def limited(**settings):
 check("chat", chat)
 check("stream", stream)
 check("tools", lambda: tools(model.bind_tools([get_weather])))
-check("structured output", structured)
+geographer = model.with_structured_output(City)
+check("structured output", lambda: structured(geographer))
 check("image input", image_input)
 not_offered("image output")
 check("errors", lambda: expect_error(lambda: ChatOpenAI(model="x").invoke(HELLO), "model_not_found"))
@@ -62,5 +63,6 @@ check('extra_body={"max_tokens": 1}', lambda: limited(extra_body={"max_tokens": 
 check("max_tokens=1", lambda: limited(max_tokens=1))
 check("bind_tools(strict=True)", lambda: tools(model.bind_tools([get_weather], strict=True)))
 check('bind_tools(tool_choice="any")', lambda: tools(model.bind_tools([get_weather], tool_choice="any")))
-check('with_structured_output(method="function_calling")', lambda: structured(method="function_calling"))
+by_function = model.with_structured_output(City, method="function_calling")
+check('with_structured_output(method="function_calling")', lambda: structured(by_function))
 check('with_structured_output(method="json_mode")', lambda: model.with_structured_output(None, method="json_mode").invoke("Name a city."))

@@ -40,14 +40,15 @@ export function installPostgres(major: Major): string {
   return programs(folder);
 }
 
-/** A new server, or a copy of one that is stopped. */
+/** A new server, or a copy of one that is stopped. Its folder is made inside `parent`. */
 export async function startPostgres(
   major: Major,
   settings: readonly string[] = [],
   copyOf: PostgresServer | null = null,
+  parent: string = temporaryFolder(),
 ): Promise<PostgresServer> {
   const programs = installPostgres(major);
-  const folder = join(temporaryFolder(), 'postgres');
+  const folder = join(parent, 'postgres');
   const port = freePort();
   if (copyOf === null) {
     mkdirSync(folder, { mode: 0o700 });
