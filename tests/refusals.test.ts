@@ -28,29 +28,29 @@ function codeOf(run: () => void): string | null {
 }
 
 test.each([
-  [1, 600],
-  [600, 600],
-  [601, 601],
-  [5_000, 5_000],
+  [1, 6_000],
+  [6_000, 6_000],
+  [6_001, 6_001],
+  [20_000, 20_000],
 ])('a key with %d requests per minute may have %d refused in a minute', (requestsPerMinute, limit) => {
   const { clock, refusals } = counting();
   const caller = { id: 'key', requestsPerMinute };
   for (let count = 0; count < limit; count++) {
     expect(codeOf(() => refusals.checkKey(caller))).toBeNull();
-    refusals.countKey(caller, 'invalid_json');
+    refusals.countKey(caller, 'invalid_json', 0);
   }
   expect(codeOf(() => refusals.checkKey(caller))).toBe('rate_limit_exceeded');
   expect(codeOf(() => refusals.checkKey({ ...caller, id: 'another' }))).toBeNull();
   clock.nowMs += 60_000 / limit + 0.01;
   expect(codeOf(() => refusals.checkKey(caller))).toBeNull();
-  refusals.countKey(caller, 'invalid_json');
+  refusals.countKey(caller, 'invalid_json', 0);
   expect(codeOf(() => refusals.checkKey(caller))).toBe('rate_limit_exceeded');
 });
 
 test('the error says what was wrong last, when to come back, and where it is explained', () => {
   const { refusals } = counting();
-  for (let count = 0; count < 600; count++) refusals.countKey(key, 'invalid_json');
-  refusals.countKey(key, 'model_not_found');
+  for (let count = 0; count < 6_000; count++) refusals.countKey(key, 'invalid_json', 0);
+  refusals.countKey(key, 'model_not_found', 0);
   expect(() => refusals.checkKey(key)).toThrow(
     expect.objectContaining({
       message: expect.stringContaining('the last one with model_not_found.'),
@@ -62,12 +62,24 @@ test('the error says what was wrong last, when to come back, and where it is exp
 
 test('what was under way when the limit was reached does not make the wait longer', () => {
   const { clock, refusals } = counting();
-  for (let count = 0; count < 5_000; count++) refusals.countKey(key, 'invalid_json');
-  clock.nowMs += 101;
+  for (let count = 0; count < 50_000; count++) refusals.countKey(key, 'invalid_json', 0);
+  clock.nowMs += 20.1;
   expect(codeOf(() => refusals.checkKey(key))).toBeNull();
 });
 
-test('in any minute a key has at most twice its limit refused, however its requests are spread', () => {
+test('after a large body the wait is as long as its weight', () => {
+  const { clock, refusals } = counting();
+  for (let count = 0; count < 6_000; count++) refusals.countKey(key, 'invalid_json', 0);
+  clock.nowMs += 10.1;
+  refusals.countKey(key, 'invalid_json', 20_000_000);
+  expect(() => refusals.checkKey(key)).toThrow(expect.objectContaining({ retryAfterSeconds: 13 }));
+  clock.nowMs += 12_000;
+  expect(codeOf(() => refusals.checkKey(key))).toBe('rate_limit_exceeded');
+  clock.nowMs += 1_000;
+  expect(codeOf(() => refusals.checkKey(key))).toBeNull();
+});
+
+test('a body counts for more by its size: in any minute at most twice the limit is refused, however requests are spread', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(200), { minLength: 1_500, maxLength: 3_000 }), (gapsMs) => {
       const { clock, refusals } = counting();
@@ -75,7 +87,7 @@ test('in any minute a key has at most twice its limit refused, however its reque
       for (const gapMs of gapsMs) {
         clock.nowMs += gapMs < 150 ? 0 : gapMs;
         if (codeOf(() => refusals.checkKey(key)) !== null) continue;
-        refusals.countKey(key, 'invalid_json');
+        refusals.countKey(key, 'invalid_json', 9 * 16_384);
         refusedAt.push(clock.nowMs);
       }
       for (const [index, atMs] of refusedAt.entries())
@@ -85,19 +97,19 @@ test('in any minute a key has at most twice its limit refused, however its reque
   );
 });
 
-test('a network without valid keys gets 401 six hundred times a minute, and then 429 with the same reason', () => {
+test('a network without valid keys gets 401 six thousand times a minute, and then 429 with the same reason', () => {
   const { clock, refusals } = counting();
   const codeFor = (address: string | null) => refusals.ofNetwork(address, noKey()).code;
-  for (let count = 0; count < 600; count++) expect(codeFor('192.0.2.1')).toBe('invalid_api_key');
+  for (let count = 0; count < 6_000; count++) expect(codeFor('192.0.2.1')).toBe('invalid_api_key');
   const limited = refusals.ofNetwork('192.0.2.1', noKey());
   expect(limited).toMatchObject({
     code: 'rate_limit_exceeded',
     retryAfterSeconds: 1,
     docs: 'keys#refused-requests',
   });
-  expect(limited.message).toMatch(/^The API key is missing.* 600 requests a minute without a valid key\.$/);
+  expect(limited.message).toMatch(/^The API key is missing.* 6000 requests a minute without a valid key\.$/);
   expect(['192.0.2.2', null, '2001:db8::1'].map(codeFor)).toEqual(Array(3).fill('invalid_api_key'));
-  clock.nowMs += 100.1;
+  clock.nowMs += 10.1;
   expect([codeFor('192.0.2.1'), codeFor('192.0.2.1')]).toEqual(['invalid_api_key', 'rate_limit_exceeded']);
 });
 
@@ -128,7 +140,7 @@ describe('authentication', () => {
     const authenticate = authenticateWith(cache, counting().refusals);
     const { code, context } = arrive(authenticate, `Bearer ${token}`);
     expect(code).toBeNull();
-    for (let count = 0; count < 600; count++) context.onRefusal?.('invalid_json');
+    for (let count = 0; count < 6_000; count++) context.onRefusal?.('invalid_json');
     const next = arrive(authenticate, `Bearer ${token}`);
     expect([next.code, next.isBodyRead]).toEqual(['rate_limit_exceeded', false]);
     expect([next.context.caller?.id, next.context.onRefusal]).toEqual(['key', null]);
@@ -136,7 +148,7 @@ describe('authentication', () => {
 
   test('counts invalid keys by network, and serves valid ones from there', () => {
     const authenticate = authenticateWith(cache, counting().refusals);
-    for (let count = 0; count < 600; count++)
+    for (let count = 0; count < 6_000; count++)
       expect(arrive(authenticate, 'Bearer nonsense').code).toBe('invalid_api_key');
     expect(arrive(authenticate, 'Bearer nonsense').code).toBe('rate_limit_exceeded');
     expect(arrive(authenticate, `Bearer ${token}`).code).toBeNull();
@@ -146,7 +158,7 @@ describe('authentication', () => {
 test('the addresses of one /64 are one network', () => {
   const { refusals } = counting();
   const codeFor = (address: string) => refusals.ofNetwork(address, noKey()).code;
-  for (let count = 0; count < 600; count++) codeFor(`2001:db8:0:1::${count.toString(16)}`);
+  for (let count = 0; count < 6_000; count++) codeFor(`2001:db8:0:1::${count.toString(16)}`);
   expect(codeFor('2001:db8:0:1:ffff::')).toBe('rate_limit_exceeded');
   expect(codeFor('2001:db8:0:2::')).toBe('invalid_api_key');
 });

@@ -236,7 +236,6 @@ test('JSON from outside is parsed within bounds: elsewhere only what this projec
     .map(({ name }) => name);
   expect(parsers.toSorted()).toEqual([
     // The operator's own files.
-    'src/cli/main.ts',
     'src/database/restore.ts',
     'src/demo.ts',
     // Single strings, of a text that is bounded.

@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
 import { BodyError, type Payer, readBodyBytes } from '../http/body-bytes.ts';
 import type { RequestContext } from '../http/context.ts';
-import { parseJsonBody } from '../http/json-body.ts';
+import { maxDepth, parseJsonBody } from '../http/json-body.ts';
 import { formatPath } from '../http/json-path.ts';
 import { isSameOrigin } from '../http/origin.ts';
 import { readQuery } from '../http/query.ts';
@@ -20,6 +20,8 @@ import { presentDecision, presentDecisionError } from './present.ts';
 import { createDecisionSlots, type InSlotOf } from './slots.ts';
 
 export const maxDecisionBytes = 262_144;
+/** A state may be a table: many values in few bytes. Few people ask at a time. */
+const bodyLimits = { depth: maxDepth, values: 100_000, keys: 10_000 };
 
 type Services = Readonly<{
   bodies: BodyBudget;
@@ -79,7 +81,7 @@ async function readRequest(request: Request, payer: Payer): Promise<DecisionRequ
   try {
     const bytes = await readBodyBytes(request, { maxBytes: maxDecisionBytes, payer, pace: defaultPace });
     readQuery(request.url, []);
-    const body = parseJsonBody(bytes) as Readonly<Record<string, unknown>>;
+    const body = parseJsonBody(bytes, () => bodyLimits) as Readonly<Record<string, unknown>>;
     return parseDecision(body, new TextDecoder().decode(bytes));
   } catch (thrown) {
     throw asDecisionError(thrown);

@@ -12,6 +12,8 @@ export type BodyLimits = Readonly<{
   /** Null for bodies that are small by their own limit. */
   payer: Payer | null;
   pace: Pace;
+  /** Is told how much has been read. */
+  onRead?: (sizeBytes: number) => void;
 }>;
 
 /** `reason` is for endpoints with error codes of their own. */
@@ -54,13 +56,14 @@ export async function readBodyBytes(
 function readSmall(
   request: Request,
   announcedBytes: number,
-  { maxBytes, pace }: BodyLimits,
+  { maxBytes, pace, onRead }: BodyLimits,
 ): Promise<ArrayBuffer> {
   return new Promise((resolve, reject) => {
     const deadline = bodyDeadlines.start(allowedMs(announcedBytes, pace), () => reject(tooSlow()));
     request.arrayBuffer().then(
       (bytes) => {
         deadline.clear();
+        onRead?.(bytes.byteLength);
         // The server enforces the announced length; this does not rely on it.
         if (bytes.byteLength > maxBytes) reject(tooLarge(maxBytes));
         else resolve(bytes);
@@ -77,12 +80,13 @@ function readSmall(
 async function readLarge(
   request: Request,
   announcedBytes: number | null,
-  { maxBytes, payer, pace }: BodyLimits,
+  { maxBytes, payer, pace, onRead }: BodyLimits,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const room = payer?.budget.roomFor(request, payer.accountId);
   if (announcedBytes !== null) room?.checkGrowthTo(announcedBytes);
   const expectedBytes = announcedBytes ?? maxBytes;
   const onChunk = (sizeBytes: number) => {
+    onRead?.(sizeBytes);
     if (sizeBytes > maxBytes) throw tooLarge(maxBytes);
     const neededBytes = Math.ceil(sizeBytes / roomStepBytes) * roomStepBytes;
     if (sizeBytes > freeBodyBytes) room?.growTo(Math.min(neededBytes, expectedBytes));

@@ -49,6 +49,8 @@ export class RequestContext {
   rate: RateLimit | null = null;
   /** How long the lookup of the key took. */
   lookupMs = 0;
+  /** How much of its body was read. */
+  bodyBytes = 0;
   generation: Readonly<{ summary: () => GenerationSummary }> | null = null;
   /** Is told when the request is refused with an error of the client; null when nobody counts that. */
   onRefusal: ((code: ErrorCode) => void) | null = null;

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { ApiError } from '../errors.ts';
 import { JsonLimitError, parseBoundedJson } from '../lib/bounded-json.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
-import { ordinaryKeys } from '../lib/json-scan.ts';
+import { type JsonExtent, ordinaryKeys } from '../lib/json-scan.ts';
 import { defaultPace } from '../lib/read-body.ts';
 import { type BodyLimits, readBodyBytes } from './body-bytes.ts';
 import { findDuplicateKey } from './json-keys.ts';
@@ -14,12 +14,21 @@ import { inspectTree } from './json-tree.ts';
 export const maxBodyBytes = 20 * 1024 * 1024;
 
 /** Objects and lists inside each other, the body itself included. */
-const maxDepth = 64;
-/** Millions of tiny values in one body would block every other request for seconds. */
+export const maxDepth = 64;
+/**
+ * Millions of tiny values in one body would block every other request for seconds. A long conversation has many values in
+ * many bytes; a body that has as many in few costs several times what others of its size do.
+ */
 const maxValues = 100_000;
+const maxValuesOfSmall = 25_000;
+const bytesPerValue = 32;
 /** Beyond the first 64 of each object, in total. */
 const maxKeys = 1_000;
-const limits = { depth: maxDepth, values: maxValues, keys: maxKeys };
+
+function limitsOf({ length }: string): JsonExtent {
+  const values = Math.min(maxValues, Math.max(maxValuesOfSmall, Math.floor(length / bytesPerValue)));
+  return { depth: maxDepth, values, keys: maxKeys };
+}
 
 /** From this size on, a body is parsed in steps. Below it, that would cost more than the wait it saves others. */
 const largeBodyBytes = 524_288;
@@ -37,12 +46,12 @@ const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 10_000 });
 /** Always an object. Throws only ApiErrors: of status 400, and 503 server_overloaded. */
 export async function readJsonBody(
   request: Request,
-  { maxBytes = maxBodyBytes, payer = null, pace = defaultPace }: Partial<BodyLimits> = {},
+  { maxBytes = maxBodyBytes, payer = null, pace = defaultPace, ...rest }: Partial<BodyLimits> = {},
 ): Promise<unknown> {
   checkContentType(request.headers.get('content-type'));
   if (request.headers.get('content-encoding') !== null)
     throw new ApiError('invalid_request', { message: 'The body must not be compressed.' });
-  const bytes = await readBodyBytes(request, { maxBytes, payer, pace });
+  const bytes = await readBodyBytes(request, { ...rest, maxBytes, payer, pace });
   return bytes.byteLength < largeBodyBytes
     ? parseJsonBody(bytes)
     : await parseQueued(bytes, payer?.accountId ?? '', request.signal);
@@ -62,9 +71,12 @@ async function parseQueued(
 }
 
 /** For a body that is not large. */
-export function parseJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): unknown {
+export function parseJsonBody(
+  bytes: Uint8Array<ArrayBuffer> | ArrayBuffer,
+  limitsFor: (text: string) => JsonExtent = limitsOf,
+): unknown {
   const text = decode(bytes);
-  const { value, keys: writtenKeys } = parse(text);
+  const { value, keys: writtenKeys } = parse(text, limitsFor(text));
   const body = requireObject(value);
   const { keys, fault } = inspectTree(body, text.includes('\\u'));
   if (fault !== null) throw invalid(fault.path, fault.message);
@@ -75,25 +87,28 @@ export function parseJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): unk
 /** The same in steps, letting other requests run after each. */
 async function parseLargeJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): Promise<unknown> {
   const text = await decodeInSteps(new Uint8Array(bytes));
-  const { value, fault, duplicate } = await parseInSteps(text, limits, setImmediate).catch(rejectJson);
+  const limits = limitsOf(text);
+  const { value, fault, duplicate } = await parseInSteps(text, limits, setImmediate).catch((thrown) =>
+    rejectJson(thrown, limits),
+  );
   const body = requireObject(value);
   if (fault !== null) throw invalid(fault.path, fault.message);
   if (duplicate !== null) throw duplicateKey(duplicate);
   return body;
 }
 
-const limitMessages = {
+const limitMessages = ({ values, keys }: JsonExtent) => ({
   depth: `The body is nested deeper than ${maxDepth} levels.`,
-  values: `The body holds more than ${maxValues} values.`,
-  keys: `The body has more than ${maxKeys} keys beyond the first ${ordinaryKeys} of each object.`,
+  values: `The body holds more than ${values} values, the limit for its size.`,
+  keys: `The body has more than ${keys} keys beyond the first ${ordinaryKeys} of each object.`,
   digits: 'This number has too many digits.',
-};
+});
 
 /** The parser's own message quotes the body, so it is not passed on. */
-function rejectJson(thrown: unknown): never {
+function rejectJson(thrown: unknown, limits: JsonExtent): never {
   if (thrown instanceof SyntaxError) throw new ApiError('invalid_json');
   if (!(thrown instanceof JsonLimitError)) throw thrown;
-  throw invalid(thrown.path, limitMessages[thrown.limit]);
+  throw invalid(thrown.path, limitMessages(limits)[thrown.limit]);
 }
 
 function requireObject(value: unknown): object {
@@ -127,12 +142,12 @@ async function decodeInSteps(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return pieces.join('');
 }
 
-function parse(text: string): ReturnType<typeof parseBoundedJson> {
+function parse(text: string, limits: JsonExtent): ReturnType<typeof parseBoundedJson> {
   if (text === '') throw new ApiError('invalid_json', { message: 'The request body is empty.' });
   try {
     return parseBoundedJson(text, limits);
   } catch (thrown) {
-    return rejectJson(thrown);
+    return rejectJson(thrown, limits);
   }
 }
 

@@ -50,7 +50,9 @@ export function inferenceHandler<Wanted, Planned extends Plan, Job, Answer>(
     const found = authenticated(services.authenticate, request, context);
     const key = found instanceof Promise ? await found : found;
     readQuery(request.url, []);
-    const body = await readInferenceBody(request, services.bodies, key.accountId);
+    const body = await readInferenceBody(request, services.bodies, key.accountId, (sizeBytes) => {
+      context.bodyBytes = sizeBytes;
+    });
     return await serveRequest(workload, services, key, body, request, context);
   };
 }
@@ -74,9 +76,10 @@ export async function readInferenceBody(
   request: Request,
   budget: BodyBudget,
   accountId: string,
+  onRead: (sizeBytes: number) => void = () => undefined,
 ): Promise<unknown> {
   try {
-    return await readJsonBody(request, { payer: { budget, accountId } });
+    return await readJsonBody(request, { payer: { budget, accountId }, onRead });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     throw error.with({ docs: error.code === 'server_overloaded' ? 'chat#large-bodies' : 'chat#bodies' });

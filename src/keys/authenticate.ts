@@ -34,7 +34,7 @@ export function authenticateWith(cache: KeyCache, refusals = new Refusals()): Au
     const caller = validKey(key, context);
     context.caller = caller;
     refusals.checkKey(caller);
-    context.onRefusal = (code) => refusals.countKey(caller, code);
+    context.onRefusal = (code) => refusals.countKey(caller, code, context.bodyBytes);
     return caller;
   }
 

@@ -9,10 +9,11 @@ import { minuteMs, rateAt } from '../lib/rate-limit.ts';
 import { RecentMap } from '../lib/recent-map.ts';
 import type { ApiKey } from './key-store.ts';
 
-/** A key may have as many refused as it may send, if that is more. */
-const refusedPerMinute = 600;
+/** Ten times what a key may send by default: tests of a client's errors stay below. A key that may send more may have more. */
+const refusedPerMinute = 6_000;
+/** A refused body counts once more for each of these, because reading and checking it takes that much longer. */
+const weighedBytes = 16_384;
 const maxSubjects = 10_000;
-const retryAfterSeconds = 1;
 
 type Refused = Readonly<{ arrivalMs: number; code: ErrorCode }>;
 type Caller = Pick<ApiKey, 'id' | 'requestsPerMinute'>;
@@ -29,18 +30,19 @@ export class Refusals {
   /** Throws 429 rate_limit_exceeded for a key whose requests keep being refused. Comes before its body is read. */
   checkKey(key: Caller): void {
     const refused = this.#keys.get(key.id);
-    if (refused === undefined || !this.#isExhausted(refused, limitOf(key))) return;
+    const waitMs = this.#waitMs(refused, limitOf(key));
+    if (refused === undefined || waitMs === 0) return;
     throw new ApiError('rate_limit_exceeded', {
       message:
-        `More than ${limitOf(key)} requests of this API key were refused within a minute, ` +
-        `the last one with ${refused.code}. Correct them first: until fewer are refused, all of them have to wait.`,
+        `Too many requests of this API key were refused within a minute, the last one with ${refused.code}. ` +
+        'Correct them first: until fewer are refused, all of them have to wait.',
       docs: 'keys#refused-requests',
-      retryAfterSeconds,
+      retryAfterSeconds: Math.ceil(waitMs / 1_000),
     });
   }
 
-  countKey(key: Caller, code: ErrorCode): void {
-    this.#count(this.#keys, key.id, limitOf(key), code);
+  countKey(key: Caller, code: ErrorCode, bodyBytes: number): void {
+    this.#count(this.#keys, key.id, limitOf(key), code, 1 + Math.floor(bodyBytes / weighedBytes));
   }
 
   /**
@@ -50,26 +52,37 @@ export class Refusals {
   ofNetwork(clientAddress: string | null, error: ApiError): ApiError {
     const network = networkOfClient(clientAddress);
     const refused = this.#networks.get(network);
-    if (refused === undefined || !this.#isExhausted(refused, refusedPerMinute)) {
-      this.#count(this.#networks, network, refusedPerMinute, error.code);
+    const waitMs = this.#waitMs(refused, refusedPerMinute);
+    if (waitMs === 0) {
+      this.#count(this.#networks, network, refusedPerMinute, error.code, 1);
       return error;
     }
     return new ApiError('rate_limit_exceeded', {
       message: `${error.message} A network may send ${refusedPerMinute} requests a minute without a valid key.`,
       docs: 'keys#refused-requests',
-      retryAfterSeconds,
+      retryAfterSeconds: Math.ceil(waitMs / 1_000),
     });
   }
 
-  #isExhausted({ arrivalMs }: Refused, perMinute: number): boolean {
-    return rateAt(perMinute, arrivalMs, this.#nowMs()).remaining === 0;
+  /** How long the next request has to wait; 0 when it need not. */
+  #waitMs(refused: Refused | undefined, perMinute: number): number {
+    if (refused === undefined) return 0;
+    const { remaining, resetMs } = rateAt(perMinute, refused.arrivalMs, this.#nowMs());
+    return remaining > 0 ? 0 : resetMs - minuteMs + minuteMs / perMinute;
   }
 
-  #count(table: RecentMap<Refused>, subject: string, perMinute: number, code: ErrorCode): void {
+  #count(
+    table: RecentMap<Refused>,
+    subject: string,
+    perMinute: number,
+    code: ErrorCode,
+    weight: number,
+  ): void {
     const nowMs = this.#nowMs();
-    const arrivalMs = Math.max(nowMs, table.get(subject)?.arrivalMs ?? 0) + minuteMs / perMinute;
+    const weightMs = (weight * minuteMs) / perMinute;
+    const arrivalMs = Math.max(nowMs, table.get(subject)?.arrivalMs ?? 0) + weightMs;
     // Those that were being read when the limit was reached do not add to the wait.
-    table.set(subject, { arrivalMs: Math.min(arrivalMs, nowMs + minuteMs), code });
+    table.set(subject, { arrivalMs: Math.min(arrivalMs, nowMs + minuteMs + weightMs), code });
   }
 }
 

@@ -3,7 +3,6 @@
  * that nobody agreed to.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { generateKey } from '../../src/keys/key-format.ts';
 import { parseMoney } from '../../src/lib/money.ts';
 import {
   type ChatFixture,
@@ -367,7 +366,8 @@ describe('a flood of requests that are refused', () => {
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body,
     });
-  const brackets = '['.repeat(65_000);
+  /** Large ones count for more, so that few are enough. */
+  const brackets = '['.repeat(400_000);
 
   /** From eight connections, until one of them is told to wait and `until` holds too. Returns what all were answered. */
   async function flood(send: () => Promise<Response>, until: Promise<unknown>): Promise<Set<string>> {
@@ -412,27 +412,12 @@ describe('a flood of requests that are refused', () => {
     expect(((await response.json()) as ErrorBody).error).toMatchObject({
       type: 'rate_limit_error',
       message: expect.stringMatching(
-        /^More than 600 requests of this API key were refused within a minute, the last one with (invalid_parameter|model_not_found)\./,
+        /^Too many requests of this API key were refused within a minute, the last one with (invalid_parameter|model_not_found)\./,
       ),
     });
     await eventually('it is served again', async () => {
       const { status } = await ask(key, 'hi', { max_tokens: 10 });
       return status === 200;
     });
-  });
-
-  test('without a valid key makes its network wait, and no valid key from there', async () => {
-    const { key } = await fixture.customer('1');
-    const invented = generateKey();
-    const served = Promise.all(Array.from({ length: 5 }, () => ask(key, 'hi', { max_tokens: 10 })));
-    const answers = await flood(
-      () => fetch(`${fixture.gateway.origin}/v1/key`, { headers: { authorization: `Bearer ${invented}` } }),
-      served,
-    );
-    expect(answers).toEqual(new Set(['401 invalid_api_key', '429 rate_limit_exceeded']));
-    expect((await served).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-    expect((await ask(key, 'hi', { max_tokens: 10 })).status).toBe(200);
-    const fresh = await fixture.customer('1');
-    expect((await ask(fresh.key, 'hi', { max_tokens: 10 })).status).toBe(200);
   });
 });
