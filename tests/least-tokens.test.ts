@@ -41,11 +41,17 @@ test.each([
   ['\\\\n', 1],
   ['\\\\\\n', 0],
   ['ends with \\', 2],
+  ['\\u00e9', 0],
+  ['\\u4f60\\u597d', 0],
+  ['\\u00e9x', 1],
+  ['\\vabcd', 1],
+  ['\\nu000 x', 2],
   [' \n\t'.repeat(50), 0],
   ['-'.repeat(500), 0],
   ['!?😀…', 0],
   ['a'.repeat(5_000), 1],
   ['ab'.repeat(31), 1],
+  [`${'ab'.repeat(31)}a`, 1],
   ['ab'.repeat(32), 2],
   ['ab'.repeat(47), 2],
   ['ab'.repeat(48), 3],
@@ -58,6 +64,13 @@ test.each([
   ['กรุงเทพ', 0],
   ['กรุงเทพม', 1],
   ['漢字กรุง', 1],
+  ['スーパ', 0],
+  ['スーパー', 1],
+  ['ສະບາຍດີຕອນເຊົ້າ', 1],
+  ['བཀྲ་ཤིས་བདེ་ལེགས', 1],
+  ['မင်္ဂလာပါခင်ဗျာ', 1],
+  ['អរុណសួស្តីលោក', 1],
+  ['❤️❤️ a\u200db', 1],
   ['word漢', 1],
 ] as const)('%j has at least %d', (text, tokens) => {
   expect(leastOf(text)).toBe(tokens);
@@ -86,6 +99,10 @@ test('however the text is cut', () => {
       expect(leastOf(before.join(''), after.join(''))).toBe(leastOf([...before, ...after].join('')));
     }),
   );
+});
+
+test('a letter that is repeated piece by piece counts once as well', () => {
+  expect(leastOf(...Array.from({ length: 100 }, () => 'a'))).toBe(1);
 });
 
 test('only as far as it is to be looked at', () => {

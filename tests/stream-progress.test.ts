@@ -158,6 +158,9 @@ describe('a failure', () => {
     const fine = progressOf([text('a'), usage(3, 4)]).progress;
     fine.noteClosed();
     expect(fine.isFinished).toBe(false);
+    fine.take([finish]);
+    fine.noteClosed();
+    expect(fine.isFinished).toBe(true);
   });
 
   test('is the first one, whatever follows', () => {
@@ -212,6 +215,7 @@ test('what is delivered counts, text and arguments, while someone reads it', () 
   progress.take([text(' more')]);
   expect(progress.deliveredTokens).toBe(2);
   expect(progressOf([text('')]).progress.hasText).toBe(false);
+  expect(progressOf([text('a'), text('')]).progress.hasText).toBe(true);
   expect(progressOf([text('…')]).progress).toMatchObject({ hasText: true, deliveredTokens: 0 });
 });
 
@@ -249,4 +253,5 @@ test('arguments go no further once they are nested too deeply, each call on its 
     '',
   ]);
   expect(progress.failure).toMatchObject({ code: 'malformed_stream_chunk', isProvoked: true });
+  expect(progressOf([failed(broken), piece(0, 65)]).progress.failure).toBe(broken);
 });

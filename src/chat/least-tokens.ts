@@ -52,7 +52,7 @@ export class LeastTokens {
       }
       const kind = kinds[unit];
       if (kind === letter) {
-        if (letters === 0 || unit !== last) letters = this.#withLetter(letters);
+        if (unit !== last) letters = this.#withLetter(letters);
       } else if (kind !== joiner) {
         letters = 0;
         if (kind !== other) this.#takeRare(kind, unit === last);
@@ -85,24 +85,20 @@ export class LeastTokens {
 
 function makeKinds(): Uint8Array {
   const table = new Uint8Array(0x1_0000);
-  const isLetter = /[\p{L}\p{M}\p{N}]/u;
-  for (let unit = 0; unit < 0x1_0000; unit += 1) {
-    const isHalf = unit >= 0xd800 && unit < 0xe000;
-    if (!isHalf && isLetter.test(String.fromCharCode(unit))) table[unit] = kindOfLetter(unit);
-  }
-  // Apostrophes, the underscore, invisible joiners and variation selectors.
-  for (const unit of [0x27, 0x2019, 0x5f, 0x200c, 0x200d]) table[unit] = joiner;
-  table.fill(joiner, 0xfe00, 0xfe10);
-  table[0x5c] = backslash;
+  const units = new Uint16Array(table.length);
+  for (let unit = 0; unit < units.length; unit += 1) units[unit] = unit;
+  const all = new TextDecoder('utf-16le').decode(units);
+  // Later kinds take from earlier ones. Whole rows at a time: one by one it would take too long.
+  const fill = (pattern: RegExp, kind: number) => {
+    for (const { index, 0: row } of all.matchAll(pattern)) table.fill(kind, index, index + row.length);
+  };
+  fill(/[\p{L}\p{M}\p{N}]+/gu, letter);
+  fill(/[[\p{L}\p{M}\p{N}]&&[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}]]+/gv, ideograph);
+  fill(
+    /[[\p{L}\p{M}\p{N}]&&[\p{scx=Thai}\p{scx=Lao}\p{scx=Tibetan}\p{scx=Myanmar}\p{scx=Khmer}]]+/gv,
+    unspaced,
+  );
+  fill(/['’_\p{Join_Control}\p{Variation_Selector}]+/gu, joiner);
+  fill(/\\/g, backslash);
   return table;
-}
-
-function kindOfLetter(unit: number): number {
-  const isIn = (from: number, to: number) => unit >= from && unit <= to;
-  // Kana, Chinese characters and their compatibility forms.
-  if (isIn(0x3040, 0x30ff) || isIn(0x31f0, 0x31ff) || isIn(0x3400, 0x9fff) || isIn(0xf900, 0xfaff))
-    return ideograph;
-  // Thai, Lao, Tibetan, Burmese and Khmer.
-  if (isIn(0x0e00, 0x0fff) || isIn(0x1000, 0x109f) || isIn(0x1780, 0x17ff)) return unspaced;
-  return letter;
 }

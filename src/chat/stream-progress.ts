@@ -26,8 +26,8 @@ export class StreamProgress {
   isDelivering = true;
   readonly #delivered = new LeastTokens();
   #hasToolCalls = false;
-  /** By the index of the call. */
-  readonly #depths = new Map<number, DepthMeter>();
+  /** By the index of the call. Null until the first one: most streams have none. */
+  #depths: Map<number, DepthMeter> | null = null;
   #lastText = '';
   #repetitions = 0;
 
@@ -110,6 +110,7 @@ export class StreamProgress {
   }
 
   #isTooDeep(index: number, text: string): boolean {
+    this.#depths ??= new Map();
     const depth = this.#depths.get(index) ?? new DepthMeter();
     this.#depths.set(index, depth);
     return depth.exceedsWith(text);
