@@ -142,7 +142,7 @@ async function whileLocked(
   const done = await work();
   isOver = true;
   await locking.unsafe('rollback');
-  locking.release();
+  await locking.release();
   await Promise.all(calling);
   return done;
 }

@@ -138,6 +138,27 @@ test.each(cases)(
   60_000,
 );
 
+test('a locked Generation holds up others no more than an account', async () => {
+  const [ledger] = ledgers as [Ledger];
+  const locked = await customer(1_000n);
+  const held = hold(locked, 2n);
+  await ledger.hold(held);
+  const locking = await database.sql.reserve();
+  await locking.unsafe('begin');
+  await locking`select 1 from open_generations where id = ${held.generation.id} for update`;
+  // In one batch with another customer, who has to be told apart.
+  const other = await customer(1_000n);
+  const call = ledger.settle(settlement(held, 1n));
+  expect(await ledger.hold(hold(other, 2n))).toMatchObject({ outcome: 'held' });
+  const paying = payOften(ledger, other).then(() => 'the others are done');
+  const first = await Promise.race([paying, call.then(ended, ended)]);
+  await locking.unsafe('rollback');
+  await locking.release();
+  expect(first).toBe('the others are done');
+  expect(await call).toBe('settled');
+  expect(await money(locked)).toEqual({ balance: '999', held: '0' });
+});
+
 test('a locked key leaves the other keys of its account alone', async () => {
   const [ledger] = ledgers as [Ledger];
   const locked = await customer(1_000n);

@@ -68,7 +68,7 @@ export class OpenGeneration {
     this.#hold = { ...hold, min: amount, max: amount };
   }
 
-  /** For a hold that the database has lost: no less is held for the next attempt, and nothing else is called without it. */
+  /** For a hold that the database has lost: the next attempt costs no less. Throws when that much cannot be held again. */
   async holdAgain(): Promise<void> {
     const { provider, attempts } = this;
     if (this.#hold === null) throw new Error('Nothing was held.');

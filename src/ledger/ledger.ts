@@ -187,7 +187,7 @@ export function openLedger(
 
   /**
    * Never gives up. When it takes too long, `becomeLate` returns what is to be settled from then on. The attempt in
-   * progress may still succeed, so that is settled even then: it refunds a charge that must not stand.
+   * progress may still succeed; what `becomeLate` returned follows all the same, and refunds a charge that must not stand.
    */
   async function settleUntilDone(first: Settlement, becomeLate: () => Settlement): Promise<SettlementResult> {
     let settlement = first;
