@@ -251,6 +251,7 @@ test('JSON from outside is parsed within bounds: elsewhere only what this projec
     'src/lib/gzip-lines.ts',
     // It writes JSON.
     'src/lib/raw-json.ts',
+    'src/lib/software-version.ts',
     'src/openapi/document.ts',
     // What the sandbox, a process of our own, announces.
     'src/providers/sandbox-process.ts',

@@ -19,8 +19,8 @@ const pollMs = 200;
 /** For the time that the last question takes. */
 const slackMs = 1_000;
 const maxShown = 10;
-/** Since 0021, nodes say what they know. */
-const newestOfSilent = 20;
+/** Since 0020, nodes say what they know. */
+const newestOfSilent = 19;
 
 /**
  * Waits for gateways that may be dead: one that was killed looks alive until its lease ends. Throws as soon as one that
