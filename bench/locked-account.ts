@@ -39,6 +39,14 @@ const cases: Case[] = (['holds', 'settlements'] as const).flatMap((operation) =>
   ),
 );
 
+/** An interrupted run still stops its PostgreSQL and removes its folder. */
+let isInterrupted = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    isInterrupted = true;
+  });
+}
+
 async function bench(dataFolder: string, runMs: number): Promise<void> {
   const log = createLog('error', () => undefined);
   const database = await openDatabase(readConfig({ TOLLGATE_DATA: dataFolder }));
@@ -60,6 +68,7 @@ async function bench(dataFolder: string, runMs: number): Promise<void> {
     );
     process.stdout.write('|---|---|---:|---:|---:|---:|---:|---:|---:|\n');
     for (const one of cases) {
+      if (isInterrupted) break;
       const used = [control, ...ledgers.slice(0, one.gateways)];
       const run = () => runOthers(used, others, runMs);
       let without = [0, 0];
