@@ -26,7 +26,9 @@ function introduction(): string {
   return `# Benchmark
 
 \`npm run bench\` produces the table below in one run of about six minutes, on the loopback interface only. \`bun
-bench/profile.ts\` shows where the gateway's time goes.
+bench/profile.ts\` shows where the gateway's time goes, \`bun bench/hostile-json.ts\` what bodies cost that are made to cost
+much, beside ordinary ones of the same size, and \`bun bench/locked-account.ts\` what other customers get done while one
+account is locked in the database.
 
 | option | |
 |---|---|
