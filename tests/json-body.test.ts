@@ -319,11 +319,12 @@ describe('what JSON allows and no request needs', () => {
   });
 
   test.each([
-    [0, 25_000],
-    [400_000, 25_000],
-    [1_000_000, 31_250],
-    [3_200_000, 100_000],
-    [4_000_000, 100_000],
+    [0, 10_000],
+    [60_000, 10_000],
+    [120_000, 20_000],
+    [540_000, 90_000],
+    [600_000, 100_000],
+    [1_000_000, 100_000],
   ])('a body of %d characters may hold %d values', async (size, limit) => {
     const padded = (text: string) => text + ' '.repeat(Math.max(0, size - text.length));
     const listOf = (count: number) => padded(`{"a":[${'0,'.repeat(count)}0]}`);
@@ -349,7 +350,7 @@ describe('what JSON allows and no request needs', () => {
     ]);
     expect(await readJsonBody(post(padding + objectOf(1_064)))).toBeObject();
     expect(await codeOf(readJsonBody(post(padding + objectOf(1_065))))).toBe('invalid_parameter');
-    const many = Array.from({ length: 100 }, () => objectOf(64)).join();
+    const many = Array.from({ length: 60 }, () => objectOf(64)).join();
     expect(await readJsonBody(post(`${padding}{"a":[${many}]}`))).toBeObject();
   });
 

@@ -16,17 +16,17 @@ export const maxBodyBytes = 20 * 1024 * 1024;
 /** Objects and lists inside each other, the body itself included. */
 export const maxDepth = 64;
 /**
- * Millions of tiny values in one body would block every other request for seconds. A long conversation has many values in
- * many bytes; a body that has as many in few costs several times what others of its size do.
+ * Millions of tiny values in one body would block every other request for seconds, and a body that is denser than
+ * schemas and the shortest messages costs several times what others of its size do.
  */
 const maxValues = 100_000;
-const maxValuesOfSmall = 25_000;
-const bytesPerValue = 32;
+const maxValuesOfSmall = 10_000;
+const charactersPerValue = 6;
 /** Beyond the first 64 of each object, in total. */
 const maxKeys = 1_000;
 
 function limitsOf({ length }: string): JsonExtent {
-  const values = Math.min(maxValues, Math.max(maxValuesOfSmall, Math.floor(length / bytesPerValue)));
+  const values = Math.min(maxValues, Math.max(maxValuesOfSmall, Math.floor(length / charactersPerValue)));
   return { depth: maxDepth, values, keys: maxKeys };
 }
 
