@@ -56,6 +56,8 @@ function processIds(): number[] {
 function worksIn(id: number, folder: string): boolean {
   try {
     if (readlinkSync(`/proc/${id}/cwd`) !== realpathSync(folder)) return false;
+    // In another container a folder of the same name is another one, and a process has another ID than its file says.
+    if (readlinkSync(`/proc/${id}/ns/pid`) !== readlinkSync('/proc/self/ns/pid')) return false;
     // The program may have been replaced by another version meanwhile.
     return basename(readlinkSync(`/proc/${id}/exe`).replace(/ \(deleted\)$/, '')) === 'postgres';
   } catch {
