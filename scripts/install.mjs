@@ -166,15 +166,17 @@ async function install() {
   replaceModules();
 }
 
+/** A folder that is a volume, or of an image's lower layer, cannot be renamed. */
 function replaceModules() {
   const replaced = join(staging, 'replaced');
-  const isReplacing = existsSync(modules);
-  if (isReplacing) renameSync(modules, replaced);
   try {
+    if (existsSync(modules)) renameSync(modules, replaced);
     renameSync(join(staging, 'node_modules'), modules);
   } catch (error) {
-    if (isReplacing) renameSync(replaced, modules);
-    throw error;
+    if (existsSync(replaced)) renameSync(replaced, modules);
+    throw new Error(
+      `${modules} cannot be replaced (${error.code}). Run npm ci in ${root}, while nothing runs from there.`,
+    );
   }
 }
 

@@ -243,6 +243,26 @@ describe('what is there', () => {
   });
 });
 
+const withMounts = ['unshare', '--user', '--map-root-user', '--mount'];
+const hasMounts =
+  Bun.spawnSync(['which', 'unshare']).exitCode === 0 && Bun.spawnSync([...withMounts, 'true']).exitCode === 0;
+
+test.skipIf(!hasMounts)(
+  'a folder that cannot be replaced, such as a volume, is left as it is, and the reason says what to do',
+  () => {
+    const { folder, env } = prepare(...addsAll);
+    mkdirSync(join(folder, 'node_modules'));
+    mkdirSync(join(folder, 'volume'));
+    const script = 'mount --bind "$1/volume" "$1/node_modules" && exec node "$1/scripts/install.mjs"';
+    const { exitCode, stderr } = Bun.spawnSync([...withMounts, 'sh', '-c', script, 'sh', folder], { env });
+    expect([exitCode, `${stderr}`.trim().split('\n').at(-1)]).toEqual([
+      1,
+      `${join(folder, 'node_modules')} cannot be replaced (EBUSY). Run npm ci in ${folder}, while nothing runs from there.`,
+    ]);
+    expect(readdirSync(folder).filter((name) => name.startsWith('.installing'))).toEqual([]);
+  },
+);
+
 describe('several at once', () => {
   test('wait for the one that installs, which takes nothing away meanwhile', async () => {
     const checkout = prepare(waitsFor('end'), ...addsAll);
