@@ -104,7 +104,7 @@ function readJson(file) {
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
-/** Until this process is the only one that installs. If two are after all, each still installs a whole. */
+/** Until this process is the only one that installs. If two take over from one that was killed, the first to finish wins. */
 async function waitForTurn() {
   let isAnnounced = false;
   while (!tryTurn()) {
@@ -163,7 +163,8 @@ async function install() {
     if (existsSync(join(root, name))) copyFileSync(join(root, name), join(staging, name));
   const failure = await runNpm();
   if (failure !== null) throw new Error(`${failure.trim()}\nnpm ci failed; the messages above say why.`);
-  replaceModules();
+  // What another has finished meanwhile may be in use already.
+  if (!isInstalled()) replaceModules();
 }
 
 /** A folder that is a volume, or of an image's lower layer, cannot be renamed. */

@@ -279,6 +279,14 @@ describe('several at once', () => {
     expect(readFileSync(join(checkout.folder, 'node_modules/a/package.json'), 'utf8')).toContain('1.0.0');
   });
 
+  test('leave alone what another has finished meanwhile, whoever had the turn', () => {
+    const marked = 'echo first > "$checkout/node_modules/marked"';
+    const inCheckout = `(cd "$checkout" && ${addsAll.join(' && ')} && ${marked})`;
+    const checkout = prepare(inCheckout, ...addsAll);
+    expect(checkout.run().exitCode).toBe(0);
+    expect(readFileSync(join(checkout.folder, 'node_modules/marked'), 'utf8')).toBe('first\n');
+  });
+
   test.each([
     ['was killed', `${hostname()} 4194305`, 0],
     ['has not been heard of for a minute', 'elsewhere 1', 60_000],
