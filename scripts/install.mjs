@@ -201,14 +201,14 @@ async function runNpm() {
     cwd: staging,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  // Otherwise npm would go on in the background.
+  // Otherwise npm would go on in the background, in a folder that is being removed.
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ])
     process.once(signal, () => {
+      npm.once('close', () => process.exit(code));
       npm.kill();
-      process.exit(code);
     });
   let printed = '';
   for (const stream of [npm.stdout, npm.stderr])

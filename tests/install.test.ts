@@ -151,6 +151,21 @@ describe('what it shows', () => {
   });
 });
 
+test('one that is interrupted waits until npm has ended, and leaves nothing behind', async () => {
+  const { folder, start } = prepare(
+    `trap 'sleep 0.3; touch "$checkout/ended"; exit 1' TERM`,
+    'touch "$checkout/begun"',
+    waitsFor('never'),
+  );
+  const { child, printed, ended } = start();
+  await eventually('npm runs', () => existsSync(join(folder, 'begun')));
+  child.kill('SIGTERM');
+  expect((await ended())[0]).toBe(143);
+  expect(existsSync(join(folder, 'ended'))).toBe(true);
+  expect(printed()).toMatch(/^Installing the packages of Tollgate, once\..*\n$/);
+  expect(readdirSync(folder).filter((name) => /^\.installing|^node_modules/.test(name))).toEqual([]);
+});
+
 describe('what is there', () => {
   test('is left alone when it is complete, whoever installed it', () => {
     const checkout = prepare(...addsAll);
