@@ -104,7 +104,7 @@ function readJson(file) {
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
-/** Until this process is the only one that installs. If two are after all, each still installs a whole. */
+/** Until this process is the only one that installs. If two take over from one that was killed, the first to finish wins. */
 async function waitForTurn() {
   let isAnnounced = false;
   while (!tryTurn()) {
@@ -163,18 +163,21 @@ async function install() {
     if (existsSync(join(root, name))) copyFileSync(join(root, name), join(staging, name));
   const failure = await runNpm();
   if (failure !== null) throw new Error(`${failure.trim()}\nnpm ci failed; the messages above say why.`);
-  replaceModules();
+  // What another has finished meanwhile may be in use already.
+  if (!isInstalled()) replaceModules();
 }
 
+/** A folder that is a volume, or of an image's lower layer, cannot be renamed. */
 function replaceModules() {
   const replaced = join(staging, 'replaced');
-  const isReplacing = existsSync(modules);
-  if (isReplacing) renameSync(modules, replaced);
   try {
+    if (existsSync(modules)) renameSync(modules, replaced);
     renameSync(join(staging, 'node_modules'), modules);
   } catch (error) {
-    if (isReplacing) renameSync(replaced, modules);
-    throw error;
+    if (existsSync(replaced)) renameSync(replaced, modules);
+    throw new Error(
+      `${modules} cannot be replaced (${error.code}). Run npm ci in ${root}, while nothing runs from there.`,
+    );
   }
 }
 
@@ -198,14 +201,14 @@ async function runNpm() {
     cwd: staging,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  // Otherwise npm would go on in the background.
+  // Otherwise npm would go on in the background, in a folder that is being removed.
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ])
     process.once(signal, () => {
+      npm.once('close', () => process.exit(code));
       npm.kill();
-      process.exit(code);
     });
   let printed = '';
   for (const stream of [npm.stdout, npm.stderr])

@@ -106,6 +106,17 @@ describe('the reason blames DATABASE_URL', () => {
   });
 });
 
+test('one that waits says so again and again, until it is told to stop', async () => {
+  const launched = launchGateway(
+    {},
+    { command: [process.execPath, join(import.meta.dir, 'support/waiting-start.ts')] },
+  );
+  const count = () => launched.output().match(/"event":"the start is not over yet/g)?.length ?? 0;
+  await eventually('it has said so twice', () => count() >= 2);
+  launched.process.kill('SIGTERM');
+  expect(await launched.ended()).toBe(0);
+});
+
 describe('what cannot be closed does not keep the process', () => {
   const start = (...words: string[]) =>
     launchGateway(

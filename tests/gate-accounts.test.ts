@@ -142,20 +142,48 @@ describe('circuits', () => {
     }
   });
 
-  test('a probe that lasts longer than connecting may take keeps nobody waiting', () => {
-    const gate = gateWith(1, 0);
-    let nowMs = 0;
-    using _clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
-    permitOf(gate, 'a').failed(refusedConnection);
-    const hanging = permitOf(gate, 'a');
-    nowMs += 999;
-    expect(isOpenFor(gate, 'b')).toBe(false);
-    nowMs += 1;
-    expect(isOpenFor(gate, 'b')).toBe(true);
-    expect(gate.status(nowMs)?.state).toBe('closed');
-    // What becomes of it is no longer a probe's outcome.
-    hanging.failed(refusedConnection);
-    expect(isOpenFor(gate, 'b')).toBe(true);
+  describe('a probe that hangs', () => {
+    /** Half a minute each time it opens. `connectMs` is a second. */
+    function trial() {
+      const gate = gateWith(1, 30_000);
+      let nowMs = 0;
+      const clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
+      permitOf(gate, 'a').failed(refusedConnection);
+      nowMs += 30_000;
+      return {
+        gate,
+        probe: permitOf(gate, 'a'),
+        pass: (ms: number) => {
+          nowMs += ms;
+        },
+        [Symbol.dispose]: () => clock.mockRestore(),
+      };
+    }
+
+    test('and could still be connecting, because its money is held first, is waited for', () => {
+      using one = trial();
+      // That it takes too long is noticed with the next tick of the deadlines.
+      one.pass(5_000 + 1_000 + 100);
+      expect(isOpenFor(one.gate, 'b')).toBe(false);
+      one.probe.failed(refusedConnection);
+      expect(one.gate.status(performance.now())?.state).toBe('open');
+      one.pass(59_999);
+      expect(isOpenFor(one.gate, 'b')).toBe(false);
+      one.pass(1);
+      expect(isOpenFor(one.gate, 'b')).toBe(true);
+    });
+
+    test('for longer than that keeps nobody waiting', () => {
+      using one = trial();
+      one.pass(10_999);
+      expect(isOpenFor(one.gate, 'b')).toBe(false);
+      one.pass(1);
+      expect(isOpenFor(one.gate, 'b')).toBe(true);
+      expect(one.gate.status(performance.now())?.state).toBe('closed');
+      // What becomes of it is no longer a probe's outcome.
+      one.probe.failed(refusedConnection);
+      expect(isOpenFor(one.gate, 'b')).toBe(true);
+    });
   });
 
   test('what is remembered of accounts is bounded', () => {

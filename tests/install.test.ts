@@ -151,6 +151,21 @@ describe('what it shows', () => {
   });
 });
 
+test('one that is interrupted waits until npm has ended, and leaves nothing behind', async () => {
+  const { folder, start } = prepare(
+    `trap 'sleep 0.3; touch "$checkout/ended"; exit 1' TERM`,
+    'touch "$checkout/begun"',
+    waitsFor('never'),
+  );
+  const { child, printed, ended } = start();
+  await eventually('npm runs', () => existsSync(join(folder, 'begun')));
+  child.kill('SIGTERM');
+  expect((await ended())[0]).toBe(143);
+  expect(existsSync(join(folder, 'ended'))).toBe(true);
+  expect(printed()).toMatch(/^Installing the packages of Tollgate, once\..*\n$/);
+  expect(readdirSync(folder).filter((name) => /^\.installing|^node_modules/.test(name))).toEqual([]);
+});
+
 describe('what is there', () => {
   test('is left alone when it is complete, whoever installed it', () => {
     const checkout = prepare(...addsAll);
@@ -243,6 +258,26 @@ describe('what is there', () => {
   });
 });
 
+const withMounts = ['unshare', '--user', '--map-root-user', '--mount'];
+const hasMounts =
+  Bun.spawnSync(['which', 'unshare']).exitCode === 0 && Bun.spawnSync([...withMounts, 'true']).exitCode === 0;
+
+test.skipIf(!hasMounts)(
+  'a folder that cannot be replaced, such as a volume, is left as it is, and the reason says what to do',
+  () => {
+    const { folder, env } = prepare(...addsAll);
+    mkdirSync(join(folder, 'node_modules'));
+    mkdirSync(join(folder, 'volume'));
+    const script = 'mount --bind "$1/volume" "$1/node_modules" && exec node "$1/scripts/install.mjs"';
+    const { exitCode, stderr } = Bun.spawnSync([...withMounts, 'sh', '-c', script, 'sh', folder], { env });
+    expect([exitCode, `${stderr}`.trim().split('\n').at(-1)]).toEqual([
+      1,
+      `${join(folder, 'node_modules')} cannot be replaced (EBUSY). Run npm ci in ${folder}, while nothing runs from there.`,
+    ]);
+    expect(readdirSync(folder).filter((name) => name.startsWith('.installing'))).toEqual([]);
+  },
+);
+
 describe('several at once', () => {
   test('wait for the one that installs, which takes nothing away meanwhile', async () => {
     const checkout = prepare(waitsFor('end'), ...addsAll);
@@ -257,6 +292,14 @@ describe('several at once', () => {
     for (const { ended } of [first, ...others]) expect((await ended())[0]).toBe(0);
     expect(checkout.callCount()).toBe(1);
     expect(readFileSync(join(checkout.folder, 'node_modules/a/package.json'), 'utf8')).toContain('1.0.0');
+  });
+
+  test('leave alone what another has finished meanwhile, whoever had the turn', () => {
+    const marked = 'echo first > "$checkout/node_modules/marked"';
+    const inCheckout = `(cd "$checkout" && ${addsAll.join(' && ')} && ${marked})`;
+    const checkout = prepare(inCheckout, ...addsAll);
+    expect(checkout.run().exitCode).toBe(0);
+    expect(readFileSync(join(checkout.folder, 'node_modules/marked'), 'utf8')).toBe('first\n');
   });
 
   test.each([

@@ -20,7 +20,13 @@ test('time that this process lost counts, unlike with other deadlines', async ()
 });
 
 test('what has arrived while this process stood still is read first', async () => {
-  const code = 'onmessage = () => setTimeout(() => postMessage("arrived"), 50); postMessage("ready");';
+  const arrived = new Int32Array(new SharedArrayBuffer(4));
+  const code = `onmessage = ({ data }) => {
+    postMessage('arrived');
+    Atomics.store(data, 0, 1);
+    Atomics.notify(data, 0);
+  };
+  postMessage('ready');`;
   const worker = new Worker(URL.createObjectURL(new Blob([code])));
   const heard: string[] = [];
   const { promise: ready, resolve } = Promise.withResolvers<void>();
@@ -31,8 +37,9 @@ test('what has arrived while this process stood still is read first', async () =
   };
   await ready;
   const deadline = startWallDeadline(300, () => heard.push('passed'));
-  worker.postMessage('go');
+  worker.postMessage(arrived);
   Bun.sleepSync(600);
+  Atomics.wait(arrived, 0, 0);
   await new Promise<void>((done) => {
     startWallDeadline(300, done);
   });

@@ -15,19 +15,25 @@ export const orphanPatienceMs = 3_000;
 
 type Orphan = Readonly<{ id: number; startedAt: string }>;
 
-/** To be called again and again while the server does not start: ends those that have been there for a few seconds. */
-export function orphanEnder(folder: string, log?: Log): () => void {
+/**
+ * To be called again and again while the server does not start: ends those that have been there for a few seconds. Returns
+ * whether there were any.
+ */
+export function orphanEnder(folder: string, log?: Log): () => boolean {
   const firstSeenMs = new Map<string, number>();
   return () => {
     const nowMs = performance.now();
+    let hasEnded = false;
     for (const { id, startedAt } of findOrphans(folder)) {
       // An ID alone may belong to another process by now.
       const name = `${id} ${startedAt}`;
       const seenMs = firstSeenMs.get(name) ?? nowMs;
       firstSeenMs.set(name, seenMs);
-      if (nowMs - seenMs >= orphanPatienceMs && end(id))
-        log?.warn('ended a process that a killed database server left behind', { folder, processId: id });
+      if (nowMs - seenMs < orphanPatienceMs || !end(id)) continue;
+      hasEnded = true;
+      log?.warn('ended a process that a killed database server left behind', { folder, processId: id });
     }
+    return hasEnded;
   };
 }
 
@@ -56,6 +62,8 @@ function processIds(): number[] {
 function worksIn(id: number, folder: string): boolean {
   try {
     if (readlinkSync(`/proc/${id}/cwd`) !== realpathSync(folder)) return false;
+    // In another container a folder of the same name is another one, and a process has another ID than its file says.
+    if (readlinkSync(`/proc/${id}/ns/pid`) !== readlinkSync('/proc/self/ns/pid')) return false;
     // The program may have been replaced by another version meanwhile.
     return basename(readlinkSync(`/proc/${id}/exe`).replace(/ \(deleted\)$/, '')) === 'postgres';
   } catch {

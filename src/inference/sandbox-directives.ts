@@ -8,10 +8,15 @@ import { nearest, suggestion } from '../lib/nearest.ts';
 import type { ChatCall } from '../providers/chat.ts';
 import type { Candidate } from '../routing/candidates.ts';
 
-export function checkDirectives(candidates: readonly Candidate[], text: () => string, param: string): void {
+/** A longer text could hold a million of them, and everyone would wait until they are read. */
+const maxChecked = 100_000;
+
+export function checkDirectives(candidates: readonly Candidate[], textOf: () => string, param: string): void {
   if (candidates.some(({ connection }) => connection.provider.adapter !== 'sandbox')) return;
+  const text = textOf();
+  if (text.length > maxChecked) return;
   try {
-    readDirectives(text());
+    readDirectives(text);
   } catch (error) {
     if (!(error instanceof BadDirective)) throw error;
     throw new ApiError('invalid_parameter', {

@@ -17,10 +17,15 @@ type Life = Readonly<{
   start: (closers: Closers) => Promise<Started>;
   /** A failure in words that the operator can act on. */
   explain: (error: unknown) => unknown;
+  /** How often the log says that the start is not over. */
+  noticeMs?: number;
   maxClosingMs?: number;
 }>;
 
 const maxStarts = 3;
+
+/** Longer than an ordinary start takes, a new database included. */
+const defaultNoticeMs = 30_000;
 
 /** The embedded PostgreSQL may take that long to stop on a slow machine. */
 const defaultClosingMs = 30_000;
@@ -50,14 +55,24 @@ export async function runToEnd(life: Life): Promise<never> {
 }
 
 /** What the database interrupted is done again from the beginning, with nothing left of the first time. */
-async function startPatiently({ start, log }: Life, closers: Closers): Promise<Started> {
-  for (let count = 1; ; count += 1) {
-    try {
-      return await start(closers);
-    } catch (error) {
-      if (!isPassing(error) || count === maxStarts || closers.ended.aborted) throw error;
-      log.warn('the database interrupted the start, starting again', { error });
-      await closers.closeAll();
+async function startPatiently(life: Life, closers: Closers): Promise<Started> {
+  const { start, log, noticeMs = defaultNoticeMs } = life;
+  // A lock or a migration may take any time, and so may a database that no longer answers. Nobody should have to guess.
+  const notice = setInterval(
+    () => log.warn('the start is not over yet: the database is busy, locked, or does not answer'),
+    noticeMs,
+  );
+  try {
+    for (let count = 1; ; count += 1) {
+      try {
+        return await start(closers);
+      } catch (error) {
+        if (!isPassing(error) || count === maxStarts || closers.ended.aborted) throw error;
+        log.warn('the database interrupted the start, starting again', { error });
+        await closers.closeAll();
+      }
     }
+  } finally {
+    clearInterval(notice);
   }
 }

@@ -6,7 +6,7 @@
  * Only what no request can cause opens everyone's circuit. Failures that a request may have caused open the circuit of its
  * account. When many accounts fail (`outage.ts`), accounts whose last call succeeded are still let through; for the others it
  * is as if their own circuit had opened, and one failure is enough. So nobody's requests can take from an account what works
- * for it.
+ * for it, but for the short pauses of `pause.ts`.
  */
 import type { Provider } from '../models/model.ts';
 import { AccountRecords } from './account-records.ts';
@@ -39,6 +39,8 @@ import type { Slots } from './slots.ts';
 const maxPauseMs = 3_600_000;
 /** When to look again for a free slot: nobody knows when a call will end. */
 const nextLookMs = 1_000;
+/** A permitted call waits for its hold first, up to five seconds, and one that does not connect in time fails a moment late. */
+const beforeConnectingMs = 10_000;
 
 /** The last failure since a success that only the operator can fix. */
 export type Setback = Readonly<{ kind: SetbackKind; upstreamStatus: number | null; at: Date }>;
@@ -120,10 +122,11 @@ export class Gate {
     return nowMs < pausedUntilMs || !canBegin(this.#circuitOf(account, nowMs), nowMs);
   }
 
-  /** A probe that lasts longer than connecting may take has been connected. Whoever made it must not keep others waiting. */
+  /** A probe that would have failed to connect by now has been connected. Whoever made it must not keep others waiting. */
   #noteConnected(nowMs: number): void {
     const before = this.#circuit;
-    if (before.state !== 'half_open' || nowMs < this.#probedAtMs + this.#provider.timeouts.connectMs) return;
+    const connectedAtMs = this.#probedAtMs + beforeConnectingMs + this.#provider.timeouts.connectMs;
+    if (before.state !== 'half_open' || nowMs < connectedAtMs) return;
     this.#circuit = endCall(before, before.era, 'success', this.#provider.circuit, nowMs);
     this.#reportChange(before, this.#circuit, null, nowMs);
   }

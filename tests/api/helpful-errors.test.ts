@@ -187,6 +187,15 @@ describe('400', () => {
     });
   });
 
+  test('a long text is left to the sandbox, because the gateway has no time for a million directives', async () => {
+    const long = (length: number) => ({
+      model: 'trial',
+      messages: [{ role: 'user', content: '[[statsu]]'.padEnd(length) }],
+    });
+    expect(await chat(long(100_000))).toMatchObject({ code: 'invalid_parameter' });
+    expect(await chat(long(100_001))).toMatchObject({ code: 'provider_bad_request' });
+  });
+
   test('a chat model does not make images', async () => {
     const body = { model: 'full', prompt: 'A cat', size: '1024x1024' };
     expect(await errorOf('POST', '/v1/images/generations', body)).toMatchObject({
