@@ -364,6 +364,7 @@ describe('a server that is lost under a gateway', () => {
       await server.release();
       expect(isServerThere(folder)).toBe(false);
     },
+    60_000,
   );
 
   test('a gateway told to stop while its server is away stops, and leaves none running', async () => {

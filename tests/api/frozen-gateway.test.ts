@@ -4,8 +4,9 @@ import { type ChatFixture, eventsOf, finishedGeneration, openChatFixture } from 
 import { eventually } from '../support/eventually.ts';
 import { delta, type Exchange, startScriptedProvider, usageEvent } from '../support/scripted-provider.ts';
 
-const deadlineMs = 4_000;
-const frozenMs = 5_000;
+/** Long enough for the streams to get going on a busy machine. */
+const deadlineMs = 8_000;
+const frozenMs = 9_000;
 /** What the provider takes between two pieces once the gateway goes on: longer than a late deadline would wait. */
 const pauseMs = 500;
 
