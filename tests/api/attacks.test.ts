@@ -270,6 +270,32 @@ describe('what was delivered before it went wrong is paid for', () => {
     expect(await balanceOf(account)).toBe(money('1') - money('0.00165'));
   });
 
+  test.each([
+    ['an event that is no JSON', '{oops'],
+    ['an error', { error: { message: 'x' } }],
+  ])('counts that grow, with %s before the last ones', async (_what, event) => {
+    const { key, account } = await fixture.customer('1');
+    const early = { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 };
+    const last = { choices: [], usage };
+    script = [
+      { ...delta({ content: 'So' }), usage: early },
+      delta({}, 'stop'),
+      event,
+      delta({ content: 'late' }),
+      last,
+    ];
+    const response = await ask(key, 'hi', { model: 'scripted', stream: true });
+    const text = await response.text();
+    expect(text).toContain('So');
+    expect(text).not.toContain('late');
+    // The answer was complete, so nothing has failed.
+    expect(await finishedGeneration(fixture.gateway.origin, key, idOf(response))).toMatchObject({
+      status: 'completed',
+      cost: { total: '0.001650000000' },
+    });
+    expect(await balanceOf(account)).toBe(money('1') - money('0.00165'));
+  });
+
   test.each(['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'])(
     'Gemini’s %s',
     async (reason) => {
