@@ -44,12 +44,14 @@ providers:
   brief:    { name: Brief, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient}, timeouts: { total_ms: 3000 } }
   held:     { name: Held, adapter: openai, base_url: ${held.behind(url)}/v1, api_key_env: MAIN_KEY, ${patient} }
   scripted: { name: Scripted, adapter: openai, base_url: ${scripted.url.origin}/v1, ${patient} }
+  absent:   { name: Absent, adapter: openai, base_url: ${url}/v1, api_key_env: NO_KEY }
 models:
   dear:     { workload: chat, max_output_tokens: 128000, context_window: 200000, ${able}, ${dear}, providers: [main] }
   gemini:   { workload: chat, max_output_tokens: 1000, ${able}, ${dear}, providers: [google] }
   brief:    { workload: chat, max_output_tokens: 1000, ${able}, ${dear}, providers: [brief] }
   held:     { workload: chat, max_output_tokens: 1000, ${able}, ${dear}, providers: [held] }
   scripted: { workload: chat, max_output_tokens: 1000, ${able}, ${dear}, providers: [scripted] }
+  absent:   { workload: chat, max_output_tokens: 1000, ${able}, ${dear}, providers: [absent] }
 `;
 
 let fixture: ChatFixture;
@@ -444,6 +446,20 @@ describe('a flood of requests that are refused', () => {
     await eventually('it is served again', async () => {
       const { status } = await ask(key, 'hi', { max_tokens: 10 });
       return status === 200;
+    });
+  });
+
+  test.each([
+    ['the rate of the key', '1', 'dear', 'rate_limit_exceeded'],
+    ['a provider that is not configured', '1000', 'absent', 'provider_not_configured'],
+  ])('counts also if the reason is %s', async (_what, rate, model, code) => {
+    const { key } = await fixture.customer('1', '--rpm', rate);
+    expect((await ask(key, 'hi', { max_tokens: 10 })).status).toBe(200);
+    // So large that thirteen of them are too many.
+    const content = 'x'.repeat(8_000_000);
+    await eventually('the key has to wait', async () => {
+      const { error } = (await (await ask(key, content, { model })).json()) as ErrorBody;
+      return error.message.includes(`refused within a minute, the last one with ${code}.`);
     });
   });
 });
