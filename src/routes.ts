@@ -4,7 +4,7 @@ import { consoleRoutes } from './console/routes.ts';
 import { appPaths } from './dashboard/paths.ts';
 import { dashboardPages } from './dashboard/serve.ts';
 import { runDecision } from './decisions/handler.ts';
-import { ApiError, errorTable } from './errors.ts';
+import { ApiError, type ErrorCode, errorTable } from './errors.ts';
 import { getGeneration, listGenerations } from './generations/handler.ts';
 import { streamOf } from './http/client-stream.ts';
 import { type Handler, type Host, RequestContext } from './http/context.ts';
@@ -171,8 +171,7 @@ function errorResponseTo(
   const error = thrown instanceof ApiError ? thrown : withoutCode(thrown);
   context.errorCode = error.code;
   const { status } = errorTable[error.code];
-  // A limit that was reached is not counted against another.
-  if (status !== null && status < 500 && status !== 429) context.onRefusal?.(error.code);
+  if (isRefusal(error.code)) context.onRefusal?.(error.code);
   if (status === null || status >= 500)
     services.log.error('request failed', {
       requestId: context.requestId,
@@ -182,6 +181,16 @@ function errorResponseTo(
     });
   const retryAfterSeconds = isDatabaseUnavailable(error.cause) ? databaseRetrySeconds : undefined;
   return errorResponse(error, services.publicUrl ?? '', retryAfterSeconds);
+}
+
+/**
+ * Whether the gateway itself refused the request, before anything else was asked to do something for it. Its body was
+ * read and checked all the same, also if the rate of the key is why, or what the operator has not configured.
+ */
+function isRefusal(code: ErrorCode): boolean {
+  if (code === 'provider_not_configured' || code === 'configuration_error') return true;
+  const { status } = errorTable[code];
+  return status !== null && status < 500 && code !== 'provider_rate_limit';
 }
 
 const databaseRetrySeconds = 1;

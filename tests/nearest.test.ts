@@ -27,6 +27,29 @@ test('the distance is the one of the definition, as long as it is within the lim
   );
 });
 
+test('long words that differ in a few places are as far apart as the places are many', () => {
+  const edits = fc.array(fc.tuple(fc.nat(4), fc.constantFrom('insert', 'remove', 'replace', 'swap')), {
+    maxLength: 4,
+  });
+  fc.assert(
+    fc.property(edits, fc.nat(4), (made, limit) => {
+      const from = 'abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz';
+      const letters = [...from];
+      // From the end on, and apart from each other, so that no edit moves or undoes another.
+      for (const [index, [shift, kind]] of made.toReversed().entries()) {
+        const place = 44 - index * 10 + shift;
+        if (kind === 'insert') letters.splice(place, 0, '-');
+        else if (kind === 'remove') letters.splice(place, 1);
+        else if (kind === 'replace') letters[place] = '-';
+        else letters.splice(place, 2, letters[place + 1] ?? '', letters[place] ?? '');
+      }
+      const expected = made.length > limit ? Number.POSITIVE_INFINITY : made.length;
+      expect(editDistance(from, letters.join(''), limit)).toBe(expected);
+      expect(editDistance(letters.join(''), from, limit)).toBe(expected);
+    }),
+  );
+});
+
 test('only known names are suggested, no more than asked for, and never for something long', () => {
   fc.assert(
     fc.property(fc.string(), fc.array(fc.string()), fc.nat(5), (word, known, count) => {

@@ -139,10 +139,20 @@ describe('a failure', () => {
   });
 
   test('is none for an answer that is complete', () => {
-    const { progress, written } = progressOf([text('a'), finish, usage(3, 4)], [failed(broken), text('b')]);
+    const { progress, written } = progressOf(
+      [text('a'), finish, usage(3, 4)],
+      [failed(broken), ...Array.from({ length: 101 }, () => text('b')), usage(3, 5), failed(broken)],
+    );
     expect(written).toEqual([chunks.text('a') + chunks.finish('stop'), '']);
-    expect(progress).toMatchObject({ failure: null, isEnded: true });
+    expect(progress).toMatchObject({
+      failure: null,
+      isEnded: false,
+      deliveredTokens: 1,
+      usage: { inputTokens: 3, outputTokens: 5 },
+    });
     expect(progress.missing()).toBeNull();
+    progress.take([end, usage(3, 6)]);
+    expect(progress).toMatchObject({ isEnded: true, usage: { inputTokens: 3, outputTokens: 5 } });
   });
 
   test('is one as long as the usage is still to come', () => {

@@ -24,6 +24,8 @@ export class StreamProgress {
   hasText = false;
   deliveredTokens = 0;
   isDelivering = true;
+  /** The answer was complete when something went wrong. Nothing more is passed on, but the last counts may follow. */
+  #isOver = false;
   readonly #delivered = new LeastTokens();
   #hasToolCalls = false;
   /** By the index of the call. Null until the first one: most streams have none. */
@@ -40,6 +42,7 @@ export class StreamProgress {
     let text = '';
     for (const event of events) {
       if (this.isEnded) break;
+      if (this.#isOver && event.type !== 'usage' && event.type !== 'end') continue;
       if (event.type === 'text' && this.#isRepeatedTooOften(event.text))
         this.failure ??= new ProviderError('repeated_streaming_chunk_limit', null, null, true);
       if (event.type === 'tool_arguments' && this.#isTooDeep(event.index, event.text))
@@ -88,7 +91,7 @@ export class StreamProgress {
       case 'failure':
         // An answer that is complete stays so, whatever comes after it.
         if (this.missing() === null) {
-          this.isEnded = true;
+          this.#isOver = true;
           return '';
         }
         this.failure ??= event.error;

@@ -35,28 +35,41 @@ function editsBetween(wanted: string, name: string, limit: number): number {
 
 /**
  * How many characters have to be inserted, removed, replaced, or swapped with their neighbour. Infinite beyond the limit,
- * as soon as that is certain.
+ * as soon as that is certain. Two prefixes whose lengths differ by more than the limit are never compared: the catalogue
+ * may be long, and anybody may be wrong about a name as often as they like.
  */
 export function editDistance(from: string, to: string, limit: number): number {
   if (Math.abs(from.length - to.length) > limit) return Number.POSITIVE_INFINITY;
-  let beforePrevious: number[] = [];
-  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
+  const tooMany = limit + 1;
+  const newRow = () => new Uint16Array(to.length + 1).fill(tooMany);
+  let [beforePrevious, previous, current] = [newRow(), newRow(), newRow()];
+  for (let column = 0; column <= Math.min(limit, to.length); column += 1) previous[column] = column;
+  let leastBefore = 0;
   for (let row = 1; row <= from.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= to.length; column += 1) {
-      const isSame = from[row - 1] === to[column - 1];
+    const first = Math.max(1, row - limit);
+    current[first - 1] = first === 1 ? row : tooMany;
+    let least = current[first - 1] ?? tooMany;
+    const last = Math.min(to.length, row + limit);
+    const letter = from.charCodeAt(row - 1);
+    for (let column = first; column <= last; column += 1) {
+      const isSame = letter === to.charCodeAt(column - 1);
       let edits = Math.min(
         (previous[column] ?? 0) + 1,
         (current[column - 1] ?? 0) + 1,
         (previous[column - 1] ?? 0) + (isSame ? 0 : 1),
       );
-      if (row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1])
-        edits = Math.min(edits, (beforePrevious[column - 2] ?? 0) + 1);
-      current.push(edits);
+      const isSwapped =
+        row > 1 &&
+        column > 1 &&
+        letter === to.charCodeAt(column - 2) &&
+        from.charCodeAt(row - 2) === to.charCodeAt(column - 1);
+      if (isSwapped) edits = Math.min(edits, (beforePrevious[column - 2] ?? 0) + 1);
+      current[column] = edits;
+      if (edits < least) least = edits;
     }
-    if (Math.min(...current) > limit && Math.min(...previous) > limit) return Number.POSITIVE_INFINITY;
-    beforePrevious = previous;
-    previous = current;
+    if (least > limit && leastBefore > limit) return Number.POSITIVE_INFINITY;
+    leastBefore = least;
+    [beforePrevious, previous, current] = [previous, current, beforePrevious];
   }
   const edits = previous[to.length] ?? 0;
   return edits > limit ? Number.POSITIVE_INFINITY : edits;

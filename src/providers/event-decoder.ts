@@ -1,4 +1,5 @@
 /** Turns the bytes of a stream into events, whatever their format, however the bytes are split. It does no I/O. */
+import { isUtf8 } from 'node:buffer';
 import { SseParser } from '../lib/sse.ts';
 import { ProviderError } from './upstream.ts';
 
@@ -90,14 +91,17 @@ function decode(bytes: Uint8Array): string | null {
   }
 }
 
-/** Where the first line begins that is not UTF-8. */
+/** Where the first line begins that is not UTF-8. Searched by halves: there may be nothing but short lines. */
 function firstBadLine(bytes: Uint8Array): number {
   let from = 0;
+  let to = bytes.length;
   for (;;) {
-    const end = bytes.indexOf(lineFeed, from);
-    const to = end < 0 ? bytes.length : end + 1;
-    if (to === bytes.length || decode(bytes.subarray(from, to)) === null) return from;
-    from = to;
+    const half = bytes.lastIndexOf(lineFeed, (from + to) >> 1) + 1;
+    const next = half > from ? half : bytes.indexOf(lineFeed, from) + 1;
+    // Only one line is left.
+    if (next === 0 || next >= to) return from;
+    if (isUtf8(bytes.subarray(from, next))) from = next;
+    else to = next;
   }
 }
 

@@ -1,9 +1,11 @@
 /** Reads the events of a provider's streamed response as they arrive, within the deadlines of its call. */
 import type { Call } from './call.ts';
 import { EventDecoder, type EventReader } from './event-decoder.ts';
-import { ProviderError } from './upstream.ts';
+import { EndedByGateway, ProviderError } from './upstream.ts';
 
 const lineFeed = 10;
+/** Several times the longest answer of any model, in the most verbose format. Nothing else ends a stream that never pauses. */
+export const maxStreamBytes = 268_435_456;
 
 /** What is used of a body's reader: Bun and Node.js describe the rest of it differently. */
 type ByteReader = Readonly<{
@@ -18,6 +20,7 @@ export class EventStream<Event> {
   readonly #decoder: EventDecoder<Event>;
   /** Until the first bytes arrive, the deadline for the first byte applies. */
   #hasBegun = false;
+  #sizeBytes = 0;
 
   constructor(status: number, body: ReadableStream<Uint8Array>, call: Call, reader: EventReader<Event>) {
     this.status = status;
@@ -36,6 +39,8 @@ export class EventStream<Event> {
     for (;;) {
       const bytes = await this.#read();
       if (bytes === null) return null;
+      this.#sizeBytes += bytes.length;
+      if (this.#sizeBytes > maxStreamBytes) throw new EndedByGateway('malformed_stream_chunk', this.status);
       const events = this.#decoder.take(bytes);
       if (events.length === 0 && !bytes.includes(lineFeed)) continue;
       this.#call.rest();

@@ -90,10 +90,10 @@ export function withStatus(error: unknown, status: number): unknown {
     : error;
 }
 
-/** The gateway ended the call itself: its total time was up, or the process is stopping. */
+/** The gateway ended the call itself: its total time was up, it sent without end, or the process is stopping. */
 export class EndedByGateway extends ProviderError {
   constructor(
-    code: 'provider_timeout' | 'streaming_error' | 'server_overloaded',
+    code: 'provider_timeout' | 'malformed_stream_chunk' | 'streaming_error' | 'server_overloaded',
     upstreamStatus: number | null,
   ) {
     super(code, upstreamStatus, null, true);

@@ -44,12 +44,14 @@ providers:
   brief:    { name: Brief, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, ${patient}, timeouts: { total_ms: 3000 } }
   held:     { name: Held, adapter: openai, base_url: ${held.behind(url)}/v1, api_key_env: MAIN_KEY, ${patient} }
   scripted: { name: Scripted, adapter: openai, base_url: ${scripted.url.origin}/v1, ${patient} }
+  absent:   { name: Absent, adapter: openai, base_url: ${url}/v1, api_key_env: NO_KEY }
 models:
   dear:     { workload: chat, max_output_tokens: 128000, context_window: 200000, ${able}, ${dear}, providers: [main] }
   gemini:   { workload: chat, max_output_tokens: 1000, ${able}, ${dear}, providers: [google] }
   brief:    { workload: chat, max_output_tokens: 1000, ${able}, ${dear}, providers: [brief] }
   held:     { workload: chat, max_output_tokens: 1000, ${able}, ${dear}, providers: [held] }
   scripted: { workload: chat, max_output_tokens: 1000, ${able}, ${dear}, providers: [scripted] }
+  absent:   { workload: chat, max_output_tokens: 1000, ${able}, ${dear}, providers: [absent] }
 `;
 
 let fixture: ChatFixture;
@@ -270,6 +272,32 @@ describe('what was delivered before it went wrong is paid for', () => {
     expect(await balanceOf(account)).toBe(money('1') - money('0.00165'));
   });
 
+  test.each([
+    ['an event that is no JSON', '{oops'],
+    ['an error', { error: { message: 'x' } }],
+  ])('counts that grow, with %s before the last ones', async (_what, event) => {
+    const { key, account } = await fixture.customer('1');
+    const early = { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 };
+    const last = { choices: [], usage };
+    script = [
+      { ...delta({ content: 'So' }), usage: early },
+      delta({}, 'stop'),
+      event,
+      delta({ content: 'late' }),
+      last,
+    ];
+    const response = await ask(key, 'hi', { model: 'scripted', stream: true });
+    const text = await response.text();
+    expect(text).toContain('So');
+    expect(text).not.toContain('late');
+    // The answer was complete, so nothing has failed.
+    expect(await finishedGeneration(fixture.gateway.origin, key, idOf(response))).toMatchObject({
+      status: 'completed',
+      cost: { total: '0.001650000000' },
+    });
+    expect(await balanceOf(account)).toBe(money('1') - money('0.00165'));
+  });
+
   test.each(['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'])(
     'Gemini’s %s',
     async (reason) => {
@@ -418,6 +446,20 @@ describe('a flood of requests that are refused', () => {
     await eventually('it is served again', async () => {
       const { status } = await ask(key, 'hi', { max_tokens: 10 });
       return status === 200;
+    });
+  });
+
+  test.each([
+    ['the rate of the key', '1', 'dear', 'rate_limit_exceeded'],
+    ['a provider that is not configured', '1000', 'absent', 'provider_not_configured'],
+  ])('counts also if the reason is %s', async (_what, rate, model, code) => {
+    const { key } = await fixture.customer('1', '--rpm', rate);
+    expect((await ask(key, 'hi', { max_tokens: 10 })).status).toBe(200);
+    // So large that thirteen of them are too many.
+    const content = 'x'.repeat(8_000_000);
+    await eventually('the key has to wait', async () => {
+      const { error } = (await (await ask(key, content, { model })).json()) as ErrorBody;
+      return error.message.includes(`refused within a minute, the last one with ${code}.`);
     });
   });
 });
