@@ -4,8 +4,8 @@
  * change of the catalogue.
  *
  * Only what no request can cause opens everyone's circuit. Failures that a request may have caused open the circuit of its
- * account. When many accounts fail (`outage.ts`), accounts whose last call succeeded are still let through; for the others it
- * is as if their own circuit had opened, and one failure is enough. So nobody's requests can take from an account what works
+ * account. When many accounts fail (`outage.ts`), accounts whose last call succeeded are still let through; the others
+ * have to wait for as long as a circuit is open, once, and one failure is enough to open theirs. So nobody's requests can take from an account what works
  * for it, but for the short pauses of `pause.ts`.
  */
 import type { Provider } from '../models/model.ts';
@@ -131,11 +131,12 @@ export class Gate {
     this.#reportChange(before, this.#circuit, null, nowMs);
   }
 
-  /** The account's own circuit. In an outage one that is not being served has to make a probe first. */
+  /** The account's own circuit. When an outage begins, it is open for those who are not being served. */
   #circuitOf(account: string, nowMs: number): Circuit {
     const own = this.#records.find(account)?.circuit ?? closedCircuit;
-    const isDoubtful = this.#outage.isOn && !this.#witnesses.isServed(account, nowMs);
-    return isDoubtful && own.state === 'closed' ? openUntil(own, this.#outageUntilMs()) : own;
+    const untilMs = this.#outageUntilMs();
+    const isDoubtful = nowMs < untilMs && !this.#witnesses.isServed(account, nowMs);
+    return isDoubtful && own.state === 'closed' ? openUntil(own, untilMs) : own;
   }
 
   /** Until when an outage keeps those out who are not being served; 0 without one. */
