@@ -114,7 +114,7 @@ test('every value that a settlement can have is read', () => {
     expect(parsed({ status })).toMatchObject({ status });
   for (const onInsufficientBalance of ['withhold', 'write_off'])
     expect(parsed({ onInsufficientBalance })).toMatchObject({ onInsufficientBalance });
-  for (const onAlreadyCharged of ['stands', 'refund'])
+  for (const onAlreadyCharged of ['stands', 'refund', 'refund_unless_stored'])
     expect(parsed({ onAlreadyCharged })).toMatchObject({ onAlreadyCharged });
   for (const reason of ['usage_missing', 'interrupted', 'implausible_usage'])
     expect(parsed({ loss: reason })).toMatchObject({ loss: { reason } });

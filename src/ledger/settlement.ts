@@ -183,7 +183,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
   cost: z.object({ input: money, output: money, total: money }).nullable(),
   isEstimated: z.boolean().default(false),
   onInsufficientBalance: z.enum(['withhold', 'write_off']),
-  onAlreadyCharged: z.enum(['stands', 'refund']).default('stands'),
+  onAlreadyCharged: z.enum(['stands', 'refund', 'refund_unless_stored']).default('stands'),
   loss: z
     .union([
       lossReason.transform(lossOf),
