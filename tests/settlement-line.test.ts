@@ -238,7 +238,14 @@ describe('a settlement that is made', () => {
       latencyMs: nowMs - 1,
       timeToFirstTokenMs: null,
     } as const;
-    expect(at(() => withheld(one))).toEqual({ ...closed, onAlreadyCharged: 'refund' });
+    for (const onAlreadyCharged of ['stands', 'refund'] as const)
+      expect(at(() => withheld({ ...one, onAlreadyCharged }))).toEqual({
+        ...closed,
+        onAlreadyCharged: 'refund',
+      });
+    // A retry may have got the stored response: it is paid for.
+    const replayable = { ...one, onAlreadyCharged: 'refund_unless_stored' } as const;
+    expect(at(() => withheld(replayable))).toEqual({ ...closed, onAlreadyCharged: 'refund_unless_stored' });
     expect(at(() => closedUnbilled({ ...settlement, attempts: [] }))).toEqual(closed);
   });
 });

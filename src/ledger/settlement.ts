@@ -85,9 +85,10 @@ export function lossOf(reason: Loss['reason']): Loss {
 
 /** For a response that was not delivered: nothing is charged, and a charge this process did not know of is refunded. */
 export function withheld(settlement: Settlement): Settlement {
+  const { onAlreadyCharged } = settlement;
   return settlementOf(settlement, {
     ...failure('billing_consistency_error', 'interrupted'),
-    onAlreadyCharged: 'refund',
+    onAlreadyCharged: onAlreadyCharged === 'stands' ? 'refund' : onAlreadyCharged,
   });
 }
 
