@@ -177,7 +177,7 @@ export function openLedger(
       const becomeLate = () => {
         const late = onTimeout();
         // In the spool before the caller learns of it: from now on this is what happened.
-        writeToSpool(late);
+        inSpool('keep', late);
         resolve('late');
         return late;
       };
@@ -206,7 +206,7 @@ export function openLedger(
     let settlement = first;
     const deadline = deadlines.start(lateAfterMs, () => {
       // It may be committed although nobody knows: without it, the spool would leave what follows to other nodes.
-      writeToSpool(first);
+      inSpool('keep', first);
       settlement = becomeLate();
     });
     try {
@@ -215,10 +215,10 @@ export function openLedger(
         const result = await trySettling(sent, submitDurably);
         if (sent !== settlement) continue;
         if (!(result instanceof Error)) {
-          removeFromSpool(sent);
+          inSpool('forget', sent);
           return result;
         }
-        writeToSpool(sent);
+        inSpool('keep', sent);
         if (isClosed) throw result;
         logUnsettled({ generationId: sent.generation.id, error: result });
         await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
@@ -263,17 +263,9 @@ export function openLedger(
   }
 
   /** A disk that is full or broken must not end a settlement that may still succeed. */
-  function writeToSpool(settlement: Settlement): void {
+  function inSpool(change: 'keep' | 'forget', settlement: Settlement): void {
     try {
-      spool.keep(settlement);
-    } catch (error) {
-      logNotSpooled({ generationId: settlement.generation.id, error });
-    }
-  }
-
-  function removeFromSpool(settlement: Settlement): void {
-    try {
-      spool.forget(settlement);
+      spool[change](settlement);
     } catch (error) {
       logNotSpooled({ generationId: settlement.generation.id, error });
     }
