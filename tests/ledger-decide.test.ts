@@ -378,6 +378,7 @@ describe('a settlement of what has ended already', () => {
   const lost = { ...ended, isLost: true };
   const good = { onAlreadyCharged: 'stands', errorCode: null, isHeld: true } as const;
   const withheld = { ...good, onAlreadyCharged: 'refund', errorCode: 'billing_consistency_error' } as const;
+  const replayable = { ...withheld, onAlreadyCharged: 'refund_unless_stored' } as const;
   const givenUp = { ...good, errorCode: 'gateway_interrupted', isHeld: false } as const;
 
   test.each([
@@ -385,6 +386,9 @@ describe('a settlement of what has ended already', () => {
     ['gives back a charge of zero', { ...ended, charged: 0n }, withheld, 'refund'],
     ['has nothing to give back', ended, withheld, 'settled'],
     ['lets a charge stand', charged, good, 'settled'],
+    ['lets a charge stand whose response was stored', charged, replayable, 'settled'],
+    ['gives back a charge whose claim was released', { ...charged, isClaimed: false }, replayable, 'refund'],
+    ['never gives back what was delivered', { ...charged, isClaimed: false }, good, 'settled'],
     ['settles what was given up too early', interrupted, good, 'reopen'],
     ['settles what was set aside', { ...ended, isDeadLetter: true }, good, 'reopen'],
     ['knows no better than another node', interrupted, givenUp, 'interrupted'],

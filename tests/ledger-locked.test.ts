@@ -193,21 +193,30 @@ test('of many locked accounts, one that is free again does not wait for the rest
   await Promise.all(calls);
 });
 
-test('a hold that was given up while its account was locked leaves nothing held', async () => {
+test('a hold that was given up while its account was locked leaves nothing held, and what is settled late is charged', async () => {
   const [ledger] = ledgers as [Ledger];
   const locked = await customer(1_000n);
+  const held = [hold(locked, 2n), hold(locked, 2n)];
+  for (const one of held) await ledger.hold(one);
   const unlock = await lock('account', locked);
   const givenUp: number[] = [];
+  const late: number[] = [];
   // The client of the last one has waited for something else before.
-  const calls = [0, 0, 0, 0, 3_900].map((waitedMs) =>
+  const holding = [0, 0, 0, 0, 3_900].map((waitedMs) =>
     ledger.hold(hold(locked, 2n), waitedMs).catch(() => givenUp.push(waitedMs)),
   );
-  await Promise.all(calls);
+  const settling = held.map(async (one, index) => {
+    const waitedMs = index * 3_000;
+    expect(await ledger.settle(settlement(one, 1n), undefined, waitedMs)).toBe('late');
+    late.push(waitedMs);
+  });
+  await Promise.all([...holding, ...settling]);
   expect(givenUp).toEqual([3_900, 0, 0, 0, 0]);
+  expect(late).toEqual([3_000, 0]);
   await unlock();
   await pay(ledger, locked);
-  await eventually('the releases', () => ledger.counts().unsettled === 0);
-  expect(await money(locked)).toEqual({ balance: '999', held: '0' });
+  await eventually('the releases and the settlements', () => ledger.counts().unsettled === 0);
+  expect(await money(locked)).toEqual({ balance: '997', held: '0' });
 }, 60_000);
 
 test('the ledger is sound after all of that', async () => {

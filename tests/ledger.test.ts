@@ -305,7 +305,7 @@ describe('a response that was withheld after its charge', () => {
     const held = hold(owner, 40n);
     await ledger.hold(held);
     await ledger.settle(settlement(held, 30n));
-    expect(await ledger.settle(withheld(held, { onAlreadyCharged: 'stands' }))).toBe('settled');
+    expect(await ledger.settle(withheld(held, { onAlreadyCharged: 'refund_unless_stored' }))).toBe('settled');
     expect(await generationOf(held)).toMatchObject({ status: 'completed', charged: '30' });
     expect(await money(owner)).toEqual({ balance: '70', held: '0' });
   });

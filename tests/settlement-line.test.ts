@@ -114,7 +114,7 @@ test('every value that a settlement can have is read', () => {
     expect(parsed({ status })).toMatchObject({ status });
   for (const onInsufficientBalance of ['withhold', 'write_off'])
     expect(parsed({ onInsufficientBalance })).toMatchObject({ onInsufficientBalance });
-  for (const onAlreadyCharged of ['stands', 'refund'])
+  for (const onAlreadyCharged of ['stands', 'refund', 'refund_unless_stored'])
     expect(parsed({ onAlreadyCharged })).toMatchObject({ onAlreadyCharged });
   for (const reason of ['usage_missing', 'interrupted', 'implausible_usage'])
     expect(parsed({ loss: reason })).toMatchObject({ loss: { reason } });
@@ -238,7 +238,14 @@ describe('a settlement that is made', () => {
       latencyMs: nowMs - 1,
       timeToFirstTokenMs: null,
     } as const;
-    expect(at(() => withheld(one))).toEqual({ ...closed, onAlreadyCharged: 'refund' });
+    for (const onAlreadyCharged of ['stands', 'refund'] as const)
+      expect(at(() => withheld({ ...one, onAlreadyCharged }))).toEqual({
+        ...closed,
+        onAlreadyCharged: 'refund',
+      });
+    // A retry may have got the stored response: it is paid for.
+    const replayable = { ...one, onAlreadyCharged: 'refund_unless_stored' } as const;
+    expect(at(() => withheld(replayable))).toEqual({ ...closed, onAlreadyCharged: 'refund_unless_stored' });
     expect(at(() => closedUnbilled({ ...settlement, attempts: [] }))).toEqual(closed);
   });
 });

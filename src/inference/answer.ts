@@ -190,8 +190,9 @@ async function respond<Wanted, Planned extends Plan, Job, Answer>(
   const stored = claim === null ? null : await claim.toStore(body, headers, null);
   // A client that disconnected still caused the work, so it is charged.
   const ending = completed(charge, client.aborted ? 'cancelled' : 'completed', 'withhold', stored);
-  // A retry gets the stored response, so its charge stands even if this response has to be withheld.
-  await settleBeforeDelivery(generation, ending, claim?.isReplayable === true ? 'stands' : 'refund');
+  // A retry gets the response if it is stored, so its charge stands then, even if this response has to be withheld.
+  const isReplayable = claim?.isReplayable === true;
+  await settleBeforeDelivery(generation, ending, isReplayable ? 'refund_unless_stored' : 'refund');
   // A claim without a stored response is released where it was made.
   if (stored !== null) claim?.handOver();
   return new Response(body, { headers });

@@ -23,6 +23,8 @@ export class OpenGeneration {
   #permit: Permit | null;
   #hold: Hold | null = null;
   #firstTokenAtMs: number | null = null;
+  /** When the last attempt ended, on the clock of the process. From then on, the client waits for the database alone. */
+  #attemptEndedAtMs: number | null = null;
   readonly #trace: TraceContext | null;
   #settlement: Settlement | null = null;
   #result: SettlementResult | 'late' | null = null;
@@ -119,8 +121,10 @@ export class OpenGeneration {
       });
     const settlement = this.#endedWith(ending);
     this.#settlement = settlement;
-    const settled = this.#ledger.settle(settlement, () =>
-      onTimeout === ending ? settlement : this.#endedWith(onTimeout),
+    const settled = this.#ledger.settle(
+      settlement,
+      () => (onTimeout === ending ? settlement : this.#endedWith(onTimeout)),
+      this.#attemptEndedAtMs === null ? 0 : performance.now() - this.#attemptEndedAtMs,
     );
     return settled.then((result) => {
       this.#result = result;
@@ -170,6 +174,7 @@ export class OpenGeneration {
     const current = this.#attempts.pop();
     if (current?.status !== 'in_progress') throw new Error('There is no attempt in progress.');
     this.#attempts.push({ ...current, status, upstreamStatus, errorCode, completedAtMs: Date.now() });
+    this.#attemptEndedAtMs = performance.now();
     const permit = this.#permit;
     this.#permit = null;
     return permit;

@@ -204,7 +204,10 @@ export function decideLate(
   { onAlreadyCharged, errorCode, isHeld }: Pick<Settlement, 'onAlreadyCharged' | 'errorCode' | 'isHeld'>,
 ): LateDecision {
   if (ended.isLost) return isHeld && ended.isClaimed ? 'record' : 'interrupted';
-  if (ended.charged !== null && onAlreadyCharged === 'refund') return 'refund';
+  // The response was stored with the charge if there was a claim to store it with. Once it is stored, nobody releases that.
+  const isRefunded =
+    onAlreadyCharged === 'refund_unless_stored' ? !ended.isClaimed : onAlreadyCharged === 'refund';
+  if (ended.charged !== null && isRefunded) return 'refund';
   if (ended.errorCode === 'gateway_interrupted' || ended.isDeadLetter) {
     // Another node that closes it as an orphan knows no more than the first one did.
     const knowsBetter = errorCode !== 'gateway_interrupted' && ended.isClaimed;

@@ -3,6 +3,7 @@
  * first. Others may have changed them since: what relies on them names their versions, and the database checks those.
  */
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import { RecentMap } from '../lib/recent-map.ts';
 import type { AccountState, MeterState } from './decide.ts';
 
 export type KnownAccount = Readonly<{ version: bigint; state: AccountState }>;
@@ -22,35 +23,6 @@ export const maxRows = 20_000;
 export class KnownRows {
   readonly accounts = new RecentMap<KnownAccount>(maxRows);
   readonly meters = new RecentMap<KnownMeter>(maxRows);
-}
-
-/** Forgets what was not set for the longest time. */
-export class RecentMap<Value> {
-  readonly #values = new Map<string, Value>();
-  readonly #maxSize: number;
-
-  constructor(maxSize: number) {
-    this.#maxSize = maxSize;
-  }
-
-  get(id: string): Value | undefined {
-    return this.#values.get(id);
-  }
-
-  set(id: string, value: Value): void {
-    const isNew = !this.#values.delete(id);
-    if (isNew && this.#values.size >= this.#maxSize) this.#dropOldest();
-    this.#values.set(id, value);
-  }
-
-  delete(id: string): void {
-    this.#values.delete(id);
-  }
-
-  #dropOldest(): void {
-    const [oldest] = this.#values.keys();
-    if (oldest !== undefined) this.#values.delete(oldest);
-  }
 }
 
 /** What `ledger_read` returns. Big integers and amounts are strings. */

@@ -33,10 +33,14 @@ export type Ledger = Readonly<{
   /** Tried once, because the client can retry. */
   count: (count: Count) => Promise<CountResult>;
   /**
-   * Returns `late` when it takes longer than a caller should wait. From then on the settlement that `onTimeout` returns is
-   * retried for as long as it takes.
+   * Returns `late` when it takes longer than a caller should wait, who has waited for `waitedMs` already. From then on the
+   * settlement that `onTimeout` returns is retried for as long as it takes.
    */
-  settle: (settlement: Settlement, onTimeout?: () => Settlement) => Promise<SettlementResult | 'late'>;
+  settle: (
+    settlement: Settlement,
+    onTimeout?: () => Settlement,
+    waitedMs?: number,
+  ) => Promise<SettlementResult | 'late'>;
   /** For Generations of another node. Tried once, because the caller retries later. What the database rejects is set aside. */
   settleOnce: (settlement: Settlement) => Promise<SettlementResult>;
   /** Whether this process has anything held or unsettled. */
@@ -50,7 +54,7 @@ export type Ledger = Readonly<{
 const patienceMs = 5_000;
 /** A client gets its response within five seconds, whatever else it had to wait for. */
 const holdPatienceMs = 4_000;
-const minHoldPatienceMs = 1_000;
+const minPatienceMs = 1_000;
 const lockPatienceMs = 500;
 const minPauseMs = 20;
 const maxPauseMs = 1_000;
@@ -105,7 +109,7 @@ export function openLedger(
    * may the batch in front.
    */
   function hold(operation: Hold, waitedMs = 0): Promise<HoldResult> {
-    const holdMs = Math.max(holdPatienceMs - waitedMs, minHoldPatienceMs);
+    const holdMs = Math.max(holdPatienceMs - waitedMs, minPatienceMs);
     return new Promise((resolve, reject) => {
       const effort: Effort = { isOver: false, isSent: false, failure: null };
       const end = () => {
@@ -159,20 +163,25 @@ export function openLedger(
     settle(settlement).catch(() => undefined);
   }
 
-  function settle(settlement: Settlement, onTimeout = () => settlement): Promise<SettlementResult | 'late'> {
+  function settle(
+    settlement: Settlement,
+    onTimeout = () => settlement,
+    waitedMs = 0,
+  ): Promise<SettlementResult | 'late'> {
     return new Promise((resolve, reject) => {
       unsettledCount += 1;
       const end = () => {
         unsettledCount -= 1;
         held.delete(settlement.generation.id);
       };
-      settleUntilDone(settlement, () => {
+      const becomeLate = () => {
         const late = onTimeout();
         // In the spool before the caller learns of it: from now on this is what happened.
-        writeToSpool(late);
+        inSpool('keep', late);
         resolve('late');
         return late;
-      }).then(
+      };
+      settleUntilDone(settlement, Math.max(patienceMs - waitedMs, minPatienceMs), becomeLate).then(
         (result) => {
           end();
           resolve(result);
@@ -189,11 +198,15 @@ export function openLedger(
    * Never gives up. When it takes too long, `becomeLate` returns what is to be settled from then on. The attempt in
    * progress may still succeed; what `becomeLate` returned follows all the same, and refunds a charge that must not stand.
    */
-  async function settleUntilDone(first: Settlement, becomeLate: () => Settlement): Promise<SettlementResult> {
+  async function settleUntilDone(
+    first: Settlement,
+    lateAfterMs: number,
+    becomeLate: () => Settlement,
+  ): Promise<SettlementResult> {
     let settlement = first;
-    const deadline = deadlines.start(patienceMs, () => {
+    const deadline = deadlines.start(lateAfterMs, () => {
       // It may be committed although nobody knows: without it, the spool would leave what follows to other nodes.
-      writeToSpool(first);
+      inSpool('keep', first);
       settlement = becomeLate();
     });
     try {
@@ -202,10 +215,10 @@ export function openLedger(
         const result = await trySettling(sent, submitDurably);
         if (sent !== settlement) continue;
         if (!(result instanceof Error)) {
-          removeFromSpool(sent);
+          inSpool('forget', sent);
           return result;
         }
-        writeToSpool(sent);
+        inSpool('keep', sent);
         if (isClosed) throw result;
         logUnsettled({ generationId: sent.generation.id, error: result });
         await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
@@ -250,17 +263,9 @@ export function openLedger(
   }
 
   /** A disk that is full or broken must not end a settlement that may still succeed. */
-  function writeToSpool(settlement: Settlement): void {
+  function inSpool(change: 'keep' | 'forget', settlement: Settlement): void {
     try {
-      spool.keep(settlement);
-    } catch (error) {
-      logNotSpooled({ generationId: settlement.generation.id, error });
-    }
-  }
-
-  function removeFromSpool(settlement: Settlement): void {
-    try {
-      spool.forget(settlement);
+      spool[change](settlement);
     } catch (error) {
       logNotSpooled({ generationId: settlement.generation.id, error });
     }

@@ -3,11 +3,12 @@
  * meters, its own holds, and what it had better not rely on.
  */
 import type { Money } from '../lib/money.ts';
+import { RecentMap } from '../lib/recent-map.ts';
 import { type BatchRows, type OperationResult, rowsAt } from './commit.ts';
 import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
 import { DatabaseTime } from './database-time.ts';
 import type { Effects } from './effects.ts';
-import { KnownRows, knownAccount, knownMeter, meterAt, type ReadRows, RecentMap } from './known-rows.ts';
+import { KnownRows, knownAccount, knownMeter, meterAt, type ReadRows } from './known-rows.ts';
 import type { Operation } from './operations.ts';
 
 /** An account that another node has just used is probably used by it again. */

@@ -90,9 +90,9 @@ export type Settlement = Readonly<{
   onInsufficientBalance: 'withhold' | 'write_off';
   /**
    * What to do with a charge that was committed before without this process knowing. It is refunded when the response was
-   * withheld; it stands for an idempotent request, because a retry gets the stored response.
+   * withheld, unless that was stored together with the charge for the retries of an idempotent request.
    */
-  onAlreadyCharged: 'stands' | 'refund';
+  onAlreadyCharged: 'stands' | 'refund' | 'refund_unless_stored';
   loss: Loss | null;
   attempts: readonly Attempt[];
   /** Stored in the same transaction as the charge. */

@@ -85,9 +85,10 @@ export function lossOf(reason: Loss['reason']): Loss {
 
 /** For a response that was not delivered: nothing is charged, and a charge this process did not know of is refunded. */
 export function withheld(settlement: Settlement): Settlement {
+  const { onAlreadyCharged } = settlement;
   return settlementOf(settlement, {
     ...failure('billing_consistency_error', 'interrupted'),
-    onAlreadyCharged: 'refund',
+    onAlreadyCharged: onAlreadyCharged === 'stands' ? 'refund' : onAlreadyCharged,
   });
 }
 
@@ -183,7 +184,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
   cost: z.object({ input: money, output: money, total: money }).nullable(),
   isEstimated: z.boolean().default(false),
   onInsufficientBalance: z.enum(['withhold', 'write_off']),
-  onAlreadyCharged: z.enum(['stands', 'refund']).default('stands'),
+  onAlreadyCharged: z.enum(['stands', 'refund', 'refund_unless_stored']).default('stands'),
   loss: z
     .union([
       lossReason.transform(lossOf),

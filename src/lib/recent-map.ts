@@ -23,4 +23,8 @@ export class RecentMap<Value> {
     const [oldest = ''] = this.#values.keys();
     this.#values.delete(oldest);
   }
+
+  delete(name: string): void {
+    this.#values.delete(name);
+  }
 }

@@ -145,16 +145,22 @@ function makeFolderOf(path: string): void {
 export function writeDurably(path: string, bytes: Buffer, mode: 'w' | 'a'): void {
   const file = openSync(path, mode, 0o600);
   try {
-    writeAll(file, bytes, 0);
+    writeAll(file, bytes, null);
     fsyncSync(file);
   } finally {
     closeSync(file);
   }
 }
 
-/** A disk that is nearly full takes a part of it, and reports that it is full the next time. */
-function writeAll(file: number, bytes: Buffer, start: number): number {
+/**
+ * A disk that is nearly full takes a part of it, and reports that it is full the next time. Without a `start` the system
+ * decides where it is written: a file that is added to must not be overwritten.
+ */
+function writeAll(file: number, bytes: Buffer, start: number | null): number {
   let done = 0;
-  while (done < bytes.length) done += writeSync(file, bytes, done, bytes.length - done, start + done);
+  while (done < bytes.length) {
+    const at = start === null ? null : start + done;
+    done += writeSync(file, bytes, done, bytes.length - done, at);
+  }
   return done;
 }

@@ -15,9 +15,9 @@ export function measuredLedger(ledger: Ledger, metrics: GatewayMetrics): Ledger 
       );
       return held;
     },
-    settle: (settlement, onTimeout) => {
+    settle: (settlement, onTimeout, waitedMs) => {
       const startedAt = performance.now();
-      const settled = ledger.settle(settlement, onTimeout);
+      const settled = ledger.settle(settlement, onTimeout, waitedMs);
       settled.then(
         () => metrics.settled(performance.now() - startedAt),
         () => undefined,

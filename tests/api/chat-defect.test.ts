@@ -1,10 +1,11 @@
 /**
- * What cannot be brought about from outside a gateway: a defect of our own in the middle of a stream, and a node that has
- * no place left to read on for a client that has gone.
+ * What cannot be brought about from outside a gateway: a defect of our own in the middle of a stream, a node that has no
+ * place left to read on for a client that has gone, and a database that takes its time for exactly one thing.
  */
 import { afterAll, expect, test } from 'bun:test';
 import { startSandbox } from '../../sandbox/server.ts';
 import { streamChatResponse } from '../../src/chat/stream.ts';
+import { Claim } from '../../src/idempotency/claim.ts';
 import { AbandonedStreams } from '../../src/inference/abandoned-streams.ts';
 import { OpenGeneration } from '../../src/inference/generation.ts';
 import type { Settlement } from '../../src/ledger/operations.ts';
@@ -23,15 +24,23 @@ import { emptyCall, testProvider } from '../support/provider.ts';
 const sandbox = startSandbox();
 afterAll(() => sandbox.stop());
 
-type Served = Readonly<{ url: URL; settled: Settlement[]; log: () => string; stop: () => Promise<void> }>;
+type Served = Readonly<{
+  url: URL;
+  settled: Settlement[];
+  waitedMs: number[];
+  log: () => string;
+  stop: () => Promise<void>;
+}>;
 
 /** Answers one chat request as a stream, from a sandbox and to a real socket, with a ledger that only takes notes. */
 function serveStream(
   content: string,
   abandoned: AbandonedStreams,
   openReader: typeof openai.openReader = openai.openReader,
+  claim: Claim | null = null,
 ): Served {
   const settled: Settlement[] = [];
+  const waitedMs: number[] = [];
   let logged = '';
   const log = createLog('error', (line) => {
     logged += line;
@@ -50,8 +59,9 @@ function serveStream(
   const ledger = {
     hold: () => Promise.reject(new Error('not asked')),
     count: () => Promise.reject(new Error('not asked')),
-    settle: (settlement: Settlement) => {
+    settle: (settlement: Settlement, _onTimeout?: () => Settlement, waited = 0) => {
       settled.push(settlement);
+      waitedMs.push(waited);
       return Promise.resolve('settled' as const);
     },
     settleOnce: () => Promise.reject(new Error('not asked')),
@@ -91,7 +101,7 @@ function serveStream(
         },
         generation: new OpenGeneration(facts, provider.name, first, null, ledger, log),
         rotation,
-        claim: null,
+        claim,
         client: request.signal,
       };
       const response = await streamChatResponse(run, {
@@ -106,6 +116,7 @@ function serveStream(
   return {
     url: new URL('/v1/chat/completions', server.url),
     settled,
+    waitedMs,
     log: () => logged,
     stop: () => server.stop(true),
   };
@@ -155,4 +166,20 @@ test('a stream that was left and cannot be read on is charged by what was delive
   const { usage, cost } = settlement ?? {};
   expect(usage?.outputTokens).toBeWithin(1, 500);
   expect(cost?.total).toBe(BigInt(usage?.units ?? 0));
+});
+
+test('the time that it takes to store a long response is part of the time that its client waits for the settlement', async () => {
+  const stagingMs = 100;
+  const claim = new Claim({ keyId: newId(), idempotencyHash: '00', bodyHash: '00' }, newId(), true, {
+    key: Buffer.alloc(32),
+    stage: () => Bun.sleep(stagingMs).then(() => true),
+    release: () => Promise.resolve(),
+    note: () => undefined,
+  });
+  const served = serveStream('[[long 500]]', new AbandonedStreams(), openai.openReader, claim);
+  await (await fetch(served.url, { method: 'POST' })).text();
+  await served.stop();
+  expect(served.settled).toMatchObject([{ status: 'completed', stored: { response: 'staged' } }]);
+  // A timer may be early by a part of a millisecond.
+  expect(served.waitedMs[0]).toBeGreaterThan(stagingMs - 1);
 });
