@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { UsageError } from '../src/cli/arguments.ts';
 import { isWellFormedKey } from '../src/keys/key-format.ts';
 import { OperatorError } from '../src/lib/operator-error.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
-import { runCommand } from './support/commands.ts';
+import { outcomeOf, runCommand } from './support/commands.ts';
 import { temporaryFolder, tollgate, tollgateJson, writeCatalog } from './support/gateway.ts';
 import { impossible, settleAs } from './support/rare-settlements.ts';
 
@@ -344,6 +346,32 @@ test('a database that is named is not migrated by a command', async () => {
     'tollgate: The database is older than this version of Tollgate: 0001_initial.sql',
   );
   expect([...(await empty.sql`select to_regclass('schema_migrations') as there`)]).toEqual([{ there: null }]);
+  await empty.close();
+});
+
+test('where there is no database, a command creates none and says where one could be', async () => {
+  const folder = join(temporaryFolder(), 'data');
+  const nowhere = { TOLLGATE_DATA: folder };
+  const message = `There is no database here: DATABASE_URL is not set, and ${folder} has none. Set DATABASE_URL, or run this in the folder in which the gateway was started.`;
+  expect(await tollgate(['account', 'create', '--name', 'Lost', '--credit', '5'], nowhere)).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr: `tollgate: ${message}\n`,
+  });
+  for (const words of [['migrate'], ['backup', join(temporaryFolder(), 'backup.gz')]])
+    expect(await runCommand(words, nowhere).catch((error: Error) => error.message)).toBe(message);
+  expect(existsSync(folder)).toBe(false);
+});
+
+test('lists in which nothing is say so', async () => {
+  const empty = await createDatabase();
+  const textOf = async (...words: string[]) => (await outcomeOf(words, { DATABASE_URL: empty.url })).text;
+  expect(await textOf('account', 'list')).toBe('No accounts yet.');
+  expect(await textOf('user', 'list')).toBe('No users yet.');
+  const { id } = await runCommand<{ id: string }>(['account', 'create', '--name', 'New'], {
+    DATABASE_URL: empty.url,
+  });
+  expect(await textOf('key', 'list', '--account', id)).toBe('No keys yet.');
   await empty.close();
 });
 

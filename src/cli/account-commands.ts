@@ -5,7 +5,7 @@ import { newId } from '../lib/ids.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { readDollars, readLine, readOptionalLine, readUuid, UsageError } from './arguments.ts';
-import { type DatabaseCommand, formatTable } from './command.ts';
+import { type DatabaseCommand, formatList } from './command.ts';
 import { referenceIdOf } from './credit-reference.ts';
 import { shellUserOf } from './shell-user.ts';
 
@@ -90,7 +90,7 @@ const list: DatabaseCommand = {
         suspended: isSuspended,
         created_at: createdAt.toISOString(),
       })),
-      text: formatTable(
+      text: formatList(
         ['ID', 'NAME', 'BALANCE', 'HELD', 'STATE'],
         accounts.map(({ id, name, balance, held, isSuspended }) => [
           id,
@@ -99,6 +99,7 @@ const list: DatabaseCommand = {
           formatMoneyShort(held),
           isSuspended ? 'suspended' : 'active',
         ]),
+        'No accounts yet.',
       ),
     };
   },

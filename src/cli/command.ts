@@ -25,6 +25,15 @@ export type LocalCommand = CommandWords &
   Readonly<{ runLocally: (config: Config, words: Arguments) => Promise<Outcome | null> }>;
 export type Command = DatabaseCommand | LocalCommand;
 
+/** A table, or the sentence that stands for one without rows. */
+export function formatList(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  whenEmpty: string,
+): string {
+  return rows.length === 0 ? whenEmpty : formatTable(headings, rows);
+}
+
 /** Aligned columns for people. */
 export function formatTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [headings, ...rows];

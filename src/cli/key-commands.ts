@@ -27,7 +27,7 @@ import {
   readUuid,
   UsageError,
 } from './arguments.ts';
-import { type DatabaseCommand, formatTable } from './command.ts';
+import { type DatabaseCommand, formatList } from './command.ts';
 import { shellUserOf } from './shell-user.ts';
 
 const create: DatabaseCommand = {
@@ -167,7 +167,7 @@ function presentKey({ requests_per_minute: rpm, allowed_models: allow, ...key }:
 }
 
 function formatKeys(keys: readonly StoredKey[]): string {
-  return formatTable(
+  return formatList(
     ['ID', 'NAME', 'KEY', 'RPM', 'CONCURRENT', 'MONTHLY', 'MODELS', 'EXPIRES', 'REVOKED'],
     keys.map((key) => [
       key.id,
@@ -180,6 +180,7 @@ function formatKeys(keys: readonly StoredKey[]): string {
       key.expires_at?.toISOString() ?? '-',
       key.revoked_at?.toISOString() ?? '-',
     ]),
+    'No keys yet.',
   );
 }
 

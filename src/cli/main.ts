@@ -1,6 +1,6 @@
 /** The `tollgate` command line: finds the command, runs it and prints its outcome. */
 import { type Config, readConfig } from '../config.ts';
-import { type Database, openDatabase } from '../database/connection.ts';
+import { type Database, openExistingDatabase } from '../database/connection.ts';
 import { explainDatabaseError } from '../database/explain.ts';
 import { migrate, requireMigrated } from '../database/migrate.ts';
 import { OperatorError } from '../lib/operator-error.ts';
@@ -73,7 +73,7 @@ function findCommand(words: readonly string[]): Command | undefined {
 
 async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promise<Outcome> {
   const config = readConfig();
-  const database = await openDatabase(config);
+  const database = await openExistingDatabase(config);
   try {
     await prepareSchema(database, config);
     return await command.run(database.sql, given, config, database.openDedicated);

@@ -9,7 +9,7 @@ import { createResetToken, resetUrl } from '../sessions/reset-link.ts';
 import { createUser, findUserByEmail, isEmailAddress, listUsers, type Role } from '../users/user-store.ts';
 import { noSuchAccount } from './account-commands.ts';
 import { readUuid, UsageError } from './arguments.ts';
-import { type DatabaseCommand, formatTable } from './command.ts';
+import { type DatabaseCommand, formatList } from './command.ts';
 import { readPassword } from './password.ts';
 import { shellUserOf } from './shell-user.ts';
 
@@ -60,7 +60,7 @@ const list: DatabaseCommand = {
         accounts,
         created_at: createdAt.toISOString(),
       })),
-      text: formatTable(
+      text: formatList(
         ['ID', 'EMAIL', 'OPERATOR', 'ACCOUNTS'],
         users.map(({ id, email, isOperator, accounts }) => [
           id,
@@ -68,6 +68,7 @@ const list: DatabaseCommand = {
           isOperator ? 'yes' : 'no',
           accounts.map((account) => `${account.id} (${account.role})`).join(', '),
         ]),
+        'No users yet.',
       ),
     };
   },

@@ -3,6 +3,7 @@ import { type Config, durabilitySettings } from '../config.ts';
 import { urlsOfHosts } from '../lib/database-url.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { hasCluster } from './cluster.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { explainDatabaseError, isStillAway, unreachable } from './explain.ts';
 import { Hosts } from './hosts.ts';
@@ -52,6 +53,19 @@ export async function openDatabase(
   return config.databaseUrl === null
     ? await openEmbedded(config, log, applicationName)
     : await openNamed(config, config.databaseUrl, log, applicationName, wait);
+}
+
+/**
+ * The same, but creates no embedded database. What is run in the wrong folder, or without the DATABASE_URL of the gateway,
+ * would otherwise write to a new one, where nobody looks for it.
+ */
+export async function openExistingDatabase(config: Config, applicationName?: string): Promise<Database> {
+  const { databaseUrl, dataFolder } = config;
+  if (databaseUrl === null && !Bun.isStandaloneExecutable && !hasCluster(dataFolder))
+    throw new OperatorError(
+      `There is no database here: DATABASE_URL is not set, and ${dataFolder} has none. Set DATABASE_URL, or run this in the folder in which the gateway was started.`,
+    );
+  return await openDatabase(config, undefined, applicationName);
 }
 
 async function openEmbedded(

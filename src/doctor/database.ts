@@ -1,9 +1,8 @@
 /** Whether the database can be reached, is fit for money, belongs to us and has our schema, and whether the clocks agree. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { type Config, durabilitySettings } from '../config.ts';
-import { openDatabase } from '../database/connection.ts';
+import { hasCluster } from '../database/cluster.ts';
+import { openExistingDatabase } from '../database/connection.ts';
 import { explainDatabaseError } from '../database/explain.ts';
 import { requireMigrated } from '../database/migrate.ts';
 import { clockOffsetMs, judgeClock } from '../ledger/database-clock.ts';
@@ -18,7 +17,7 @@ const noticeableOffsetMs = 1_000;
 
 export async function examineDatabase(config: Config, patienceMs: number): Promise<Finding[]> {
   const isEmbedded = config.databaseUrl === null && !Bun.isStandaloneExecutable;
-  if (isEmbedded && !existsSync(join(config.dataFolder, 'postgres', 'PG_VERSION')))
+  if (isEmbedded && !hasCluster(config.dataFolder))
     return [
       warning(
         'database',
@@ -28,7 +27,7 @@ export async function examineDatabase(config: Config, patienceMs: number): Promi
     ];
   try {
     const own = { ...config, databasePool: 1, databaseReadUrl: null };
-    const database = await openDatabase(own, undefined, doctorName);
+    const database = await openExistingDatabase(own, doctorName);
     const { sql } = database;
     const { databaseReadUrl } = config;
     try {
