@@ -240,7 +240,15 @@ test('user create --role, user list and user reset-link', async () => {
     insert into nodes (id, name) values (gen_random_uuid(), ${`${hostname()}:8123`}), (gen_random_uuid(), 'elsewhere:9999')`;
   const again = await tollgate(['user', 'reset-link', 'mia@example.com'], environment);
   expect(again.stdout).toStartWith('http://127.0.0.1:8123/reset-password#token=');
-  await database.sql`delete from verifications where created_at = (select max(created_at) from verifications)`;
+  expect(again.stderr).toBe(
+    'tollgate: warning: PUBLIC_URL is not set here: replace http://127.0.0.1:8123 with the address of your dashboard.\n',
+  );
+  const { url } = await runCommand<{ url: string }>(['user', 'reset-link', 'mia@example.com'], {
+    ...environment,
+    PUBLIC_URL: 'https://gateway.example.com',
+  });
+  expect(url).toStartWith('https://gateway.example.com/reset-password#token=');
+  await database.sql`delete from verifications where created_at > (select min(created_at) from verifications)`;
   await database.sql`delete from nodes`;
   const [kept] = await database.sql`
     select identifier, value, expires_at > now() + interval '59 minutes' as is_young from verifications`;
@@ -336,6 +344,19 @@ test('catalog check', async () => {
     expect(missing.exitCode).toBe(1);
     expect(missing.stdout).toContain('The catalogue /nowhere/catalog.yaml does not exist. TOLLGATE_CATALOG');
   }
+});
+
+test('catalog init writes the default one, or says what is in the way', async () => {
+  const folder = temporaryFolder();
+  const file = join(folder, 'catalog.yaml');
+  expect(await runCommand(['catalog', 'init', file], {})).toEqual({ file });
+  const refusal = (path: string) =>
+    runCommand(['catalog', 'init', path], {}).catch((error: Error) => error.message);
+  expect(await refusal(file)).toBe(`${file} exists and stays as it is.`);
+  expect(await refusal(join(folder, 'new folder/catalog.yaml'))).toBe(
+    `The folder ${folder}/new folder does not exist. Create it first: mkdir -p "${folder}/new folder"`,
+  );
+  expect(await refusal(join(file, 'catalog.yaml'))).toContain('a part of its path is no folder (ENOTDIR)');
 });
 
 test('a database that is named is not migrated by a command', async () => {

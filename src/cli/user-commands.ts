@@ -90,9 +90,15 @@ const resetLink: DatabaseCommand = {
     });
     // The gateway may have been started with another PORT.
     const port = (await findLocalPort(sql, hostname())) ?? config.port;
-    const url = resetUrl(config.publicUrl ?? localOriginOf({ ...config, port }), token);
+    const localOrigin = localOriginOf({ ...config, port });
+    const url = resetUrl(config.publicUrl ?? localOrigin, token);
+    // Whoever has a database of their own mostly opens the dashboard on another machine.
+    const isDoubtful = config.publicUrl === null && config.databaseUrl !== null;
     return {
       json: { url, expires_at: expiresAt.toISOString() },
+      warnings: isDoubtful
+        ? [`PUBLIC_URL is not set here: replace ${localOrigin} with the address of your dashboard.`]
+        : [],
       text: `${url}\n\nWorks once, until ${expiresAt.toISOString()}. Using it signs ${user.email} out everywhere.`,
     };
   },

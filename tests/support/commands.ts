@@ -3,6 +3,7 @@ import { SQL } from 'bun';
 import { accountCommands } from '../../src/cli/account-commands.ts';
 import { readArguments } from '../../src/cli/arguments.ts';
 import { backupCommands } from '../../src/cli/backup-commands.ts';
+import { catalogCommands } from '../../src/cli/catalog-commands.ts';
 import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
@@ -17,6 +18,7 @@ const commands = [
   ...ledgerCommands,
   ...userCommands,
   ...backupCommands,
+  ...catalogCommands,
   migrateCommand,
 ];
 
