@@ -1,6 +1,7 @@
 /** `tollgate doctor` against real servers: each thing that can be wrong is found, named and told what to do about. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { readConfig } from '../src/config.ts';
@@ -424,9 +425,16 @@ describe('this machine', () => {
     await taken.stop();
     expect(await about('port', { PORT: port })).toMatchObject([{ level: 'good' }]);
     const gateway = startProvider(() => Response.json({}, { headers: { 'x-service-request-id': 'req_1' } }));
-    expect(await about('port', { PORT: new URL(gateway.url).port })).toMatchObject([
+    const { port: ofGateway } = new URL(gateway.url);
+    expect(await about('port', { PORT: ofGateway })).toMatchObject([
+      { level: 'problem', text: `${ofGateway} on 127.0.0.1 is in use by a gateway with another database.` },
+    ]);
+    await database.sql`
+      insert into nodes (id, name) values (gen_random_uuid(), ${`${hostname()}:${ofGateway} worker 2`})`;
+    expect(await about('port', { PORT: ofGateway })).toMatchObject([
       { level: 'good', text: expect.stringContaining('a gateway that is running') },
     ]);
+    await database.sql`delete from nodes`;
     await gateway.stop();
   });
 

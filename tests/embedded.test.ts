@@ -121,7 +121,7 @@ describe('on the embedded database', () => {
       });
       expect([exitCode, stdout]).toEqual([1, '']);
       expect(stderr).toBe(
-        `tollgate: Port ${taken.port} on 127.0.0.1 is in use. Set PORT to a free one, for example: PORT=8081 npm start\n`,
+        `tollgate: Port ${taken.port} on 127.0.0.1 is in use. Set PORT to a free port, for example PORT=8081.\n`,
       );
       expect(existsSync(folder)).toBe(false);
     }
@@ -161,7 +161,7 @@ describe('on the embedded database', () => {
     const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder, PORT: `${port}` }));
     const again = await tollgate(['serve'], { TOLLGATE_DATA: folder, PORT: `${port}` });
     expect([again.exitCode, again.stdout]).toEqual([1, '']);
-    expect(again.stderr).toStartWith(`tollgate: Tollgate already runs at ${first.origin}: `);
+    expect(again.stderr).toStartWith(`tollgate: A gateway already runs at ${first.origin}. `);
     const beside = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     expect(
       logged(beside, beside.output().match(/another gateway already runs[^"]*/)?.[0] ?? ''),

@@ -1,8 +1,6 @@
-import { hostname } from 'node:os';
-import type { SQL } from 'bun';
 import { accountExists } from '../accounts/account-store.ts';
 import { recordShellAction } from '../accounts/operator-log.ts';
-import { leaseSeconds } from '../ledger/node-lease.ts';
+import { findLocalPorts } from '../database/running-gateways.ts';
 import { localOriginOf } from '../lib/ip-address.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { createResetToken, resetUrl } from '../sessions/reset-link.ts';
@@ -88,9 +86,9 @@ const resetLink: DatabaseCommand = {
       await recordShellAction(transaction, shellUserOf(config), done);
       return await createResetToken(transaction, user.id);
     });
-    // The gateway may have been started with another PORT.
-    const port = (await findLocalPort(sql, hostname())) ?? config.port;
-    const localOrigin = localOriginOf({ ...config, port });
+    // The gateway may have been started with another PORT. Of several, none is the right one.
+    const [port = config.port, another] = await findLocalPorts(sql);
+    const localOrigin = localOriginOf(another === undefined ? { ...config, port } : config);
     const url = resetUrl(config.publicUrl ?? localOrigin, token);
     // Whoever has a database of their own mostly opens the dashboard on another machine.
     const isDoubtful = config.publicUrl === null && config.databaseUrl !== null;
@@ -103,18 +101,6 @@ const resetLink: DatabaseCommand = {
     };
   },
 };
-
-/** The port of the gateway on this machine, from the name of its node; null when there is none, or more than one. */
-async function findLocalPort(sql: SQL, host: string): Promise<number | null> {
-  const rows = await sql<{ name: string }[]>`
-    select name from nodes
-    where stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseSeconds}::int)`;
-  const ports = rows
-    .filter(({ name }) => name.startsWith(`${host}:`))
-    .map(({ name }) => Number(name.slice(host.length + 1)));
-  const [port = 0] = ports;
-  return ports.length === 1 && port > 0 ? port : null;
-}
 
 function readRole(text: string): Role {
   if (text === 'owner' || text === 'member') return text;

@@ -105,7 +105,7 @@ async function openNamed(
   const pooled = hostsOf(url, applicationName);
   const direct =
     config.databaseDirectUrl === null ? pooled : hostsOf(config.databaseDirectUrl, applicationName);
-  await reach(pooled, direct, log, wait);
+  await reach({ pooled, direct, urls: [url, config.databaseDirectUrl ?? url] }, log, wait);
   const prepare = direct === pooled;
   const pool = openPool(() => new SQL({ ...pooled.current, prepare, max: config.databasePool }));
   const openDedicated = () => new SQL({ ...direct.current, max: 1 });
@@ -152,8 +152,7 @@ export function connectionOptions(url: string, applicationName: string): SQL.Opt
 
 /** Where PostgreSQL starts together with the gateway, it may need some time before it can be reached. */
 async function reach(
-  pooled: Hosts,
-  direct: Hosts,
+  { pooled, direct, urls }: Readonly<{ pooled: Hosts; direct: Hosts; urls: readonly string[] }>,
   log: Log | undefined,
   { patienceMs, signal }: Wait,
 ): Promise<void> {
@@ -163,7 +162,8 @@ async function reach(
       for (const hosts of new Set([pooled, direct])) if (hosts.areSeveral) await hosts.findPrimary();
       return await checkPooling(pooled.current, direct.current);
     } catch (error) {
-      if (!isStillAway(error) || performance.now() > deadlineMs || signal?.aborted) throw unreachable(error);
+      if (!isStillAway(error) || performance.now() > deadlineMs || signal?.aborted)
+        throw unreachable(error, urls);
       if (isFirst) log?.warn('the database cannot be reached yet, trying again', { error });
       await Bun.sleep(retryMs);
     }

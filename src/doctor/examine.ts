@@ -19,18 +19,17 @@ export async function examine(
   config: Config,
   { isOffline, patienceMs = defaultPatienceMs }: Options,
 ): Promise<Finding[]> {
-  const [database, port, catalog, mail] = await Promise.all([
+  const [{ findings, localPorts }, catalog, mail] = await Promise.all([
     examineDatabase(config, patienceMs),
-    examinePort(config, patienceMs),
     examineCatalog(config, isOffline, patienceMs),
     isOffline ? null : examineMail(config.mail, patienceMs),
   ]);
   return [
-    ...database,
+    ...findings,
     examineSecret(config),
     examineDescriptors(),
     ...examineDataFolder(config),
-    port,
+    await examinePort(config, localPorts, patienceMs),
     ...catalog,
     ...(mail === null ? [] : [mail]),
   ];
