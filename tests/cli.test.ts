@@ -412,6 +412,13 @@ test.each([
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057'], 2, 'USD is missing'],
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '0'], 2, 'USD must be more than zero'],
   [['account', 'credit', 'acme', '1'], 2, 'ACCOUNT must be an ID'],
+  [['key', 'list', '--account', 'Acme'], 2, 'but is "Acme". tollgate account list shows the IDs.'],
+  [['key', 'revoke', 'CI'], 2, 'but is "CI". tollgate key list --account ACCOUNT shows the IDs.'],
+  [
+    ['key', 'revoke', 'svc_sk_secret'],
+    2,
+    'Error: ID must be the ID of the key, not the key itself. tollgate key list --account ACCOUNT shows the IDs.',
+  ],
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '1'], 1, 'There is no account 01890a5d'],
   [['account', 'list', 'all'], 2, 'Unexpected argument "all"'],
   [['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057'], 1, 'There is no account 01890a5d'],

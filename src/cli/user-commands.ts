@@ -6,7 +6,7 @@ import { OperatorError } from '../lib/operator-error.ts';
 import { createResetToken, resetUrl } from '../sessions/reset-link.ts';
 import { createUser, findUserByEmail, isEmailAddress, listUsers, type Role } from '../users/user-store.ts';
 import { noSuchAccount } from './account-commands.ts';
-import { readUuid, UsageError } from './arguments.ts';
+import { readAccountId, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
 import { readPassword } from './password.ts';
 import { shellUserOf } from './shell-user.ts';
@@ -29,7 +29,7 @@ const create: DatabaseCommand = {
     if (!isEmailAddress(email)) throw new UsageError(`--email must be an e-mail address, but is "${email}".`);
     const isOperator = words.flag('admin');
     if (account === null && !isOperator) throw new UsageError('A user needs --account ID, --admin, or both.');
-    const accountId = account === null ? null : readUuid(account, '--account');
+    const accountId = account === null ? null : readAccountId(account, '--account');
     if (accountId !== null && !(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
     const password = await readPassword(words, email);
     const draft = { email, password, isOperator, accountId, role };
