@@ -125,6 +125,18 @@ test('the report is aligned, with what to do below', () => {
   expect(formatReport([good('a', 'fine')])).toEndWith('\n\nEverything is in order.');
 });
 
+test('a secret that is too short is a problem among the others', async () => {
+  const { exitCode, stdout } = await tollgate(['doctor', '--offline'], { ...healthy, AUTH_SECRET: 'short' });
+  expect(exitCode).toBe(1);
+  expect(stdout).toMatch(/^✗ secret +AUTH_SECRET must have at least 32 characters\. Make one with: openssl/m);
+  expect(stdout).toMatch(/^✓ schema /m);
+  expect(stdout.match(/^. secret /gm)).toHaveLength(1);
+  // What is wrong elsewhere is said as by every command.
+  const other = await tollgate(['doctor', '--offline'], { ...healthy, AUTH_SECRET: 'short', PORT: 'x' });
+  expect([other.exitCode, other.stdout]).toEqual([1, '']);
+  expect(other.stderr).toStartWith('tollgate: PORT must be a whole number');
+});
+
 describe('the database', () => {
   test('that cannot be reached is a problem, and the rest is still looked at', async () => {
     const found = await findings({ DATABASE_URL: 'postgres://a:hunter2@127.0.0.1:1/x' });

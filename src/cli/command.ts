@@ -23,7 +23,10 @@ export type DatabaseCommand = CommandWords &
   }>;
 export type LocalCommand = CommandWords &
   Readonly<{ runLocally: (config: Config, words: Arguments) => Promise<Outcome | null> }>;
-export type Command = DatabaseCommand | LocalCommand;
+/** Reads the configuration itself, because it reports what is wrong with it. */
+export type UnconfiguredCommand = CommandWords &
+  Readonly<{ runUnconfigured: (words: Arguments) => Promise<Outcome> }>;
+export type Command = DatabaseCommand | LocalCommand | UnconfiguredCommand;
 
 /** A table, or the sentence that stands for one without rows. */
 export function formatList(

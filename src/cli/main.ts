@@ -60,8 +60,7 @@ async function main(words: readonly string[]): Promise<number> {
     [...(command.options ?? []), ...commonOptions],
     command.positionals ?? [],
   );
-  const outcome =
-    'run' in command ? await runOnDatabase(command, given) : await command.runLocally(readConfig(), given);
+  const outcome = await run(command, given);
   for (const warning of outcome?.warnings ?? []) process.stderr.write(`tollgate: warning: ${warning}\n`);
   if (outcome !== null) print(given.flag('json') ? JSON.stringify(outcome.json) : outcome.text);
   return outcome?.exitCode ?? 0;
@@ -69,6 +68,13 @@ async function main(words: readonly string[]): Promise<number> {
 
 function findCommand(words: readonly string[]): Command | undefined {
   return commands.find(({ name }) => name.split(' ').every((word, place) => words[place] === word));
+}
+
+async function run(command: Command, given: Arguments): Promise<Outcome | null> {
+  if ('run' in command) return await runOnDatabase(command, given);
+  return 'runLocally' in command
+    ? await command.runLocally(readConfig(), given)
+    : await command.runUnconfigured(given);
 }
 
 async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promise<Outcome> {
