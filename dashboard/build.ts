@@ -51,9 +51,15 @@ function withCompressed(files: readonly { name: string; bytes: Uint8Array<ArrayB
   return all;
 }
 
+export function describeFiles(files: Files): string {
+  const served = [...files].filter(([name]) => !files.has(`${name}.gz`));
+  const bytes = served.reduce((sum, [, content]) => sum + content.length, 0);
+  return `The dashboard is built: ${served.length} files, ${Math.ceil(bytes / 1024)} KB as they are sent.`;
+}
+
 if (import.meta.main) {
   const stamp = await stampOf(folder);
   const files = await buildDashboard();
   await storeFiles(folder, stamp, files);
-  for (const [name, bytes] of files) if (!files.has(`${name}.gz`)) console.log(`${bytes.length}\t${name}`);
+  console.log(describeFiles(files));
 }

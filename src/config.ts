@@ -113,6 +113,18 @@ export function readConfig(environment: Environment = process.env): Config {
   };
 }
 
+/** The configuration, and what is wrong with the secret alone: then it counts as not set. Throws for anything else. */
+export function readConfigApartFromSecret(
+  environment: Environment = process.env,
+): Readonly<{ config: Config; secretProblem: string | null }> {
+  try {
+    return { config: readConfig(environment), secretProblem: null };
+  } catch (error) {
+    const config = readConfig({ ...environment, AUTH_SECRET: undefined, AUTH_SECRET_FILE: undefined });
+    return { config, secretProblem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
 type DatabaseUrls = Pick<Config, 'databaseUrl' | 'databaseDirectUrl' | 'databaseReadUrl'>;
 
 function readDatabase(environment: Environment): DatabaseUrls {

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { UsageError } from '../src/cli/arguments.ts';
 import { isWellFormedKey } from '../src/keys/key-format.ts';
 import { OperatorError } from '../src/lib/operator-error.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from './support/cluster.ts';
-import { runCommand } from './support/commands.ts';
+import { outcomeOf, runCommand } from './support/commands.ts';
 import { temporaryFolder, tollgate, tollgateJson, writeCatalog } from './support/gateway.ts';
 import { impossible, settleAs } from './support/rare-settlements.ts';
 
@@ -238,7 +240,15 @@ test('user create --role, user list and user reset-link', async () => {
     insert into nodes (id, name) values (gen_random_uuid(), ${`${hostname()}:8123`}), (gen_random_uuid(), 'elsewhere:9999')`;
   const again = await tollgate(['user', 'reset-link', 'mia@example.com'], environment);
   expect(again.stdout).toStartWith('http://127.0.0.1:8123/reset-password#token=');
-  await database.sql`delete from verifications where created_at = (select max(created_at) from verifications)`;
+  expect(again.stderr).toBe(
+    'tollgate: warning: PUBLIC_URL is not set here: replace http://127.0.0.1:8123 with the address of your dashboard.\n',
+  );
+  const { url } = await runCommand<{ url: string }>(['user', 'reset-link', 'mia@example.com'], {
+    ...environment,
+    PUBLIC_URL: 'https://gateway.example.com',
+  });
+  expect(url).toStartWith('https://gateway.example.com/reset-password#token=');
+  await database.sql`delete from verifications where created_at > (select min(created_at) from verifications)`;
   await database.sql`delete from nodes`;
   const [kept] = await database.sql`
     select identifier, value, expires_at > now() + interval '59 minutes' as is_young from verifications`;
@@ -336,14 +346,51 @@ test('catalog check', async () => {
   }
 });
 
+test('catalog init writes the default one, or says what is in the way', async () => {
+  const folder = temporaryFolder();
+  const file = join(folder, 'catalog.yaml');
+  expect(await runCommand(['catalog', 'init', file], {})).toEqual({ file });
+  const refusal = (path: string) =>
+    runCommand(['catalog', 'init', path], {}).catch((error: Error) => error.message);
+  expect(await refusal(file)).toBe(`${file} exists and stays as it is.`);
+  expect(await refusal(join(folder, 'new folder/catalog.yaml'))).toBe(
+    `The folder ${folder}/new folder does not exist. Create it first: mkdir -p "${folder}/new folder"`,
+  );
+  expect(await refusal(join(file, 'catalog.yaml'))).toContain('a part of its path is no folder (ENOTDIR)');
+});
+
 test('a database that is named is not migrated by a command', async () => {
   const empty = await createEmptyDatabase();
   const { exitCode, stderr } = await tollgate(['account', 'list'], { DATABASE_URL: empty.url });
   expect(exitCode).toBe(1);
-  expect(stderr).toStartWith(
-    'tollgate: The database is older than this version of Tollgate: 0001_initial.sql',
-  );
+  expect(stderr).toBe('tollgate: The database is empty. Run: tollgate migrate\n');
   expect([...(await empty.sql`select to_regclass('schema_migrations') as there`)]).toEqual([{ there: null }]);
+  await empty.close();
+});
+
+test('where there is no database, a command creates none and says where one could be', async () => {
+  const folder = join(temporaryFolder(), 'data');
+  const nowhere = { TOLLGATE_DATA: folder };
+  const message = `There is no database here: DATABASE_URL is not set, and ${folder} has none. Set DATABASE_URL, or run this in the folder in which the gateway was started.`;
+  expect(await tollgate(['account', 'create', '--name', 'Lost', '--credit', '5'], nowhere)).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr: `tollgate: ${message}\n`,
+  });
+  for (const words of [['migrate'], ['backup', join(temporaryFolder(), 'backup.gz')]])
+    expect(await runCommand(words, nowhere).catch((error: Error) => error.message)).toBe(message);
+  expect(existsSync(folder)).toBe(false);
+});
+
+test('lists in which nothing is say so', async () => {
+  const empty = await createDatabase();
+  const textOf = async (...words: string[]) => (await outcomeOf(words, { DATABASE_URL: empty.url })).text;
+  expect(await textOf('account', 'list')).toBe('No accounts yet.');
+  expect(await textOf('user', 'list')).toBe('No users yet.');
+  const { id } = await runCommand<{ id: string }>(['account', 'create', '--name', 'New'], {
+    DATABASE_URL: empty.url,
+  });
+  expect(await textOf('key', 'list', '--account', id)).toBe('No keys yet.');
   await empty.close();
 });
 
@@ -365,6 +412,13 @@ test.each([
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057'], 2, 'USD is missing'],
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '0'], 2, 'USD must be more than zero'],
   [['account', 'credit', 'acme', '1'], 2, 'ACCOUNT must be an ID'],
+  [['key', 'list', '--account', 'Acme'], 2, 'but is "Acme". tollgate account list shows the IDs.'],
+  [['key', 'revoke', 'CI'], 2, 'but is "CI". tollgate key list --account ACCOUNT shows the IDs.'],
+  [
+    ['key', 'revoke', 'svc_sk_secret'],
+    2,
+    'Error: ID must be the ID of the key, not the key itself. tollgate key list --account ACCOUNT shows the IDs.',
+  ],
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '1'], 1, 'There is no account 01890a5d'],
   [['account', 'list', 'all'], 2, 'Unexpected argument "all"'],
   [['key', 'create', '--account', '01890a5d-ac96-774b-bcce-b302099a8057'], 1, 'There is no account 01890a5d'],

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { type Files, readFiles, stampOf, storeFiles } from '../dashboard/build/dist.ts';
 import { candidatesIn } from '../dashboard/build/style.ts';
-import { buildDashboard } from '../dashboard/build.ts';
+import { buildDashboard, describeFiles } from '../dashboard/build.ts';
 import { openDashboard } from '../src/dashboard/open.ts';
 import { appPaths } from '../src/dashboard/paths.ts';
 import { createLog } from '../src/lib/log.ts';
@@ -35,6 +35,11 @@ function sources(): string {
   writeFileSync(join(folder, '../package-lock.json'), '{}');
   return folder;
 }
+
+test('a build is reported in one line, with each file counted once', () => {
+  const files = new Map([...some, ['main-1.js.gz', new Uint8Array(2_000)]]);
+  expect(describeFiles(files)).toBe('The dashboard is built: 2 files, 2 KB as they are sent.');
+});
 
 describe('the stamp', () => {
   test('is the same for the same sources, whatever was built from them', async () => {

@@ -1,6 +1,7 @@
 /** `tollgate doctor` against real servers: each thing that can be wrong is found, named and told what to do about. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { readConfig } from '../src/config.ts';
@@ -122,6 +123,18 @@ test('the report is aligned, with what to do below', () => {
     '✓ a   fine\n! bb  so\n      so\n      → look\n✗ c   bad\n\n1 problem, 1 warning.',
   );
   expect(formatReport([good('a', 'fine')])).toEndWith('\n\nEverything is in order.');
+});
+
+test('a secret that is too short is a problem among the others', async () => {
+  const { exitCode, stdout } = await tollgate(['doctor', '--offline'], { ...healthy, AUTH_SECRET: 'short' });
+  expect(exitCode).toBe(1);
+  expect(stdout).toMatch(/^✗ secret +AUTH_SECRET must have at least 32 characters\. Make one with: openssl/m);
+  expect(stdout).toMatch(/^✓ schema /m);
+  expect(stdout.match(/^. secret /gm)).toHaveLength(1);
+  // What is wrong elsewhere is said as by every command.
+  const other = await tollgate(['doctor', '--offline'], { ...healthy, AUTH_SECRET: 'short', PORT: 'x' });
+  expect([other.exitCode, other.stdout]).toEqual([1, '']);
+  expect(other.stderr).toStartWith('tollgate: PORT must be a whole number');
 });
 
 describe('the database', () => {
@@ -424,9 +437,16 @@ describe('this machine', () => {
     await taken.stop();
     expect(await about('port', { PORT: port })).toMatchObject([{ level: 'good' }]);
     const gateway = startProvider(() => Response.json({}, { headers: { 'x-service-request-id': 'req_1' } }));
-    expect(await about('port', { PORT: new URL(gateway.url).port })).toMatchObject([
+    const { port: ofGateway } = new URL(gateway.url);
+    expect(await about('port', { PORT: ofGateway })).toMatchObject([
+      { level: 'problem', text: `${ofGateway} on 127.0.0.1 is in use by a gateway with another database.` },
+    ]);
+    await database.sql`
+      insert into nodes (id, name) values (gen_random_uuid(), ${`${hostname()}:${ofGateway} worker 2`})`;
+    expect(await about('port', { PORT: ofGateway })).toMatchObject([
       { level: 'good', text: expect.stringContaining('a gateway that is running') },
     ]);
+    await database.sql`delete from nodes`;
     await gateway.stop();
   });
 

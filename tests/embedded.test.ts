@@ -121,7 +121,7 @@ describe('on the embedded database', () => {
       });
       expect([exitCode, stdout]).toEqual([1, '']);
       expect(stderr).toBe(
-        `tollgate: Port ${taken.port} on 127.0.0.1 is in use. Set PORT to a free one, for example: PORT=8081 npm start\n`,
+        `tollgate: Port ${taken.port} on 127.0.0.1 is in use. Set PORT to a free port, for example PORT=8081.\n`,
       );
       expect(existsSync(folder)).toBe(false);
     }
@@ -161,7 +161,7 @@ describe('on the embedded database', () => {
     const first = await welcomed(await startGateway({ TOLLGATE_DATA: folder, PORT: `${port}` }));
     const again = await tollgate(['serve'], { TOLLGATE_DATA: folder, PORT: `${port}` });
     expect([again.exitCode, again.stdout]).toEqual([1, '']);
-    expect(again.stderr).toStartWith(`tollgate: Tollgate already runs at ${first.origin}: `);
+    expect(again.stderr).toStartWith(`tollgate: A gateway already runs at ${first.origin}. `);
     const beside = await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     expect(
       logged(beside, beside.output().match(/another gateway already runs[^"]*/)?.[0] ?? ''),
@@ -186,7 +186,7 @@ describe('on the embedded database', () => {
   }, 120_000);
 
   test('the command line works beside a gateway and without one, and leaves nothing running', async () => {
-    const environment = { TOLLGATE_DATA: dataFolder('data') };
+    const environment = { TOLLGATE_DATA: await preparedFolder() };
     await tollgateJson(['account', 'create', '--name', 'Before'], environment);
     expect(isServerThere(environment.TOLLGATE_DATA)).toBe(false);
     const gateway = await startGateway(environment);
@@ -207,10 +207,8 @@ describe('on the embedded database', () => {
     mkdirSync(folder, { recursive: true });
     // The socket is reached through a link in the temporary folder; this one goes away with the test.
     const environment = { TOLLGATE_DATA: folder, TMPDIR: dataFolder() };
-    const [gateway] = await Promise.all([
-      startGateway(environment).then(welcomed),
-      tollgateJson(['account', 'list'], environment),
-    ]);
+    const gateway = await welcomed(await startGateway(environment));
+    expect(await tollgateJson<unknown[]>(['account', 'list'], environment)).toHaveLength(1);
     expect(await modelIds(gateway, keyIn(gateway))).toHaveLength(3);
     await gateway.stop();
   });
@@ -419,7 +417,8 @@ test('an empty postgres folder is filled, and what a killed start left half made
   const [old, young] = [join(folder, `postgres.${newId()}`), join(folder, `postgres.${newId()}`)];
   for (const path of [join(folder, 'postgres'), old, young]) mkdirSync(path);
   utimesSync(old, 0, 0);
-  await tollgateJson(['account', 'list'], { TOLLGATE_DATA: folder });
+  const server = await acquireEmbeddedServer(folder);
+  await server.release();
   expect(readdirSync(folder).toSorted()).toEqual(['postgres', basename(young)]);
 });
 
@@ -431,13 +430,14 @@ describe.skipIf(process.getuid?.() !== 0)('as root', () => {
     await Bun.write(join(tools, 'unshare'), '#!/bin/sh\nexit 1\n');
     chmodSync(join(tools, 'unshare'), 0o755);
     const withoutNamespaces = { TOLLGATE_DATA: folder, PATH: `${tools}:${process.env.PATH}` };
-    await tollgateJson(['account', 'create', '--name', 'Kept'], withoutNamespaces);
+    const gateway = await welcomed(await startGateway(withoutNamespaces));
+    await gateway.stop();
     expect(statSync(join(folder, 'postgres')).uid).toBe(65_534);
     const names = async (environment: Environment) =>
       (await tollgateJson<{ name: string }[]>(['account', 'list'], environment)).map(({ name }) => name);
-    expect(await names({ TOLLGATE_DATA: folder })).toEqual(['Kept']);
+    expect(await names({ TOLLGATE_DATA: folder })).toEqual(['Demo']);
     expect(statSync(join(folder, 'postgres')).uid).toBe(0);
-    expect(await names(withoutNamespaces)).toEqual(['Kept']);
+    expect(await names(withoutNamespaces)).toEqual(['Demo']);
     expect(statSync(join(folder, 'postgres')).uid).toBe(65_534);
   });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { SQL } from 'bun';
 import type { Config } from '../src/config.ts';
 import { acquireEmbeddedServer } from '../src/database/embedded.ts';
-import { explainDatabaseError } from '../src/database/explain.ts';
+import { explainDatabaseError, unreachable } from '../src/database/explain.ts';
 import { OperatorError } from '../src/lib/operator-error.ts';
 import { createDatabase } from './support/cluster.ts';
 import { isServerThere, keyIn, modelIds, preparedFolder } from './support/embedded.ts';
@@ -115,6 +115,31 @@ test('one that waits says so again and again, until it is told to stop', async (
   await eventually('it has said so twice', () => count() >= 2);
   launched.process.kill('SIGTERM');
   expect(await launched.ended()).toBe(0);
+});
+
+test('a connection that fails is explained with its place and without the password', () => {
+  const explain = (code: string, errno: string | undefined, message: string, ...urls: string[]) =>
+    unreachable(new SQL.PostgresError(message, errno === undefined ? { code } : { code, errno }), urls)
+      .message;
+  const refused = ['ERR_POSTGRES_CONNECTION_REFUSED', undefined, 'Failed to connect'] as const;
+  const answered = 'ERR_POSTGRES_SERVER_ERROR';
+  const url = 'postgres://tollgate:hunter2@db.example.com/tollgate';
+  expect(explain(...refused, url)).toBe(
+    'The database at db.example.com:5432 cannot be reached: nothing listens there, or no host has this name. Check DATABASE_URL and that PostgreSQL is running.',
+  );
+  expect(explain(...refused, 'postgres://a:hunter2@[::1]:5433,10.0.0.2/x')).toBe(
+    'The database at [::1]:5433 or 10.0.0.2:5432 cannot be reached: nothing listens there. Check DATABASE_URL and that PostgreSQL is running.',
+  );
+  expect(explain(...refused, 'postgres://a@localhost/x?path=%2Frun%2F.s.PGSQL.5432')).toStartWith(
+    'The database at /run/.s.PGSQL.5432 cannot be reached: nothing listens there.',
+  );
+  const wrong = 'password authentication failed for user "tollgate"';
+  expect(explain(answered, '28P01', wrong, url, url)).toBe(
+    `PostgreSQL at db.example.com:5432 refuses the connection: ${wrong}. Check DATABASE_URL.`,
+  );
+  expect(explain(answered, '57P03', 'the database system is starting up', url)).toBe(
+    'The database at db.example.com:5432 cannot be reached: the database system is starting up. Check DATABASE_URL and that PostgreSQL is running.',
+  );
 });
 
 describe('what cannot be closed does not keep the process', () => {

@@ -140,7 +140,7 @@ describe('a gateway that runs', () => {
   test('a port in use is named by the gateway that wants it too', async () => {
     const port = new URL(gateway.origin).port;
     expect(await refusal({ DATABASE_URL: database.url, PORT: port })).toBe(
-      `Tollgate already runs at http://127.0.0.1:${port}: open that address to use it, or stop it before you start it again. For a second one beside it, set PORT to a free one, for example: PORT=${Number(port) + 1} npm start`,
+      `A gateway already runs at http://127.0.0.1:${port}. To use that one, open the address; to start it again, stop it first. For another one beside it, set PORT to a free port, for example PORT=${Number(port) + 1}.`,
     );
   });
 
@@ -261,7 +261,7 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     );
     expect(await launched.ended()).toBe(1);
     expect(launched.output()).toBe(
-      'tollgate: The database cannot be reached: Failed to connect. Check DATABASE_URL and that PostgreSQL is running.\n',
+      'tollgate: The database at 127.0.0.1:1 cannot be reached: nothing listens there. Check DATABASE_URL and that PostgreSQL is running.\n',
     );
   });
 
@@ -270,8 +270,8 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     const launched = launchGateway({ DATABASE_URL: database.url.replace(/test_\w+/, 'missing') });
     expect(await launched.ended()).toBe(1);
     // Waiting would not help.
-    expect(launched.output()).toBe(
-      'tollgate: The database cannot be reached: database "missing" does not exist. Check DATABASE_URL and that PostgreSQL is running.\n',
+    expect(launched.output()).toMatch(
+      /^tollgate: PostgreSQL at \S+ refuses the connection: database "missing" does not exist\. Check DATABASE_URL\.\n$/,
     );
     await database.close();
   });

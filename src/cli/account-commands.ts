@@ -4,8 +4,8 @@ import { creditFromShell } from '../ledger/credit.ts';
 import { newId } from '../lib/ids.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
-import { readDollars, readLine, readOptionalLine, readUuid, UsageError } from './arguments.ts';
-import { type DatabaseCommand, formatTable } from './command.ts';
+import { readAccountId, readDollars, readLine, readOptionalLine, UsageError } from './arguments.ts';
+import { type DatabaseCommand, formatList } from './command.ts';
 import { referenceIdOf } from './credit-reference.ts';
 import { shellUserOf } from './shell-user.ts';
 
@@ -42,7 +42,7 @@ const creditAccount: DatabaseCommand = {
   ],
   run: async (sql, words, config) => {
     const [account = '', dollars = ''] = words.positionals;
-    const id = readUuid(account, 'ACCOUNT');
+    const id = readAccountId(account, 'ACCOUNT');
     const amount = readDollars(dollars, 'USD');
     if (amount === 0n) throw new UsageError('USD must be more than zero.');
     const reference = readOptionalLine(words.text('reference'), '--reference', 200);
@@ -90,7 +90,7 @@ const list: DatabaseCommand = {
         suspended: isSuspended,
         created_at: createdAt.toISOString(),
       })),
-      text: formatTable(
+      text: formatList(
         ['ID', 'NAME', 'BALANCE', 'HELD', 'STATE'],
         accounts.map(({ id, name, balance, held, isSuspended }) => [
           id,
@@ -99,6 +99,7 @@ const list: DatabaseCommand = {
           formatMoneyShort(held),
           isSuspended ? 'suspended' : 'active',
         ]),
+        'No accounts yet.',
       ),
     };
   },
@@ -109,7 +110,7 @@ const suspension = (name: string, summary: string, isSuspended: boolean): Databa
   summary,
   positionals: ['ACCOUNT'],
   run: async (sql, words, config) => {
-    const id = readUuid(words.positionals[0] ?? '', 'ACCOUNT');
+    const id = readAccountId(words.positionals[0] ?? '', 'ACCOUNT');
     if (!(await setSuspended(sql, shellUserOf(config), id, isSuspended))) throw noSuchAccount(id);
     return {
       json: { id, suspended: isSuspended },

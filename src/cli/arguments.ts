@@ -1,5 +1,6 @@
 /** Parses the arguments of a command. A usage error names the argument at fault. */
 import { parseArgs } from 'node:util';
+import { isKeyLike } from '../keys/key-format.ts';
 import { parseTime } from '../lib/calendar.ts';
 import { isUuid } from '../lib/ids.ts';
 import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
@@ -102,9 +103,22 @@ export function readOptionalLine(text: string | null, what: string, max: number)
   return text === null ? null : readLine(text, what, max);
 }
 
-export function readUuid(text: string, what: string): string {
+export function readAccountId(text: string, what: string): string {
+  return readUuid(text, what, 'tollgate account list');
+}
+
+export function readKeyId(text: string, what: string): string {
+  const listing = 'tollgate key list --account ACCOUNT';
+  // A key is a secret, so the message does not repeat it.
+  if (isKeyLike(text))
+    throw new UsageError(`${what} must be the ID of the key, not the key itself. ${listing} shows the IDs.`);
+  return readUuid(text, what, listing);
+}
+
+/** `listing` is the command that lists the IDs. */
+function readUuid(text: string, what: string, listing: string): string {
   if (isUuid(text)) return text.toLowerCase();
   throw new UsageError(
-    `${what} must be an ID such as 01890a5d-ac96-774b-bcce-b302099a8057, but is "${text}".`,
+    `${what} must be an ID such as 01890a5d-ac96-774b-bcce-b302099a8057, but is "${text}". ${listing} shows the IDs.`,
   );
 }

@@ -3,7 +3,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Config } from '../config.ts';
 import { backUp } from '../database/backup.ts';
-import { openDatabase } from '../database/connection.ts';
+import { openDatabase, openExistingDatabase } from '../database/connection.ts';
 import { requireMigrated } from '../database/migrate.ts';
 import { type CheckedBackup, checkBackup, restore, restoreFiles } from '../database/restore.ts';
 import { explainFileError } from '../lib/file-error.ts';
@@ -25,7 +25,7 @@ const backup: LocalCommand = {
     requireEmbedded(config, 'pg_dump');
     const file = resolve(words.positionals[0] ?? '');
     requireWritable(file, words.flag('force'));
-    const database = await openDatabase(config);
+    const database = await openExistingDatabase(config);
     const bar = progressBar(process.stderr);
     try {
       await requireMigrated(database.sql);

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { explainFileError } from '../lib/file-error.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { rootFolder } from '../lib/root-folder.ts';
 import { readCatalogFile } from '../models/catalog-store.ts';
@@ -34,10 +35,12 @@ const init: LocalCommand = {
     try {
       writeFileSync(file, readFileSync(join(rootFolder, 'catalog.yaml')), { flag: 'wx' });
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-      throw new OperatorError(
-        code === 'EEXIST' ? `${file} exists and stays as it is.` : `${file} cannot be written (${code}).`,
-      );
+      const code = error instanceof Error && 'code' in error ? error.code : null;
+      if (code === 'EEXIST') throw new OperatorError(`${file} exists and stays as it is.`);
+      const folder = dirname(file);
+      if (code === 'ENOENT')
+        throw new OperatorError(`The folder ${folder} does not exist. Create it first: mkdir -p "${folder}"`);
+      throw explainFileError(error, file, 'written');
     }
     return { json: { file }, text: `${file} is written. Check what you change with: tollgate catalog check` };
   },

@@ -23,7 +23,19 @@ export type DatabaseCommand = CommandWords &
   }>;
 export type LocalCommand = CommandWords &
   Readonly<{ runLocally: (config: Config, words: Arguments) => Promise<Outcome | null> }>;
-export type Command = DatabaseCommand | LocalCommand;
+/** Reads the configuration itself, because it reports what is wrong with it. */
+export type UnconfiguredCommand = CommandWords &
+  Readonly<{ runUnconfigured: (words: Arguments) => Promise<Outcome> }>;
+export type Command = DatabaseCommand | LocalCommand | UnconfiguredCommand;
+
+/** A table, or the sentence that stands for one without rows. */
+export function formatList(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  whenEmpty: string,
+): string {
+  return rows.length === 0 ? whenEmpty : formatTable(headings, rows);
+}
 
 /** Aligned columns for people. */
 export function formatTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {

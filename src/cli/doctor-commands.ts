@@ -1,16 +1,18 @@
-import type { LocalCommand } from './command.ts';
+import { readConfigApartFromSecret } from '../config.ts';
+import type { UnconfiguredCommand } from './command.ts';
 
-const doctor: LocalCommand = {
+const doctor: UnconfiguredCommand = {
   name: 'doctor',
   summary: 'Check what the gateway needs and say what to do; exit 1 if it cannot work. Changes nothing.',
   options: [{ name: 'offline', value: null }],
-  runLocally: async (config, words) => {
+  runUnconfigured: async (words) => {
+    const { config, secretProblem } = readConfigApartFromSecret();
     // The other commands need none of it.
     const [{ examine }, { formatReport }] = await Promise.all([
       import('../doctor/examine.ts'),
       import('../doctor/report.ts'),
     ]);
-    const findings = await examine(config, { isOffline: words.flag('offline') });
+    const findings = await examine(config, { isOffline: words.flag('offline'), secretProblem });
     const works = findings.every(({ level }) => level !== 'problem');
     return { json: { works, findings }, text: formatReport(findings), exitCode: works ? 0 : 1 };
   },

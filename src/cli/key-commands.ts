@@ -20,14 +20,15 @@ import { readCatalogFile } from '../models/catalog-store.ts';
 import { noSuchAccount } from './account-commands.ts';
 import {
   type Arguments,
+  readAccountId,
   readCount,
   readDollars,
   readFutureTime,
+  readKeyId,
   readLine,
-  readUuid,
   UsageError,
 } from './arguments.ts';
-import { type DatabaseCommand, formatTable } from './command.ts';
+import { type DatabaseCommand, formatList } from './command.ts';
 import { shellUserOf } from './shell-user.ts';
 
 const create: DatabaseCommand = {
@@ -43,7 +44,7 @@ const create: DatabaseCommand = {
     { name: 'expires', value: 'ISO' },
   ],
   run: async (sql, words, config) => {
-    const accountId = readUuid(words.text('account') ?? '', '--account');
+    const accountId = readAccountId(words.text('account') ?? '', '--account');
     const monthlyLimit = words.text('monthly-limit');
     const allow = words.text('allow');
     const expires = words.text('expires');
@@ -84,7 +85,7 @@ const update: DatabaseCommand = {
     { name: 'expires', value: 'ISO|never' },
   ],
   run: async (sql, words, config) => {
-    const id = readUuid(words.positionals[0] ?? '', 'ID');
+    const id = readKeyId(words.positionals[0] ?? '', 'ID');
     const change = readChange(words);
     if (Object.values(change).every((value) => value === undefined))
       throw new UsageError(
@@ -135,7 +136,7 @@ const revoke: DatabaseCommand = {
   summary: 'Revoke an API key at once.',
   positionals: ['ID'],
   run: async (sql, words, config) => {
-    const id = readUuid(words.positionals[0] ?? '', 'ID');
+    const id = readKeyId(words.positionals[0] ?? '', 'ID');
     const wasInForce = await sql.begin(async (transaction) => {
       const isRevoked = await revokeKey(transaction, { id });
       if (isRevoked)
@@ -155,7 +156,7 @@ const list: DatabaseCommand = {
   summary: 'List the API keys of an account.',
   options: [{ name: 'account', value: 'ID', required: true }],
   run: async (sql, words) => {
-    const accountId = readUuid(words.text('account') ?? '', '--account');
+    const accountId = readAccountId(words.text('account') ?? '', '--account');
     const keys = await listKeys(sql, accountId);
     if (keys.length === 0 && !(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
     return { json: keys.map(presentKey), text: formatKeys(keys) };
@@ -167,7 +168,7 @@ function presentKey({ requests_per_minute: rpm, allowed_models: allow, ...key }:
 }
 
 function formatKeys(keys: readonly StoredKey[]): string {
-  return formatTable(
+  return formatList(
     ['ID', 'NAME', 'KEY', 'RPM', 'CONCURRENT', 'MONTHLY', 'MODELS', 'EXPIRES', 'REVOKED'],
     keys.map((key) => [
       key.id,
@@ -180,6 +181,7 @@ function formatKeys(keys: readonly StoredKey[]): string {
       key.expires_at?.toISOString() ?? '-',
       key.revoked_at?.toISOString() ?? '-',
     ]),
+    'No keys yet.',
   );
 }
 

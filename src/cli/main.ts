@@ -1,6 +1,6 @@
 /** The `tollgate` command line: finds the command, runs it and prints its outcome. */
 import { type Config, readConfig } from '../config.ts';
-import { type Database, openDatabase } from '../database/connection.ts';
+import { type Database, openExistingDatabase } from '../database/connection.ts';
 import { explainDatabaseError } from '../database/explain.ts';
 import { migrate, requireMigrated } from '../database/migrate.ts';
 import { OperatorError } from '../lib/operator-error.ts';
@@ -60,8 +60,7 @@ async function main(words: readonly string[]): Promise<number> {
     [...(command.options ?? []), ...commonOptions],
     command.positionals ?? [],
   );
-  const outcome =
-    'run' in command ? await runOnDatabase(command, given) : await command.runLocally(readConfig(), given);
+  const outcome = await run(command, given);
   for (const warning of outcome?.warnings ?? []) process.stderr.write(`tollgate: warning: ${warning}\n`);
   if (outcome !== null) print(given.flag('json') ? JSON.stringify(outcome.json) : outcome.text);
   return outcome?.exitCode ?? 0;
@@ -71,9 +70,16 @@ function findCommand(words: readonly string[]): Command | undefined {
   return commands.find(({ name }) => name.split(' ').every((word, place) => words[place] === word));
 }
 
+async function run(command: Command, given: Arguments): Promise<Outcome | null> {
+  if ('run' in command) return await runOnDatabase(command, given);
+  return 'runLocally' in command
+    ? await command.runLocally(readConfig(), given)
+    : await command.runUnconfigured(given);
+}
+
 async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promise<Outcome> {
   const config = readConfig();
-  const database = await openDatabase(config);
+  const database = await openExistingDatabase(config);
   try {
     await prepareSchema(database, config);
     return await command.run(database.sql, given, config, database.openDedicated);

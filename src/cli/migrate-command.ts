@@ -1,4 +1,4 @@
-import { openDatabase } from '../database/connection.ts';
+import { openExistingDatabase } from '../database/connection.ts';
 import { explainDatabaseError } from '../database/explain.ts';
 import { migrate } from '../database/migrate.ts';
 import type { LocalCommand } from './command.ts';
@@ -9,7 +9,7 @@ export const migrateCommand: LocalCommand = {
     'Bring the schema of the database up to date. Does nothing when it is, and nothing while gateways are running that could not go on, unless with --force.',
   options: [{ name: 'force', value: null }],
   runLocally: async (config, words) => {
-    const database = await openDatabase(config);
+    const database = await openExistingDatabase(config);
     const connection = database.openDedicated();
     try {
       const applied = await migrate(connection, { isForced: words.flag('force') });

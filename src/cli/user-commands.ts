@@ -1,15 +1,13 @@
-import { hostname } from 'node:os';
-import type { SQL } from 'bun';
 import { accountExists } from '../accounts/account-store.ts';
 import { recordShellAction } from '../accounts/operator-log.ts';
-import { leaseSeconds } from '../ledger/node-lease.ts';
+import { findLocalPorts } from '../database/running-gateways.ts';
 import { localOriginOf } from '../lib/ip-address.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { createResetToken, resetUrl } from '../sessions/reset-link.ts';
 import { createUser, findUserByEmail, isEmailAddress, listUsers, type Role } from '../users/user-store.ts';
 import { noSuchAccount } from './account-commands.ts';
-import { readUuid, UsageError } from './arguments.ts';
-import { type DatabaseCommand, formatTable } from './command.ts';
+import { readAccountId, UsageError } from './arguments.ts';
+import { type DatabaseCommand, formatList } from './command.ts';
 import { readPassword } from './password.ts';
 import { shellUserOf } from './shell-user.ts';
 
@@ -31,7 +29,7 @@ const create: DatabaseCommand = {
     if (!isEmailAddress(email)) throw new UsageError(`--email must be an e-mail address, but is "${email}".`);
     const isOperator = words.flag('admin');
     if (account === null && !isOperator) throw new UsageError('A user needs --account ID, --admin, or both.');
-    const accountId = account === null ? null : readUuid(account, '--account');
+    const accountId = account === null ? null : readAccountId(account, '--account');
     if (accountId !== null && !(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
     const password = await readPassword(words, email);
     const draft = { email, password, isOperator, accountId, role };
@@ -60,7 +58,7 @@ const list: DatabaseCommand = {
         accounts,
         created_at: createdAt.toISOString(),
       })),
-      text: formatTable(
+      text: formatList(
         ['ID', 'EMAIL', 'OPERATOR', 'ACCOUNTS'],
         users.map(({ id, email, isOperator, accounts }) => [
           id,
@@ -68,6 +66,7 @@ const list: DatabaseCommand = {
           isOperator ? 'yes' : 'no',
           accounts.map((account) => `${account.id} (${account.role})`).join(', '),
         ]),
+        'No users yet.',
       ),
     };
   },
@@ -87,27 +86,21 @@ const resetLink: DatabaseCommand = {
       await recordShellAction(transaction, shellUserOf(config), done);
       return await createResetToken(transaction, user.id);
     });
-    // The gateway may have been started with another PORT.
-    const port = (await findLocalPort(sql, hostname())) ?? config.port;
-    const url = resetUrl(config.publicUrl ?? localOriginOf({ ...config, port }), token);
+    // The gateway may have been started with another PORT. Of several, none is the right one.
+    const [port = config.port, another] = await findLocalPorts(sql);
+    const localOrigin = localOriginOf(another === undefined ? { ...config, port } : config);
+    const url = resetUrl(config.publicUrl ?? localOrigin, token);
+    // Whoever has a database of their own mostly opens the dashboard on another machine.
+    const isDoubtful = config.publicUrl === null && config.databaseUrl !== null;
     return {
       json: { url, expires_at: expiresAt.toISOString() },
+      warnings: isDoubtful
+        ? [`PUBLIC_URL is not set here: replace ${localOrigin} with the address of your dashboard.`]
+        : [],
       text: `${url}\n\nWorks once, until ${expiresAt.toISOString()}. Using it signs ${user.email} out everywhere.`,
     };
   },
 };
-
-/** The port of the gateway on this machine, from the name of its node; null when there is none, or more than one. */
-async function findLocalPort(sql: SQL, host: string): Promise<number | null> {
-  const rows = await sql<{ name: string }[]>`
-    select name from nodes
-    where stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseSeconds}::int)`;
-  const ports = rows
-    .filter(({ name }) => name.startsWith(`${host}:`))
-    .map(({ name }) => Number(name.slice(host.length + 1)));
-  const [port = 0] = ports;
-  return ports.length === 1 && port > 0 ? port : null;
-}
 
 function readRole(text: string): Role {
   if (text === 'owner' || text === 'member') return text;

@@ -87,6 +87,15 @@ function isEmpty(path: string): boolean {
   return statSync(path).isDirectory() && readdirSync(path).length === 0;
 }
 
+/** What cannot be looked at counts as one, so that opening it says what is wrong. */
+export function hasCluster(dataFolder: string): boolean {
+  try {
+    return statSync(join(dataFolder, 'postgres/PG_VERSION'), { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
+}
+
 const isCluster = (folder: string) => existsSync(join(folder, 'PG_VERSION'));
 
 /** Creates the cluster under another name and renames it, so that nobody ever sees an incomplete one. */

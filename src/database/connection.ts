@@ -3,6 +3,7 @@ import { type Config, durabilitySettings } from '../config.ts';
 import { urlsOfHosts } from '../lib/database-url.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { hasCluster } from './cluster.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { explainDatabaseError, isStillAway, unreachable } from './explain.ts';
 import { Hosts } from './hosts.ts';
@@ -54,6 +55,19 @@ export async function openDatabase(
     : await openNamed(config, config.databaseUrl, log, applicationName, wait);
 }
 
+/**
+ * The same, but creates no embedded database. What is run in the wrong folder, or without the DATABASE_URL of the gateway,
+ * would otherwise write to a new one, where nobody looks for it.
+ */
+export async function openExistingDatabase(config: Config, applicationName?: string): Promise<Database> {
+  const { databaseUrl, dataFolder } = config;
+  if (databaseUrl === null && !Bun.isStandaloneExecutable && !hasCluster(dataFolder))
+    throw new OperatorError(
+      `There is no database here: DATABASE_URL is not set, and ${dataFolder} has none. Set DATABASE_URL, or run this in the folder in which the gateway was started.`,
+    );
+  return await openDatabase(config, undefined, applicationName);
+}
+
 async function openEmbedded(
   config: Config,
   log: Log | undefined,
@@ -91,7 +105,7 @@ async function openNamed(
   const pooled = hostsOf(url, applicationName);
   const direct =
     config.databaseDirectUrl === null ? pooled : hostsOf(config.databaseDirectUrl, applicationName);
-  await reach(pooled, direct, log, wait);
+  await reach({ pooled, direct, urls: [url, config.databaseDirectUrl ?? url] }, log, wait);
   const prepare = direct === pooled;
   const pool = openPool(() => new SQL({ ...pooled.current, prepare, max: config.databasePool }));
   const openDedicated = () => new SQL({ ...direct.current, max: 1 });
@@ -138,8 +152,7 @@ export function connectionOptions(url: string, applicationName: string): SQL.Opt
 
 /** Where PostgreSQL starts together with the gateway, it may need some time before it can be reached. */
 async function reach(
-  pooled: Hosts,
-  direct: Hosts,
+  { pooled, direct, urls }: Readonly<{ pooled: Hosts; direct: Hosts; urls: readonly string[] }>,
   log: Log | undefined,
   { patienceMs, signal }: Wait,
 ): Promise<void> {
@@ -149,7 +162,8 @@ async function reach(
       for (const hosts of new Set([pooled, direct])) if (hosts.areSeveral) await hosts.findPrimary();
       return await checkPooling(pooled.current, direct.current);
     } catch (error) {
-      if (!isStillAway(error) || performance.now() > deadlineMs || signal?.aborted) throw unreachable(error);
+      if (!isStillAway(error) || performance.now() > deadlineMs || signal?.aborted)
+        throw unreachable(error, urls);
       if (isFirst) log?.warn('the database cannot be reached yet, trying again', { error });
       await Bun.sleep(retryMs);
     }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { SQL } from 'bun';
 import type { Config } from '../config.ts';
 import { isDatabaseUnavailable } from '../lib/database-unavailable.ts';
+import { urlsOfHosts } from '../lib/database-url.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { LateError } from '../lib/within.ts';
 
@@ -48,7 +49,7 @@ export function explainDatabaseError(
       `The embedded database failed: ${error.message}. Start Tollgate again; if that fails too, ${join(dataFolder, 'postgres/server.log')} says more.`,
       { cause: error },
     );
-  if (error.errno === tooManyConnections) return unreachable(error);
+  if (error.errno === tooManyConnections) return unreachable(error, [databaseUrl]);
   if (error.errno === insufficientPrivilege)
     return new OperatorError(
       `The database user lacks a privilege: ${error.message}. It must own the database and what is in it: ALTER DATABASE name OWNER TO user; ALTER SCHEMA public OWNER TO user; and if another user has migrated it before, REASSIGN OWNED BY that_user TO user.`,
@@ -69,18 +70,41 @@ export function explainDatabaseError(
   );
 }
 
-/** Why nothing could be asked of the database that DATABASE_URL names. */
-export function unreachable(error: unknown): OperatorError {
+/** Why nothing could be asked of the database that these URLs name, of which no password is repeated. */
+export function unreachable(error: unknown, urls: readonly string[]): OperatorError {
   if (error instanceof OperatorError) return error;
   if (error instanceof SQL.PostgresError && error.errno === tooManyConnections)
     return new OperatorError(
       `The database has no connection left (${error.message}). A gateway uses up to DATABASE_POOL connections and six more: lower DATABASE_POOL, ${remedyOf(error)}, or put pgbouncer in front and set DATABASE_DIRECT_URL.`,
       { cause: error },
     );
+  const places = [...new Set(urls.flatMap(placesIn))];
+  const where = places.join(' or ');
   const reason = error instanceof Error ? error.message : String(error);
+  if (error instanceof SQL.PostgresError && error.errno !== undefined && !isStillAway(error))
+    return new OperatorError(`PostgreSQL at ${where} refuses the connection: ${reason}. Check DATABASE_URL.`);
   return new OperatorError(
-    `The database cannot be reached: ${reason}. Check DATABASE_URL and that PostgreSQL is running.`,
+    `The database at ${where} cannot be reached: ${isRefused(error) ? refusalAt(places) : reason}. Check DATABASE_URL and that PostgreSQL is running.`,
   );
+}
+
+/** Hosts with their ports, or a socket. */
+function placesIn(url: string): string[] {
+  return (urlsOfHosts(url) ?? []).map((one) => {
+    const { hostname, port, searchParams } = new URL(one);
+    return searchParams.get('path') ?? `${hostname}:${port || defaultPort}`;
+  });
+}
+
+const defaultPort = 5432;
+
+const isRefused = (error: unknown) =>
+  error instanceof SQL.PostgresError && error.code === 'ERR_POSTGRES_CONNECTION_REFUSED';
+
+/** The driver has one error for a port on which nothing listens and for a name that is not known. */
+function refusalAt(places: readonly string[]): string {
+  const haveNames = places.some((place) => /^[^[/]*[a-z][^:]*:\d+$/i.test(place));
+  return haveNames ? 'nothing listens there, or no host has this name' : 'nothing listens there';
 }
 
 /** Which limit is reached shows in the routine; the message may be in any language. */

@@ -78,7 +78,9 @@ export function judgeSchema(
     );
   const pending = known.filter(({ version }) => !done.has(version));
   if (pending.length === 0) return { state: 'ok', problem: null, pending };
-  return { state: 'older', problem: pendingProblem(pending), pending };
+  const problem =
+    applied.length === 0 ? 'The database is empty. Run: tollgate migrate' : pendingProblem(pending);
+  return { state: 'older', problem, pending };
 }
 
 function judgement(state: SchemaState, problem: string): SchemaJudgement {

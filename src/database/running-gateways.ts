@@ -2,7 +2,9 @@
  * Which gateways are running, and whether they could go on after a migration. One that a migration breaks fails requests,
  * and goes on writing to the ledger by rules that no longer hold.
  */
+import { hostname } from 'node:os';
 import type { SQL } from 'bun';
+import { leaseMs as defaultLeaseMs } from '../lib/lease.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import type { Migration } from './migration-files.ts';
 
@@ -43,6 +45,15 @@ export async function requireNoneBroken(
     for (const { id, heartbeatMs } of broken) heardOfMs.set(id, heartbeatMs);
     await Bun.sleep(pollMs);
   }
+}
+
+/** Where those on this machine listen, from the names of their nodes, such as host:8080 or host:8080 worker 1. */
+export async function findLocalPorts(sql: SQL): Promise<ReadonlySet<number>> {
+  const prefix = `${hostname()}:`;
+  const ports = (await findRunning(sql, defaultLeaseMs))
+    .filter(({ name }) => name.startsWith(prefix))
+    .map(({ name }) => Number.parseInt(name.slice(prefix.length), 10));
+  return new Set(ports.filter((port) => port > 0));
 }
 
 /** The migrations after which this gateway could not go on. */

@@ -1,11 +1,11 @@
 /** Whether the database can be reached, is fit for money, belongs to us and has our schema, and whether the clocks agree. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { type Config, durabilitySettings } from '../config.ts';
-import { openDatabase } from '../database/connection.ts';
+import { hasCluster } from '../database/cluster.ts';
+import { openExistingDatabase } from '../database/connection.ts';
 import { explainDatabaseError } from '../database/explain.ts';
 import { requireMigrated } from '../database/migrate.ts';
+import { findLocalPorts } from '../database/running-gateways.ts';
 import { clockOffsetMs, judgeClock } from '../ledger/database-clock.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { doctorName, examineConnections } from './connections.ts';
@@ -16,23 +16,32 @@ import { compareSecrets } from './secret.ts';
 /** Above this the gateway still works, but logs of several nodes no longer fit together. */
 const noticeableOffsetMs = 1_000;
 
-export async function examineDatabase(config: Config, patienceMs: number): Promise<Finding[]> {
+type Examined = Readonly<{
+  findings: Finding[];
+  /** Where gateways on this machine that use it listen; null when it could not be asked. */
+  localPorts: ReadonlySet<number> | null;
+}>;
+
+export async function examineDatabase(config: Config, patienceMs: number): Promise<Examined> {
   const isEmbedded = config.databaseUrl === null && !Bun.isStandaloneExecutable;
-  if (isEmbedded && !existsSync(join(config.dataFolder, 'postgres', 'PG_VERSION')))
-    return [
-      warning(
-        'database',
-        `There is no embedded database in ${config.dataFolder} yet.`,
-        'The first tollgate serve creates it. For a PostgreSQL of your own set DATABASE_URL.',
-      ),
-    ];
+  if (isEmbedded && !hasCluster(config.dataFolder))
+    return {
+      findings: [
+        warning(
+          'database',
+          `There is no embedded database in ${config.dataFolder} yet.`,
+          'The first tollgate serve creates it. For a PostgreSQL of your own set DATABASE_URL.',
+        ),
+      ],
+      localPorts: new Set(),
+    };
   try {
     const own = { ...config, databasePool: 1, databaseReadUrl: null };
-    const database = await openDatabase(own, undefined, doctorName);
+    const database = await openExistingDatabase(own, doctorName);
     const { sql } = database;
     const { databaseReadUrl } = config;
     try {
-      return [
+      const findings = [
         ...(await explained(config, 'database', () => examineServer(sql, config))),
         ...(await explained(config, 'connections', () => examineConnections(sql, config))),
         ...(databaseReadUrl === null ? [] : [await examineReplica(databaseReadUrl, sql, patienceMs)]),
@@ -40,12 +49,14 @@ export async function examineDatabase(config: Config, patienceMs: number): Promi
         ...(await explained(config, 'clock', async () => [await examineClock(sql)])),
         ...(await explained(config, 'secret', () => compareSecrets(sql, config))),
       ];
+      return { findings, localPorts: await findLocalPorts(sql).catch(() => null) };
     } finally {
       await database.close();
     }
   } catch (error) {
     // What these errors say ends with what to do.
-    if (error instanceof OperatorError) return [problem('database', error.message, null)];
+    if (error instanceof OperatorError)
+      return { findings: [problem('database', error.message, null)], localPorts: null };
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** Looks at everything that a gateway needs, and changes nothing. */
 import type { Config } from '../config.ts';
 import { examineDatabase } from './database.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, problem } from './finding.ts';
 import { examineDataFolder, examineDescriptors, examinePort } from './machine.ts';
 import { examineMail } from './mail.ts';
 import { examineCatalog } from './providers.ts';
@@ -13,24 +13,26 @@ type Options = Readonly<{
   /** Calls no provider and no mail server. */
   isOffline: boolean;
   patienceMs?: number;
+  /** Why the secret was not read. */
+  secretProblem?: string | null;
 }>;
 
 export async function examine(
   config: Config,
-  { isOffline, patienceMs = defaultPatienceMs }: Options,
+  { isOffline, patienceMs = defaultPatienceMs, secretProblem = null }: Options,
 ): Promise<Finding[]> {
-  const [database, port, catalog, mail] = await Promise.all([
+  const [{ findings, localPorts }, catalog, mail] = await Promise.all([
     examineDatabase(config, patienceMs),
-    examinePort(config, patienceMs),
     examineCatalog(config, isOffline, patienceMs),
     isOffline ? null : examineMail(config.mail, patienceMs),
   ]);
   return [
-    ...database,
-    examineSecret(config),
+    // A secret that was not read is not to be compared with those of the gateways.
+    ...findings.filter(({ about }) => about !== 'secret' || secretProblem === null),
+    secretProblem === null ? examineSecret(config) : problem('secret', secretProblem, null),
     examineDescriptors(),
     ...examineDataFolder(config),
-    port,
+    await examinePort(config, localPorts, patienceMs),
     ...catalog,
     ...(mail === null ? [] : [mail]),
   ];

@@ -117,22 +117,26 @@ function examineSpool(dataFolder: string): Finding {
   }
 }
 
+/** `portsOfDatabase` are those of the gateways on this machine that use the same database; null when they are not known. */
 export async function examinePort(
   config: Pick<Config, 'host' | 'port'>,
+  portsOfDatabase: ReadonlySet<number> | null,
   patienceMs: number,
 ): Promise<Finding> {
   const { host, port } = config;
   if (port === 0) return good('port', 'any free one (PORT=0)');
   const code = await tryToListen(host, port);
   if (code === null) return good('port', `${port} on ${host} is free`);
-  if (code === 'EADDRINUSE')
-    return (await isGateway(localOriginOf(config), patienceMs))
-      ? good('port', `${port} on ${host} is in use by a gateway that is running`)
-      : problem(
-          'port',
-          `${port} on ${host} is in use by another program.`,
-          'Set PORT to a free one, for example PORT=8081.',
-        );
+  if (code === 'EADDRINUSE') {
+    const isInUseByGateway = await isGateway(localOriginOf(config), patienceMs);
+    if (isInUseByGateway && (portsOfDatabase?.has(port) ?? true))
+      return good('port', `${port} on ${host} is in use by a gateway that is running`);
+    return problem(
+      'port',
+      `${port} on ${host} is in use by ${isInUseByGateway ? 'a gateway with another database' : 'another program'}.`,
+      `Set PORT to a free port, for example PORT=${port + 1}.`,
+    );
+  }
   return problem('port', `Cannot listen on ${host} port ${port} (${code}).`, 'Check HOST and PORT.');
 }
 

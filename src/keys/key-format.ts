@@ -44,3 +44,6 @@ function checksum(body: string): string {
   }
   return text;
 }
+
+/** Whether a text was meant as a key, be it mistyped or cut short. */
+export const isKeyLike = (text: string) => text.startsWith(prefix);

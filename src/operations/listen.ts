@@ -59,7 +59,7 @@ const answerMs = 2_000;
 class PortInUseError extends OperatorError {}
 
 function alreadyThere(origin: string, { port }: Place): string {
-  return `Tollgate already runs at ${origin}: open that address to use it, or stop it before you start it again. For a second one beside it, set PORT to a free one, for example: PORT=${port + 1} npm start`;
+  return `A gateway already runs at ${origin}. To use that one, open the address; to start it again, stop it first. For another one beside it, set PORT to a free port, for example PORT=${port + 1}.`;
 }
 
 /** Where processes that will share a port can listen: on the configured one, if it is free, or on any that is. */
@@ -111,7 +111,7 @@ export function listen(
       const code = error instanceof Error && 'code' in error ? error.code : null;
       if (code === 'EADDRINUSE')
         throw new PortInUseError(
-          `Port ${port} on ${host} is in use. Set PORT to a free one, for example: PORT=8081 npm start`,
+          `Port ${port} on ${host} is in use. Set PORT to a free port, for example PORT=8081.`,
         );
       const reason = error instanceof Error ? error.message : String(error);
       throw new OperatorError(`Cannot listen on ${host} port ${port}: ${reason}. Check HOST and PORT.`);

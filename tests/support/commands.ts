@@ -3,14 +3,24 @@ import { SQL } from 'bun';
 import { accountCommands } from '../../src/cli/account-commands.ts';
 import { readArguments } from '../../src/cli/arguments.ts';
 import { backupCommands } from '../../src/cli/backup-commands.ts';
+import { catalogCommands } from '../../src/cli/catalog-commands.ts';
 import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
+import { migrateCommand } from '../../src/cli/migrate-command.ts';
 import { userCommands } from '../../src/cli/user-commands.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Environment } from './gateway.ts';
 
-const commands = [...accountCommands, ...keyCommands, ...ledgerCommands, ...userCommands, ...backupCommands];
+const commands = [
+  ...accountCommands,
+  ...keyCommands,
+  ...ledgerCommands,
+  ...userCommands,
+  ...backupCommands,
+  ...catalogCommands,
+  migrateCommand,
+];
 
 /** What the command prints with --json. Throws what the program would report. */
 export async function runCommand<Output>(
