@@ -72,6 +72,13 @@ describe('a provider of decisions', () => {
     expect(open(provider)).toMatchObject({ model: 'judge-latest', problems: [] });
   });
 
+  test('does not get a key of this gateway', () => {
+    expect(open({ ...provider, DECISIONS_API_KEY: 'svc_sk_x' })).toMatchObject({
+      model: null,
+      problems: [expect.stringContaining('DECISIONS_API_KEY is a key of this gateway')],
+    });
+  });
+
   test.each(Object.keys(provider))(
     'without %s nobody decides, not even in a demo, and the operator is told',
     (name) => {

@@ -313,6 +313,29 @@ describe('providers', () => {
   });
 
   test.each([
+    ['svc_sk_canary', 'DOCTOR_KEY is a key of this gateway (svc_sk_…), not one of one.', 'unset DOCTOR_KEY'],
+    [
+      'sk-…',
+      'DOCTOR_KEY contains a character that no key has ("…"): it looks like a placeholder.',
+      'Put the key',
+    ],
+  ])('never get a key that cannot be theirs: %s', async (unfit, text, remedy) => {
+    const provider = startProvider(() => Response.json({ data: [] }));
+    const catalog = writeCatalog(
+      providersOf([
+        `one: { name: one, adapter: openai, base_url: '${provider.url}', api_key_env: DOCTOR_KEY }`,
+        'two: { name: two, adapter: sandbox }',
+      ]),
+    );
+    const found = await findings({ TOLLGATE_CATALOG: catalog, DOCTOR_KEY: unfit }, false);
+    expect(found.filter((finding) => finding.about.startsWith('provider'))).toEqual([
+      problem('provider one', text, expect.stringContaining(remedy)),
+    ]);
+    expect(provider.asked).toEqual([]);
+    await provider.stop();
+  });
+
+  test.each([
     [200, 'good'],
     [302, 'warning'],
     [400, 'problem'],
