@@ -3,9 +3,22 @@
  * docs/sandbox.md explains each directive.
  */
 
+import {
+  decimal,
+  flag,
+  flaky,
+  malformed,
+  oneOf,
+  position,
+  positive,
+  status,
+  text,
+  twoWhole,
+  whole,
+} from './directive-values.ts';
 import { BadRequest } from './errors.ts';
 
-/** One parser per directive. It turns the text after the name into a value, or undefined if the text is invalid. */
+/** One parser per directive, for the text after its name. */
 export const directives = {
   // Instead of an answer.
   status: status,
@@ -73,14 +86,13 @@ export type Reading = Readonly<{
   plainText: string;
 }>;
 
-/** A position in a stream: after a number of content chunks, after the finish reason, or after the usage. */
-export type Position = number | 'finish' | 'usage';
-
 /** One whose name is unknown, or whose value is invalid. */
 export class BadDirective extends BadRequest {
   constructor(
     message: string,
     readonly directive: string,
+    /** What is wrong with its value; null when its name is unknown. */
+    readonly flaw: string | null = null,
   ) {
     super(message, null);
   }
@@ -127,59 +139,16 @@ function isDirectiveName(name: string): name is DirectiveName {
 function readValue(name: DirectiveName, value: string): unknown {
   const read = directives[name](value);
   // A typo must not turn a fault test into a test of nothing.
-  if (read === undefined) throw new BadDirective(`Invalid value for [[${name}]]: "${value}".`, name);
+  if (read === undefined)
+    throw new BadDirective(`Invalid value for [[${name}]]: "${value}".`, name, flawOf(name, value));
   return read;
 }
 
-function flag(value: string): true | undefined {
-  return value === '' ? true : undefined;
-}
+const maxShown = 40;
 
-function text(value: string): string | undefined {
-  return value === '' ? undefined : value;
-}
-
-function whole(value: string): number | undefined {
-  return /^\d{1,7}$/.test(value) ? Number(value) : undefined;
-}
-
-function decimal(value: string): number | undefined {
-  return /^\d{1,9}(\.\d{1,12})?$/.test(value) ? Number(value) : undefined;
-}
-
-function positive(value: string): number | undefined {
-  return whole(value) || undefined;
-}
-
-function position(value: string): Position | undefined {
-  return value === 'finish' || value === 'usage' ? value : whole(value);
-}
-
-/** What cannot be read of the event: its JSON, its bytes, or that it is an object at all. */
-function malformed(value: string): { position: Position; fault: 'json' | 'utf-8' | 'list' } | undefined {
-  const [where = '', fault = 'json', ...more] = value.split(/\s+/);
-  const at = position(where);
-  const known = oneOf('json', 'utf-8', 'list')(fault);
-  return at === undefined || known === undefined || more.length > 0
-    ? undefined
-    : { position: at, fault: known };
-}
-
-function status(value: string): number | undefined {
-  return /^[2-5]\d\d$/.test(value) ? Number(value) : undefined;
-}
-
-function twoWhole(value: string): readonly [number, number] | undefined {
-  const [, first, second] = /^(\d{1,15})\s+(\d{1,15})$/.exec(value) ?? [];
-  return first && second ? [Number(first), Number(second)] : undefined;
-}
-
-/** The full text is the key of the count, so a label after the status gives a test its own count. */
-function flaky(value: string): { times: number; status: number; key: string } | undefined {
-  const [, times, code] = /^(\d{1,7})\s+([2-5]\d\d)(?:\s+\S+)?$/.exec(value) ?? [];
-  return times && code ? { times: Number(times), status: Number(code), key: value } : undefined;
-}
-
-function oneOf<const Choice extends string>(...choices: Choice[]): (value: string) => Choice | undefined {
-  return (value) => choices.find((choice) => choice === value);
+function flawOf(name: DirectiveName, value: string): string {
+  const { expected } = directives[name];
+  const needed = expected === null ? 'takes no value' : `needs ${expected}`;
+  const shown = value.length > maxShown ? `${value.slice(0, maxShown).toWellFormed()}…` : value;
+  return value === '' ? needed : `${needed}, but has "${shown}"`;
 }

@@ -1,8 +1,9 @@
 /** Turns the events of a stream into writes, with the faults of a scenario. */
 
+import type { Position } from './directive-values.ts';
 import type { ChatFormat, StreamOutline } from './format.ts';
 import { gzipWrites } from './gzip.ts';
-import type { Position, Scenario } from './scenario.ts';
+import type { Scenario } from './scenario.ts';
 import { cutBytes, joined, padText, type Transfer, type Writes } from './transfer.ts';
 import type { ReportedUsage } from './usage.ts';
 

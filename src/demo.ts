@@ -23,6 +23,7 @@ type Remembered = Readonly<z.infer<typeof rememberedSchema>>;
 export type DemoSignIn = Readonly<{ email: string; password: string | null }>;
 
 export type Demo = Readonly<{
+  accountId: string;
   /** Null when it was revoked. */
   key: string | null;
   /** Null when the demo account has other members. */
@@ -52,6 +53,7 @@ async function prepareAlone(connection: ReservedSQL, file: string): Promise<Demo
   const [key] = remembered ? await findKeysByHash(connection, [hashKey(remembered.key)]) : [];
   if (remembered && key)
     return {
+      accountId: key.accountId,
       key: key.revokedAt === null ? remembered.key : null,
       signIn: await prepareSignIn(connection, key.accountId),
     };
@@ -76,7 +78,8 @@ async function prepareAlone(connection: ReservedSQL, file: string): Promise<Demo
       },
       created.key,
     );
-    return { key: created.key, signIn: await addUser(transaction, created.account, password) };
+    const signIn = await addUser(transaction, created.account, password);
+    return { accountId: created.account, key: created.key, signIn };
   });
 }
 

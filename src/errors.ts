@@ -48,7 +48,7 @@ export const errorTable = {
   insufficient_balance: both(402, 'insufficient_balance', 'no', 'The prepaid balance does not cover this request.'),
   model_not_allowed: http(403, 'permission_error', 'no', 'This API key may not call this model.'),
   monthly_spend_limit_exceeded: http(403, 'permission_error', 'no', 'This API key has reached its monthly spend limit, or what is left of it does not cover the highest possible cost of this request.'),
-  model_not_found: http(404, 'invalid_request_error', 'no', 'This model does not exist. GET /v1/models lists the callable ones.'),
+  model_not_found: http(404, 'invalid_request_error', 'no', 'This model does not exist. GET /v1/models lists the models of this key.'),
   generation_not_found: http(404, 'invalid_request_error', 'no', 'No Generation with this ID was created by this API key.'),
   not_found: http(404, 'invalid_request_error', 'no', 'This route does not exist.'),
   rate_limit_exceeded: http(429, 'rate_limit_error', 'yes', 'This API key has exceeded its requests per minute or has too many requests in progress.'),

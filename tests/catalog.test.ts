@@ -742,7 +742,7 @@ models:
   ] as const)('%s for %s is refused', (id, workload, access, code, param) => {
     let thrown: unknown;
     try {
-      resolveModel(catalog, id, workload, access);
+      resolveModel(catalog, id, workload, access, new Map());
     } catch (error) {
       thrown = error;
     }
@@ -751,9 +751,9 @@ models:
   });
 
   test('gives the model and the routes that are configured', () => {
-    const model = resolveModel(catalog, 'good', 'chat', only('good'));
+    const model = resolveModel(catalog, 'good', 'chat', only('good'), new Map());
     expect(model.id).toBe('good');
     expect(configuredRoutes(catalog, model, all).map((route) => route.providerId)).toEqual(['ready']);
-    expect(resolveModel(catalog, 'picture', 'image', all).price.billingType).toBe('image');
+    expect(resolveModel(catalog, 'picture', 'image', all, new Map()).price.billingType).toBe('image');
   });
 });

@@ -198,6 +198,9 @@ describe('a hold', () => {
         // Of an inexact rate a token may be rounded down to what is there; it is not advised.
         else if (terms.rates.output % 1_000_000n === 0n && terms.rates.output > 0n)
           expect(admit({ ...asked, maxTokens: 1 }, owned).admitted).toBeNull();
+        const { range, terms: least } = admit({ ...asked, maxTokens: 1 }, owned);
+        const needsLess = least.maxOutputTokens < terms.minOutputTokens && range.min < holdRange(terms).min;
+        expect(advice !== null).toBe(fits > 0 || needsLess);
       }),
     );
   });
@@ -502,6 +505,6 @@ describe('how long an answer may get', () => {
     expect(outputBound(terms, 0n)).toBe(1_024);
     expect(adviceFor(terms, input + 12_340n)).toContain('max_tokens 1,234 or less');
     expect(adviceFor(terms, input + 10n)).toContain('max_tokens 1 or less');
-    expect(adviceFor(terms, input + 9n)).toBeNull();
+    expect(adviceFor(terms, input + 9n)).toMatch(/^A lower max_tokens needs less, but no less than \$/);
   });
 });

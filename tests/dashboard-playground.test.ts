@@ -22,6 +22,8 @@ import {
 import {
   adviceFor,
   describeFinish,
+  guideOf,
+  settingOf,
   titleFor,
   wasAdmitted,
 } from '../dashboard/pages/playground/ending-words.ts';
@@ -360,7 +362,8 @@ test('a key that has ended is told to people in other words than to programs', (
 });
 
 test('advice is there for what people can do something about', () => {
-  const otherwise = adviceFor('internal_error');
+  const told = (code: string, param: string | null = null) => adviceFor({ code, param });
+  const otherwise = told('internal_error');
   for (const code of [
     'insufficient_balance',
     'monthly_spend_limit_exceeded',
@@ -368,7 +371,28 @@ test('advice is there for what people can do something about', () => {
     'provider_timeout',
     'stream_cut',
   ])
-    expect(adviceFor(code)).not.toBe(otherwise);
+    expect(told(code)).not.toBe(otherwise);
+  expect(told('invalid_parameter', 'temperature')).toBe('Change this setting and try again.');
+  for (const param of ['messages', 'messages[0].content', 'prompt'])
+    expect([told('invalid_parameter', param), settingOf({ param })]).toEqual([
+      'Change your message and try again.',
+      null,
+    ]);
+  expect(settingOf({ param: 'tools' })).toBe('tools');
+});
+
+test('the guide that a message points to is a link on this page, and nothing else is', () => {
+  const code = 'invalid_parameter';
+  for (const origin of ['', 'https://gateway.example.com']) {
+    const message = `Wrong. See ${origin}/docs/sandbox#directives`;
+    expect([titleFor({ code, message }), guideOf({ message })]).toEqual([
+      'Wrong.',
+      '/docs/sandbox#directives',
+    ]);
+  }
+  for (const message of ['Wrong. See https://elsewhere.example/login', 'See /docs/chat first.', '']) {
+    expect([titleFor({ code, message }), guideOf({ message })]).toEqual([message, null]);
+  }
 });
 
 describe('the model and the key', () => {

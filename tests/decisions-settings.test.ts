@@ -70,6 +70,15 @@ const provider = {
 describe('a provider of decisions', () => {
   test('needs three variables', () => {
     expect(open(provider)).toMatchObject({ model: 'judge-latest', problems: [] });
+    // It may be another gateway of this kind.
+    expect(open({ ...provider, DECISIONS_API_KEY: 'svc_sk_x' })).toMatchObject({ model: 'judge-latest' });
+  });
+
+  test('does not get a placeholder for a key', () => {
+    expect(open({ ...provider, DECISIONS_API_KEY: 'sk-…' })).toMatchObject({
+      model: null,
+      problems: [expect.stringContaining('it looks like a placeholder')],
+    });
   });
 
   test.each(Object.keys(provider))(

@@ -326,6 +326,35 @@ describe('providers', () => {
   });
 
   test.each([
+    [
+      'OPENAI_API_KEY',
+      'svc_sk_canary',
+      'OPENAI_API_KEY is a key of this gateway (svc_sk_…), not one of one.',
+      'unset OPENAI_API_KEY',
+    ],
+    [
+      'DOCTOR_KEY',
+      'sk-…',
+      'DOCTOR_KEY contains a character that no key has ("…"): it looks like a placeholder.',
+      'Put the key',
+    ],
+  ])('never get a key that cannot be theirs: %s=%s', async (name, unfit, text, remedy) => {
+    const provider = startProvider(() => Response.json({ data: [] }));
+    const catalog = writeCatalog(
+      providersOf([
+        `one: { name: one, adapter: openai, base_url: '${provider.url}', api_key_env: ${name} }`,
+        'two: { name: two, adapter: sandbox }',
+      ]),
+    );
+    const found = await findings({ TOLLGATE_CATALOG: catalog, [name]: unfit }, false);
+    expect(found.filter((finding) => finding.about.startsWith('provider'))).toEqual([
+      problem('provider one', text, expect.stringContaining(remedy)),
+    ]);
+    expect(provider.asked).toEqual([]);
+    await provider.stop();
+  });
+
+  test.each([
     [200, 'good'],
     [302, 'warning'],
     [400, 'problem'],

@@ -16,8 +16,6 @@ type MoneyProps = Readonly<{
   isExact?: boolean;
   /** Rounds down, so that a balance never looks higher than it is. */
   isBalance?: boolean;
-  /** Rounded no further than to this many decimals. */
-  minDecimals?: number;
   className?: string | undefined;
 }>;
 
@@ -25,14 +23,10 @@ type MoneyProps = Readonly<{
 export const ColumnDecimals = createContext<number | undefined>(undefined);
 
 /** Short by default, with all digits in the title. */
-export function Money({ amount, isExact = false, isBalance = false, minDecimals, className }: MoneyProps) {
+export function Money({ amount, isExact = false, isBalance = false, className }: MoneyProps) {
   const decimals = useContext(ColumnDecimals);
   if (amount === null) return <Dash />;
-  const written = formatAmount(
-    amount,
-    isExact ? 'exact' : isBalance ? 'balance' : 'short',
-    minDecimals ?? decimals,
-  );
+  const written = formatAmount(amount, isExact ? 'exact' : isBalance ? 'balance' : 'short', decimals);
   return (
     <span
       title={`${formatMoneyExactly(amount)} USD`}

@@ -1,5 +1,5 @@
 import { useMatch, useNavigate } from '@tanstack/react-router';
-import { BookOpen, ChevronsUpDown, CircleUser, LogOut } from 'lucide-react';
+import { BookOpen, Braces, ChevronsUpDown, CircleUser, LogOut } from 'lucide-react';
 import { problemOf } from '../api/client.ts';
 import { selectAccount, signOut, useMe, useSelectedAccount } from '../api/session.ts';
 import { Badge } from '../kit/badge.tsx';
@@ -98,7 +98,10 @@ export function PersonMenu() {
       <MenuLink to="/account" icon={CircleUser}>
         Profile
       </MenuLink>
-      <MenuAnchor href="/docs" icon={BookOpen}>
+      <MenuAnchor href="/docs/clients" icon={BookOpen}>
+        Guides
+      </MenuAnchor>
+      <MenuAnchor href="/docs" icon={Braces}>
         API reference
       </MenuAnchor>
       <MenuSeparator />

@@ -2,7 +2,7 @@
  * What is held for a chat request, and how long its answer may get for that. The provider gets the same limit, so that
  * the charge exceeds the hold by no more than a small tolerance.
  */
-import type { Money } from '../lib/money.ts';
+import { formatDollars, type Money } from '../lib/money.ts';
 import type { Model } from '../models/model.ts';
 import { costAtRates, highestTokenRates, tokensWithin } from '../pricing/cost.ts';
 import type { TokenPrice, TokenRates } from '../pricing/price.ts';
@@ -47,7 +47,11 @@ export function outputBound(terms: ChatTerms, held: Money): number {
 /** What a client with no more than this can do. */
 export function adviceFor(terms: ChatTerms, available: Money): string | null {
   const tokens = affordableOutput(terms, available);
-  return tokens < 1 ? null : `With max_tokens ${tokens.toLocaleString('en')} or less it fits.`;
+  if (tokens > 0) return `With max_tokens ${tokens.toLocaleString('en')} or less it fits.`;
+  const least = costOf(terms, 1);
+  return least < costOf(terms, terms.minOutputTokens)
+    ? `A lower max_tokens needs less, but no less than ${formatDollars(least, 'up')}.`
+    : null;
 }
 
 /** At most `maxOutputTokens`; 0 when not even the input is covered. */

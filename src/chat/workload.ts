@@ -1,8 +1,9 @@
 /** POST /v1/chat/completions as a workload of inference/answer.ts. How it streams is in stream.ts. */
 import { ApiError } from '../errors.ts';
-import { checkDirectives, lastUserText } from '../inference/sandbox-directives.ts';
+import { checkDirectives, expectsTools, lastUserText } from '../inference/sandbox-directives.ts';
 import type { Plan, Workload } from '../inference/workload.ts';
 import { resolveModel } from '../models/access.ts';
+import type { Provider } from '../models/model.ts';
 import type { TokenPrice } from '../pricing/price.ts';
 import type { ChatAnswer } from '../providers/chat.ts';
 import { completeChat } from '../providers/chat-call.ts';
@@ -22,15 +23,14 @@ export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> 
   parse: parseChat,
   isStreamed: ({ stream }) => stream,
   plan: (chat, active, allowedModels) => {
-    const model = resolveModel(active.catalog, chat.model, 'chat', {
-      allowedModels,
-      isProviderConfigured: (provider) => active.connections.has(provider.id),
-    });
+    const isProviderConfigured = ({ id }: Provider) => active.connections.has(id);
+    const access = { allowedModels, isProviderConfigured };
+    const model = resolveModel(active.catalog, chat.model, 'chat', access, active.keyProblems);
     checkCapabilities(chat, model);
     const { price } = model;
     if (price.billingType !== 'token') throw new ApiError('model_pricing_not_configured', { param: 'model' });
     const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat.call);
-    checkDirectives(candidates, () => lastUserText(chat.call), 'messages');
+    checkDirectives(candidates, () => lastUserText(chat.call), 'messages', expectsTools(chat.call));
     const terms = chatTerms(chat.call, model, price);
     return { model: model.id, candidates, hold: holdRange(terms), chat, price, terms };
   },

@@ -63,8 +63,10 @@ export type Providers = {
     id: string;
     name: string;
     adapter: string;
-    /** Whether its key is set. */
+    /** Whether its key is set, or it needs none. */
     is_configured: boolean;
+    /** The variable that its key is read from; null when it needs none. */
+    key_variable: string | null;
     /** One per model and node that has seen a failure. Empty when all is well. */
     circuits: Circuit[];
     /**

@@ -1,5 +1,6 @@
 /** Chooses the source of decisions from the environment and the active catalogue. */
 import type { Log } from '../lib/log.ts';
+import { readProviderKey, type Secret } from '../models/provider-key.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { askChatModel } from './chat-model.ts';
 import type { Decider, DecisionSource } from './decider.ts';
@@ -18,7 +19,7 @@ type Catalogue = Pick<ActiveCatalog, 'catalog' | 'connections' | 'candidates'>;
 
 type DecisionServices = Readonly<{
   settings: DecisionSettings;
-  secret: (name: string) => string | null;
+  secret: Secret;
   /** Whether the sandbox may stand in when nothing is configured. */
   isDemo: boolean;
   catalog: () => Catalogue;
@@ -56,7 +57,8 @@ export function openDecisions(services: DecisionServices): () => Decider | null 
 function chooseSource({ settings, secret, isDemo }: DecisionServices, active: Catalogue): Choice {
   const { baseUrl, model, chatModel, providerName } = settings;
   if (chatModel !== null) return chooseChatModel(chatModel, active);
-  const apiKey = secret('DECISIONS_API_KEY');
+  const { key: apiKey, problem } = readProviderKey('DECISIONS_API_KEY', providerName, secret);
+  if (problem !== null) return { source: null, problems: [`${problem.text} ${problem.remedy}`] };
   if (baseUrl === null && model === null && apiKey === null)
     return { source: isDemo ? sandboxOf(active) : null, problems: [] };
   if (baseUrl !== null && model !== null && apiKey !== null)

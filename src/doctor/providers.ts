@@ -4,6 +4,7 @@ import { OperatorError } from '../lib/operator-error.ts';
 import { callableModels, hasEndpoint } from '../models/access.ts';
 import { readCatalogFile } from '../models/catalog-store.ts';
 import type { Adapter, Catalog, Provider } from '../models/model.ts';
+import { readProviderKey } from '../models/provider-key.ts';
 import { codeOf, type Finding, good, problem, warning } from './finding.ts';
 
 const maxProblems = 10;
@@ -44,7 +45,9 @@ export async function examineCatalog(
   return [
     judgeModels(catalog, callable),
     ...keys.problems,
-    ...missingKeys(providers.filter((provider) => !isProviderConfigured(provider))),
+    ...missingKeys(
+      providers.filter((provider) => !isProviderConfigured(provider) && !keys.unusable.has(provider.id)),
+    ),
     ...(isOffline ? [] : await askAll(callees, patienceMs)),
   ];
 }
@@ -59,21 +62,25 @@ function judgeModels({ models, priceVersion }: Catalog, callable: number): Findi
   );
 }
 
-/** A key whose file cannot be read is a problem of its own. */
+/** A key whose file cannot be read, or that cannot be the provider's, is a problem of its own. */
 function readKeys(catalog: Catalog, secret: Settings['secret']) {
   const found = new Map<string, string>();
+  const unusable = new Set<string>();
   const problems: Finding[] = [];
-  for (const { id, apiKeyEnv } of catalog.providers.values()) {
+  for (const { id, name, apiKeyEnv } of catalog.providers.values()) {
     if (apiKeyEnv === null) continue;
     try {
-      const key = secret(apiKeyEnv);
+      const { key, problem: unfit } = readProviderKey(apiKeyEnv, name, secret);
       if (key !== null) found.set(id, key);
+      if (unfit === null) continue;
+      unusable.add(id);
+      problems.push(problem(`provider ${id}`, unfit.text, unfit.remedy));
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       problems.push(problem(`provider ${id}`, error.message, null));
     }
   }
-  return { found, problems };
+  return { found, unusable, problems };
 }
 
 function missingKeys(providers: readonly Provider[]): Finding[] {

@@ -16,7 +16,10 @@ export function isMaker(candidate: Candidate): candidate is ImageMaker {
 }
 
 /** A model that none of its providers could ever serve is a configuration error; one without a key may be served later. */
-export function makersOf(model: Model, { catalog, candidates }: ActiveCatalog): readonly ImageMaker[] {
+export function makersOf(
+  model: Model,
+  { catalog, candidates, keyProblems }: ActiveCatalog,
+): readonly ImageMaker[] {
   const makers = (candidates.get(model.id) ?? []).filter(isMaker);
   if (makers.length > 0) return makers;
   const couldMake = model.routes.filter(({ providerId }) => {
@@ -24,7 +27,7 @@ export function makersOf(model: Model, { catalog, candidates }: ActiveCatalog): 
     return provider !== undefined && imageAdapters[provider.adapter] !== null;
   });
   throw couldMake.length > 0
-    ? notConfigured(catalog, couldMake)
+    ? notConfigured(catalog, couldMake, keyProblems)
     : new ApiError('configuration_error', { param: 'model' });
 }
 

@@ -73,9 +73,16 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
  * and a timeout, keep the codes that they have elsewhere.
  */
 export function imageFailure(problem: ProviderError): ProviderError {
-  const { code, upstreamStatus, retryAfterSeconds, isProvoked, isUnreached } = problem;
+  const { code, upstreamStatus, retryAfterSeconds, isProvoked, isUnreached, reason } = problem;
   const hasErrorStatus = upstreamStatus !== null && upstreamStatus >= 500;
   if (code !== 'provider_unknown_error' && (code !== 'provider_unavailable' || hasErrorStatus))
     return problem;
-  return new ProviderError('provider_error', upstreamStatus, retryAfterSeconds, isProvoked, isUnreached);
+  return new ProviderError(
+    'provider_error',
+    upstreamStatus,
+    retryAfterSeconds,
+    isProvoked,
+    isUnreached,
+    reason,
+  );
 }

@@ -88,13 +88,14 @@ export class OpenGeneration {
   }
 
   attemptFailed(failure: ProviderError): void {
-    const { code, upstreamStatus } = failure;
+    const { code, upstreamStatus, reason } = failure;
     // The client may never see it, because another provider takes over, but the operator has to know.
     this.#log.warn('attempt failed', {
       requestId: requestIdFromUuid(this.facts.id),
       model: this.facts.model,
       provider: this.provider,
       code,
+      ...(reason === null ? {} : { reason }),
       ...(upstreamStatus === null ? {} : { upstreamStatus }),
     });
     this.#endAttempt('failed', upstreamStatus, code)?.failed(failure);

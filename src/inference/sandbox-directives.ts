@@ -2,7 +2,7 @@
  * Checks the `[[…]]` in a request that only the gateway's own sandbox can serve. The sandbox rejects a typo by itself, but
  * what a provider says about a request is not passed on.
  */
-import { BadDirective, directives, readDirectives } from '../../sandbox/scenario.ts';
+import { BadDirective, directives, readDirectives, type Scenario } from '../../sandbox/scenario.ts';
 import { ApiError } from '../errors.ts';
 import { nearest, suggestion } from '../lib/nearest.ts';
 import type { ChatCall } from '../providers/chat.ts';
@@ -11,29 +11,46 @@ import type { Candidate } from '../routing/candidates.ts';
 /** A longer text could hold a million of them, and everyone would wait until they are read. */
 const maxChecked = 100_000;
 
-export function checkDirectives(candidates: readonly Candidate[], textOf: () => string, param: string): void {
+/** `hasTools` is whether a model could call any; what cannot call tools ignores the directives for them. */
+export function checkDirectives(
+  candidates: readonly Candidate[],
+  textOf: () => string,
+  param: string,
+  hasTools = true,
+): void {
   if (candidates.some(({ connection }) => connection.provider.adapter !== 'sandbox')) return;
   const text = textOf();
   if (text.length > maxChecked) return;
+  const { tool, tools } = scenarioOf(text, param);
+  if (hasTools || (tool === undefined && tools === undefined)) return;
+  const name = tool === undefined ? 'tools' : 'tool';
+  throw refused('tools', `The sandbox directive [[${name}]] needs at least one entry in tools.`);
+}
+
+function scenarioOf(text: string, param: string): Scenario {
   try {
-    readDirectives(text);
+    return readDirectives(text).scenario;
   } catch (error) {
-    if (!(error instanceof BadDirective)) throw error;
-    throw new ApiError('invalid_parameter', {
-      param,
-      message: explain(error.directive),
-      docs: 'sandbox#directives',
-    });
+    throw error instanceof BadDirective ? refused(param, explain(error)) : error;
   }
+}
+
+function refused(param: string, message: string): ApiError {
+  return new ApiError('invalid_parameter', { param, message, docs: 'sandbox#directives' });
 }
 
 const maxShown = 40;
 
-function explain(name: string): string {
-  if (Object.hasOwn(directives, name)) return `The value of the sandbox directive [[${name}]] is invalid.`;
+function explain({ directive: name, flaw }: BadDirective): string {
+  if (flaw !== null) return `The sandbox directive [[${name}]] ${flaw}.`;
   const shown = name.length > maxShown ? `${name.slice(0, maxShown)}…` : name;
   const near = nearest(name, Object.keys(directives)).map((known) => `[[${known}]]`);
   return `The sandbox does not know the directive [[${shown}]].${suggestion(near)}`;
+}
+
+/** Once their results are there, a client may leave the tools out. */
+export function expectsTools({ messages, tools }: ChatCall): boolean {
+  return (tools?.length ?? 0) > 0 || messages.at(-1)?.role !== 'user';
 }
 
 /** Where the sandbox looks for directives in a conversation. */

@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode } from '../errors.ts';
 import type { RequestContext } from '../http/context.ts';
 import { lookUp } from '../http/lookup.ts';
 import type { KeyCache } from './key-cache.ts';
-import { hashKey, isWellFormedKey } from './key-format.ts';
+import { hashKey, isForThisGateway, isWellFormedKey } from './key-format.ts';
 import type { ApiKey } from './key-store.ts';
 import { Refusals } from './refusals.ts';
 
@@ -20,8 +20,10 @@ export type Authenticate = (
 
 export function authenticateWith(cache: KeyCache, refusals = new Refusals()): Authenticate {
   return (request, context, failure) => {
-    const token = bearerToken(request.headers.get('authorization'));
-    if (token === null || !isWellFormedKey(token)) return accept(null, context);
+    const authorization = request.headers.get('authorization');
+    const token = bearerToken(authorization);
+    if (token === null || !isWellFormedKey(token))
+      throw refusals.ofNetwork(context.clientAddress(), malformed(authorization, token));
     const hash = hashKey(token);
     const known = cache.known(hash);
     if (known !== null) return accept(known, context);
@@ -50,6 +52,20 @@ export function authenticateWith(cache: KeyCache, refusals = new Refusals()): Au
 /** Two Authorization headers arrive joined by a comma, which no key contains, and so are rejected. */
 function bearerToken(authorization: string | null): string | null {
   return /^Bearer +([^\s,]+)$/i.exec(authorization ?? '')?.[1] ?? null;
+}
+
+/** What was sent cannot be a key, whichever keys exist: saying why gives nothing away. */
+function malformed(authorization: string | null, token: string | null): ApiError {
+  return new ApiError('invalid_api_key', { message: `${flawOf(authorization, token)} ${howToSend}` });
+}
+
+const howToSend = 'Send your API key as: Authorization: Bearer svc_sk_…';
+
+function flawOf(authorization: string | null, token: string | null): string {
+  if (authorization === null) return 'There is no Authorization header.';
+  if (token === null) return 'The Authorization header does not consist of Bearer and an API key.';
+  if (!isForThisGateway(token)) return 'This is not a key of this gateway: its keys begin with svc_sk_.';
+  return 'This API key is incomplete or mistyped.';
 }
 
 /**

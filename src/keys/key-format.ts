@@ -21,6 +21,11 @@ export function generateKey(
   return body + checksum(body);
 }
 
+/** Whether it claims to be a key of this gateway, as no key of a provider does. */
+export function isForThisGateway(text: string): boolean {
+  return text.trimStart().startsWith(prefix);
+}
+
 export function isWellFormedKey(text: string): boolean {
   return shape.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
 }

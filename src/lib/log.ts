@@ -13,6 +13,8 @@ const textFields = [
   'method',
   'route',
   'code',
+  // The system's name for an error of a connection.
+  'reason',
   'keyId',
   'accountId',
   'nodeId',

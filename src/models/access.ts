@@ -6,6 +6,7 @@ import { ApiError } from '../errors.ts';
 import { nearest, suggestion } from '../lib/nearest.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Catalog, Model, ModelRoute, Provider, Workload } from './model.ts';
+import type { KeyProblems } from './provider-key.ts';
 
 export type ModelAccess = Readonly<{
   /** Null means that the key may call every model. */
@@ -45,9 +46,11 @@ export function resolveModel(
   id: string,
   workload: Workload,
   access: ModelAccess,
+  keyProblems: KeyProblems,
 ): CallableModel {
   const model = findModel(catalog, id, workload, access);
-  if (configuredRoutes(catalog, model, access).length === 0) throw notConfigured(catalog, model.routes);
+  if (configuredRoutes(catalog, model, access).length === 0)
+    throw notConfigured(catalog, model.routes, keyProblems);
   return model;
 }
 
@@ -78,18 +81,28 @@ export function modelNotFound(
   const ids = callableModels(catalog, access)
     .filter((model) => workload === null || model.workload === workload)
     .map((model) => model.id);
-  const message = `This model does not exist.${suggestion(nearest(id, ids))} GET /v1/models lists the callable ones.`;
+  const message = `This model does not exist.${suggestion(nearest(id, ids))} GET /v1/models lists the models of this key.`;
   return new ApiError('model_not_found', { param: 'model', message });
 }
 
 /** A customer can pass on to the operator what is missing: the names of variables are in the catalogue that is shipped. */
-export function notConfigured({ providers }: Catalog, routes: readonly ModelRoute[]): ApiError {
+export function notConfigured(
+  { providers }: Catalog,
+  routes: readonly ModelRoute[],
+  keyProblems: KeyProblems,
+): ApiError {
   const missing = routes.flatMap(({ providerId }) => {
     const { name, apiKeyEnv } = providers.get(providerId) ?? { name: '', apiKeyEnv: null };
-    return apiKeyEnv === null ? [] : [`${apiKeyEnv}, the key for ${name}`];
+    return apiKeyEnv === null || keyProblems.has(providerId) ? [] : [`${apiKeyEnv}, the key for ${name}`];
   });
-  if (missing.length === 0) return new ApiError('provider_not_configured');
-  const message = `No provider of this model is configured: the operator has to set ${missing.join(', or ')}, where the gateway starts.`;
+  const reasons = [
+    ...routes.flatMap(({ providerId }) => keyProblems.get(providerId)?.text ?? []),
+    ...(missing.length === 0
+      ? []
+      : [`the operator has to set ${missing.join(', or ')}, where the gateway starts.`]),
+  ];
+  if (reasons.length === 0) return new ApiError('provider_not_configured');
+  const message = `No provider of this model is configured: ${reasons.join(' Or ')}`;
   return new ApiError('provider_not_configured', { message });
 }
 

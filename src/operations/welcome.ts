@@ -6,11 +6,24 @@ export function showWelcome(origin: string, demo: Demo | null, hasSandbox: boole
 }
 
 export function formatWelcome(origin: string, demo: Demo | null, hasSandbox: boolean): string {
-  const { key = null, signIn = null } = demo ?? {};
   const lines = ['', 'Tollgate is running.', '', `Dashboard: ${origin}`];
-  if (signIn !== null) lines.push(...describeSignIn(signIn));
-  if (key !== null) lines.push(...describeCalls(origin, key, hasSandbox));
+  if (demo !== null) lines.push(...describeDemo(origin, demo, hasSandbox));
   return `${lines.join('\n')}\n\n`;
+}
+
+function describeDemo(origin: string, { accountId, key, signIn }: Demo, hasSandbox: boolean): string[] {
+  return [
+    ...(signIn === null ? [] : describeSignIn(signIn)),
+    ...(key === null ? describeRevoked(origin, accountId) : describeCalls(origin, key, hasSandbox)),
+  ];
+}
+
+function describeRevoked(origin: string, accountId: string): string[] {
+  return [
+    `API:       ${origin}/v1`,
+    '  The demo key is revoked.',
+    `  For a new one: npx tollgate key create --account ${accountId}`,
+  ];
 }
 
 function describeSignIn({ email, password }: DemoSignIn): string[] {

@@ -104,7 +104,12 @@ function transportFailure(
   const shortage = machineShortage(code);
   if (shortage !== null) return shortage;
   const failure = isUnavailable(code) ? 'provider_unavailable' : 'provider_unknown_error';
-  return new ProviderError(failure, status, null, false, isConnectFailure(code));
+  return new ProviderError(failure, status, null, false, isConnectFailure(code), systemCode(code));
+}
+
+/** Null for what does not look like the name of an error, so that nothing else gets into the log. */
+function systemCode(code: string): string | null {
+  return /^[A-Z]\w{1,39}$/.test(code) ? code : null;
 }
 
 function isEventStream(response: Response): boolean {

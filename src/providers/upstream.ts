@@ -55,6 +55,8 @@ export class ProviderError extends Error {
   readonly isProvoked: boolean;
   /** Whether there never was a connection: then no request can have caused it. */
   readonly isUnreached: boolean;
+  /** The system's name for what broke the connection, such as ENOTFOUND, for the operator's log. */
+  readonly reason: string | null;
 
   constructor(
     code: ErrorCode,
@@ -62,6 +64,7 @@ export class ProviderError extends Error {
     retryAfterSeconds: number | null = null,
     isProvoked = false,
     isUnreached = false,
+    reason: string | null = null,
   ) {
     super(`The provider failed: ${code}.`);
     this.name = 'ProviderError';
@@ -70,6 +73,7 @@ export class ProviderError extends Error {
     this.retryAfterSeconds = retryAfterSeconds;
     this.isProvoked = isProvoked;
     this.isUnreached = isUnreached;
+    this.reason = reason;
   }
 }
 

@@ -7,6 +7,7 @@ import type { Log } from '../lib/log.ts';
 import { priceListOf } from '../models/catalog.ts';
 import { type CatalogStatus, CatalogStore } from '../models/catalog-store.ts';
 import type { Catalog } from '../models/model.ts';
+import { type KeyProblems, keyProblems } from '../models/provider-key.ts';
 import { StoredPriceList } from '../pricing/price-list-store.ts';
 import { type Sandbox, SharedSandbox } from '../providers/shared-sandbox.ts';
 import { type Demand, type ReportedCalls, readCalls } from './allowance.ts';
@@ -19,6 +20,8 @@ export type ActiveCatalog = Readonly<{
   catalog: Catalog;
   priceList: StoredPriceList;
   connections: ReadonlyMap<string, ProviderConnection>;
+  /** Why the key of a provider is not used, for those whose key is set but cannot be used. */
+  keyProblems: KeyProblems;
   /** The candidates of each model, in the order of the catalogue. */
   candidates: ReadonlyMap<string, readonly Candidate[]>;
 }>;
@@ -55,7 +58,11 @@ export async function followCatalog(
     // The catalogue is valid without the database too; a request that needs the price list stores it.
     await priceList.store().catch((error: unknown) => log.warn('price list not stored yet', { error }));
     const connections = connectProviders(catalog, surroundings, sandboxUrl);
-    return { catalog, priceList, connections, candidates: candidatesByModel(catalog, connections, gates) };
+    const problems = keyProblems(catalog, surroundings.secret);
+    for (const [provider, { text, remedy }] of problems)
+      log.warn('provider key not used', { provider, problems: [`${text} ${remedy}`] });
+    const candidates = candidatesByModel(catalog, connections, gates);
+    return { catalog, priceList, connections, keyProblems: problems, candidates };
   }
 
   const opened = CatalogStore.open({

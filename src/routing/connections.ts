@@ -1,4 +1,5 @@
 import type { Catalog, Provider } from '../models/model.ts';
+import { readProviderKey, type Secret } from '../models/provider-key.ts';
 import type { Calls, Link } from '../providers/call.ts';
 import type { ChatAdapter } from '../providers/chat.ts';
 import { chatAdapters } from '../providers/chat-call.ts';
@@ -19,7 +20,7 @@ export type ProviderConnection = Readonly<{
 
 /** What it takes to reach providers. */
 export type Surroundings = Readonly<{
-  secret: (name: string) => string | null;
+  secret: Secret;
   /** Whether calls leave through a proxy that the environment names. */
   isProxied: boolean;
   calls: Calls;
@@ -35,8 +36,10 @@ export function connectProviders(
   for (const provider of catalog.providers.values()) {
     const isSandbox = provider.adapter === 'sandbox';
     const baseUrl = isSandbox ? sandboxUrl : provider.baseUrl;
-    const apiKey = isSandbox ? 'sandbox' : provider.apiKeyEnv === null ? null : secret(provider.apiKeyEnv);
-    const isConfigured = apiKey !== null || provider.apiKeyEnv === null;
+    const { apiKeyEnv, name } = provider;
+    const ownKey = apiKeyEnv === null ? null : readProviderKey(apiKeyEnv, name, secret).key;
+    const apiKey = isSandbox ? 'sandbox' : ownKey;
+    const isConfigured = apiKey !== null || apiKeyEnv === null;
     if (baseUrl === null || !isConfigured) continue;
     const watchdog = new ConnectWatchdog(baseUrl, !isProxied);
     const link = { calls, watchdog, timeouts: provider.timeouts };

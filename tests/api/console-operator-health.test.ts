@@ -91,6 +91,7 @@ test('providers are those of the catalogue, with their attempts and the newest f
     ['absent', 'Absent', false],
   ]);
   expect(providerIn(before, 'main')).toMatchObject({ adapter: 'openai', circuits: [] });
+  expect(providerIn(before, 'absent').key_variable).toBe('NO_KEY');
   await chat('full', 'hello');
   const refused = await chat('full', '[[status 503]]');
   const invalid = await chat('full', '[[status 400]]');
@@ -288,7 +289,7 @@ test('the catalogue is shown as it is in force, with what cannot be called and w
   const reasons = status.models.filter((model) => !model.is_callable).map(({ id, reason }) => [id, reason]);
   expect(reasons).toEqual([
     ['unmapped', 'No provider serves it.'],
-    ['absent', 'No provider of this model has an API key set.'],
+    ['absent', 'NO_KEY is not set.'],
     ['disabled', 'It is disabled.'],
     ['unpriced', 'It has no price.'],
   ]);

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
 import { type ChatFixture, chatCatalog, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
 
 let fixture: ChatFixture;
@@ -11,10 +12,12 @@ let key: string;
 beforeAll(async () => {
   fixture = await openChatFixture((url) =>
     chatCatalog(url, {
-      providers: '  playground: { name: Playground, adapter: sandbox }',
+      providers: `  playground: { name: Playground, adapter: sandbox }
+  vendor: { name: Vendor, adapter: openai, base_url: ${url}/v1, api_key_env: OPENAI_API_KEY }`,
       models: `
   film: { workload: video, pricing: { billing_type: second, unit_price: "0.1" }, providers: [main] }
-  trial: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [playground] }
+  vendors: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [vendor] }
+  trial: { workload: chat, capabilities: [text_input, text_output, function_calling], pricing: { billing_type: token, input: "1", output: "2" }, providers: [playground] }
   sketch: { workload: image, sizes: ["1024x1024"], pricing: { billing_type: image, unit_price: "0.04" }, providers: [playground] }`,
     }),
   );
@@ -22,6 +25,7 @@ beforeAll(async () => {
     ...fixture.environment,
     TOLLGATE_DATA: temporaryFolder(),
     PUBLIC_URL: 'https://gateway.example.com',
+    OPENAI_API_KEY: 'svc_sk_misplaced',
   });
   ({ key } = await fixture.customer('10', '--rpm', '100000'));
 });
@@ -151,7 +155,15 @@ describe('400', () => {
     ],
     [
       'hello [[delay soon]]',
-      'The value of the sandbox directive [[delay]] is invalid. See /docs/sandbox#directives',
+      'The sandbox directive [[delay]] needs a whole number such as 3, but has "soon". See /docs/sandbox#directives',
+    ],
+    [
+      '[[fail-first]]',
+      'The sandbox directive [[fail-first]] needs an HTTP status such as 503. See /docs/sandbox#directives',
+    ],
+    [
+      `[[hang ${'x'.repeat(41)}]]`,
+      `The sandbox directive [[hang]] takes no value, but has "${'x'.repeat(40)}…". See /docs/sandbox#directives`,
     ],
   ])('a directive that the sandbox does not know: %s', async (content, message) => {
     const expected = { status: 400, type: 'invalid_request_error', code: 'invalid_parameter', message };
@@ -166,6 +178,26 @@ describe('400', () => {
       ...expected,
       param: 'prompt',
     });
+  });
+
+  test('a directive that calls tools where there are none', async () => {
+    const asked = { role: 'user', content: '[[tool get_wether]]' };
+    const fields = { model: 'trial', messages: [asked] };
+    expect(await chat(fields)).toMatchObject({
+      status: 400,
+      code: 'invalid_parameter',
+      param: 'tools',
+      message:
+        'The sandbox directive [[tool]] needs at least one entry in tools. See /docs/sandbox#directives',
+    });
+    const tool = { type: 'function', function: { name: 'get_weather' } };
+    const call = { id: 'a', type: 'function', function: { name: 'get_weather', arguments: '{}' } };
+    const results = [
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'a', content: 'Rain' },
+    ];
+    for (const more of [{ tools: [tool] }, { messages: [asked, ...results] }])
+      expect((await request('POST', '/v1/chat/completions', { ...fields, ...more })).status).toBe(200);
   });
 
   test('what is no directive of the sandbox, or not meant for it, is nobody’s mistake', async () => {
@@ -246,7 +278,7 @@ describe('404', () => {
       expect(called).toMatchObject({ status: 404, code: 'model_not_found', param: 'model' });
       return called.message;
     };
-    const list = 'GET /v1/models lists the callable ones.';
+    const list = 'GET /v1/models lists the models of this key.';
     expect(await told('ful')).toBe(`This model does not exist. Did you mean full? ${list}`);
     expect(await told('Renamed-2')).toBe(`This model does not exist. Did you mean renamed? ${list}`);
     for (const model of ['x'.repeat(200), 'absnt', 'disable', 'unprice', 'pictur', '💥'])
@@ -290,6 +322,46 @@ test('503 of a provider that is not configured: which one, and what the operator
     message:
       'No provider of this model is configured: the operator has to set NO_KEY, the key for Absent, where the gateway starts.',
   });
+});
+
+test('503 of a provider whose key is one of this gateway: the key is not sent, and the log says why', async () => {
+  const before = fixture.sandbox.entries.length;
+  const text = 'OPENAI_API_KEY is a key of this gateway (svc_sk_…), not one of Vendor.';
+  expect(await chat({ model: 'vendors' }, named.origin)).toMatchObject({
+    status: 503,
+    code: 'provider_not_configured',
+    message: `No provider of this model is configured: ${text}`,
+  });
+  expect(fixture.sandbox.entries).toHaveLength(before);
+  expect(named.output()).toContain(text);
+  expect(named.output()).not.toContain('svc_sk_misplaced');
+});
+
+const howToSend = 'Send your API key as: Authorization: Bearer svc_sk_…';
+
+test.each([
+  [{}, `There is no Authorization header. ${howToSend}`],
+  [
+    { authorization: 'svc_sk_x' },
+    `The Authorization header does not consist of Bearer and an API key. ${howToSend}`,
+  ],
+  [
+    { authorization: 'Bearer sk-x' },
+    `This is not a key of this gateway: its keys begin with svc_sk_. ${howToSend}`,
+  ],
+  [{ authorization: 'Bearer svc_sk_x' }, `This API key is incomplete or mistyped. ${howToSend}`],
+] as [Record<string, string>, string][])('401 for %j', async (headers, message) => {
+  const response = await fetch(`${fixture.gateway.origin}/v1/models`, { headers });
+  expect([response.status, await response.json()]).toEqual([
+    401,
+    { error: { message, type: 'authentication_error', code: 'invalid_api_key' } },
+  ]);
+});
+
+test('what broke the connection to a provider is in the log', async () => {
+  expect(await chat({ model: 'gone' })).toMatchObject({ status: 502, code: 'provider_unavailable' });
+  const line = /"attempt failed".*"provider":"Gone","code":"provider_unavailable","reason":"[A-Z]\w+"/;
+  await eventually('the line', () => line.test(fixture.gateway.output()));
 });
 
 test.each([

@@ -267,7 +267,7 @@ describe('providers', () => {
     await visit(page, '/operator/providers');
     await page.getByText('1 (100%)').waitFor();
     await page.getByText('1 failure in a row').waitFor();
-    await page.getByText('Absent').waitFor();
+    await page.getByText('Absent · NO_KEY').waitFor();
     await page.getByRole('row').filter({ hasText: 'provider_unavailable' }).getByRole('link').first().click();
     await page.waitForURL(`**/operator/generations/${failedId}`);
     await page.getByRole('heading', { name: 'plain for Northwind' }).waitFor();
@@ -356,7 +356,7 @@ describe('the catalogue', () => {
     await rowOf(page, 'unpriced').getByText('It has no price.').waitFor();
     await page.getByText('Not callable').first().click();
     await page.waitForURL('**?show=not-callable');
-    await rowOf(page, 'absent: no key').getByText('No provider of this model has an API key set.').waitFor();
+    await rowOf(page, 'absent: no key').getByText('NO_KEY is not set.').waitFor();
     expect(await rowOf(page, 'renamed').count()).toBe(0);
   });
 

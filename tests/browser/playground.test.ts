@@ -70,7 +70,11 @@ test('an answer is streamed, shown without its HTML taking effect, and charged a
   await page.getByLabel('Temperature').fill('2');
   await page.getByText('Enter a number from 0 to less than 2.').waitFor();
   await page.getByLabel('Message', { exact: true }).fill('Hi');
-  expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
+  const send = page.getByRole('button', { name: 'Send' });
+  expect(await send.isDisabled()).toBe(true);
+  await page.setViewportSize({ width: 1280, height: 768 });
+  const { y = 0, height = 0 } = (await send.boundingBox()) ?? {};
+  expect(y + height).toBeLessThan(768);
   await page.getByLabel('Temperature').fill('0.5');
   await say(page, 'Hello [[say <img src=x> one\nand two]]');
   const link = page.getByRole('link', { name: 'View Generation' });

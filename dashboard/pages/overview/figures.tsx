@@ -5,32 +5,28 @@ import { Dash, Duration, Money } from '../../kit/figures.tsx';
 import { formatCount, formatShare } from '../../kit/format-figures.ts';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 
-/** So that the balance and the spend add up, although a request may cost a fraction of a cent. */
-const decimals = 6;
-
-/** Undefined while it is being loaded. */
+/**
+ * With all digits, as under Billing, so that the balance and the spend add up although a request may cost a fraction of a
+ * cent. Undefined while it is being loaded.
+ */
 export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undefined }>) {
   const free = overview && subtractMoney(overview.balance, overview.held);
   return (
     <StatGroup>
       <Stat
         label="Balance"
-        value={overview && <Money amount={overview.balance} isBalance minDecimals={decimals} />}
+        value={overview && <Money amount={overview.balance} isExact />}
         hint={overview === undefined ? ' ' : <FreeHint overview={overview} />}
         tone={free !== undefined && signOfMoney(free) <= 0 ? 'bad' : 'plain'}
       />
       <Stat
         label="Held"
-        value={overview && <Money amount={overview.held} minDecimals={decimals} />}
+        value={overview && <Money amount={overview.held} isExact />}
         hint="For running requests"
       />
       <Stat
         label="Spend, last 30 days"
-        value={
-          overview && (
-            <Money amount={sumMoney(overview.days.map(({ cost }) => cost))} minDecimals={decimals} />
-          )
-        }
+        value={overview && <Money amount={sumMoney(overview.days.map(({ cost }) => cost))} isExact />}
         hint={overview === undefined ? ' ' : <TodayHint overview={overview} />}
       />
       <Stat
@@ -47,7 +43,7 @@ function FreeHint({ overview: { balance, held } }: Readonly<{ overview: Overview
     return signOfMoney(balance) > 0 ? 'All of it is available' : 'Nothing is available';
   return (
     <>
-      <Money amount={subtractMoney(balance, held)} isBalance minDecimals={decimals} /> available
+      <Money amount={subtractMoney(balance, held)} isExact /> available
     </>
   );
 }
@@ -55,7 +51,7 @@ function FreeHint({ overview: { balance, held } }: Readonly<{ overview: Overview
 function TodayHint({ overview }: Readonly<{ overview: Overview }>) {
   return (
     <>
-      <Money amount={overview.days.at(-1)?.cost ?? '0'} minDecimals={decimals} /> today
+      <Money amount={overview.days.at(-1)?.cost ?? '0'} isExact /> today
     </>
   );
 }

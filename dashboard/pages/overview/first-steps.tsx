@@ -26,7 +26,7 @@ export function FirstSteps({ first }: Readonly<{ first: GenerationRow | undefine
         <Step number={1} title="Create a key" isDone={hasKey === true || hasRequest}>
           <p className="text-ink-soft">
             {hasKey === true
-              ? 'This account has a key. Its secret was shown only once: create another key if you no longer have it.'
+              ? 'This account has a key. Its secret cannot be shown here again: create another key if you no longer have it.'
               : 'Programs use a key to call the API. Its secret is shown only once, so store it safely.'}
           </p>
           <div className="mt-3">
@@ -115,7 +115,7 @@ function Step({ number, title, isDone, children }: StepProps) {
   );
 }
 
-/** Complete except for the key, which was shown only once. */
+/** Complete except for the key, which is not stored. */
 export function firstRequest(apiOrigin: string, model: string): string {
   return curlOf(apiOrigin, { model, messages: [{ role: 'user', content: 'Say hello.' }] }, 'YOUR_KEY');
 }

@@ -11,7 +11,7 @@ import { formatCount } from '../../kit/format-figures.ts';
 import { Markdown } from '../../kit/markdown/markdown.tsx';
 import { useGeneration } from '../generations/queries.ts';
 import type { AssistantTurn, Ending, ToolCall } from './conversation.ts';
-import { adviceFor, describeFinish, titleFor, wasAdmitted } from './ending-words.ts';
+import { adviceFor, describeFinish, guideOf, settingOf, titleFor, wasAdmitted } from './ending-words.ts';
 
 type AssistantTurnViewProps = Readonly<{
   turn: AssistantTurn;
@@ -101,15 +101,26 @@ export function EndingNote({ ending, onRetry }: Readonly<{ ending: Ending; onRet
         </Callout>
       );
     case 'failed': {
-      const { param, code } = ending.problem;
+      const setting = settingOf(ending.problem);
+      const guide = guideOf(ending.problem);
       return (
         <Callout tone="bad" title={titleFor(ending.problem)} actions={retry} isUrgent>
-          {param !== null && (
+          {setting !== null && (
             <p>
-              Parameter: <code className="font-mono">{param}</code>
+              Parameter: <code className="font-mono">{setting}</code>
             </p>
           )}
-          <p>{adviceFor(code)}</p>
+          <p>
+            {adviceFor(ending.problem)}
+            {guide !== null && (
+              <>
+                {' '}
+                <a href={guide} target="_blank" rel="noopener" className={textLinkClass}>
+                  See the guide
+                </a>
+              </>
+            )}
+          </p>
         </Callout>
       );
     }

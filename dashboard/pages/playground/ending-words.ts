@@ -41,14 +41,34 @@ const advice: ReadonlyMap<string, string> = new Map([
 const defaultAdvice =
   'Try again. If the problem persists, send the request ID to the operator of this gateway.';
 
-export function adviceFor(code: string): string {
+type Problem = Pick<ApiProblem, 'code' | 'message' | 'param'>;
+
+export function adviceFor({ code, param }: Pick<Problem, 'code' | 'param'>): string {
+  if (code === 'invalid_parameter' && isOfMessage(param)) return 'Change your message and try again.';
   return advice.get(code) ?? defaultAdvice;
 }
 
-/** The message of the API is meant for programs, and does not always fit this page. */
-export function titleFor({ code, message }: Pick<ApiProblem, 'code' | 'message'>): string {
-  return code === 'invalid_api_key' ? 'This key is no longer active. Choose another one.' : message;
+/** The setting that an error is about; null when it is about what was written. */
+export function settingOf({ param }: Pick<Problem, 'param'>): string | null {
+  return isOfMessage(param) ? null : param;
 }
+
+function isOfMessage(param: string | null): boolean {
+  return param !== null && /^(?:messages|prompt)\b/.test(param);
+}
+
+/** The message of the API is meant for programs, and does not always fit this page. */
+export function titleFor({ code, message }: Pick<Problem, 'code' | 'message'>): string {
+  if (code === 'invalid_api_key') return 'This key is no longer active. Choose another one.';
+  return message.replace(guideAtEnd, '');
+}
+
+/** The section of a guide that a message points to, at the address of this page; null without one. */
+export function guideOf({ message }: Pick<Problem, 'message'>): string | null {
+  return guideAtEnd.exec(message)?.[1] ?? null;
+}
+
+const guideAtEnd = / See (?:https?:\/\/[^\s/]+)?(\/docs\/[\w-]+(?:#[\w-]+)?)$/;
 
 /** Errors of admitted requests, which have a Generation. All other errors occur before admission. */
 const codesAfterAdmission: ReadonlySet<string> = new Set([

@@ -43,9 +43,10 @@ function AskTheOperator() {
     <SignedOutMessage title="Ask the operator">
       This gateway does not send e-mail. Its operator can create a link for you to set a new password. If you
       are the operator, run:
-      <code className="mt-2 block font-mono text-[0.8125rem] text-ink">
-        npx tollgate user reset-link EMAIL
-      </code>
+      <code className="mt-2 block font-mono text-[0.8125rem] text-ink">tollgate user reset-link EMAIL</code>
+      <span className="mt-2 block">
+        In a checkout, write <code className="font-mono text-[0.8125rem]">npx tollgate</code> instead.
+      </span>
     </SignedOutMessage>
   );
 }

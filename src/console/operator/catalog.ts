@@ -31,9 +31,9 @@ export function catalogPage(services: CatalogServices): Routes<ConsoleHandler> {
 function presentCatalog(
   file: string,
   { loadedAt, lastError }: StoreStatus,
-  { catalog, connections }: Pick<ActiveCatalog, 'catalog' | 'connections'>,
+  active: ActiveCatalog,
 ): CatalogStatus {
-  const isConfigured = (providerId: string) => connections.has(providerId);
+  const { catalog, connections } = active;
   return {
     file,
     price_version: catalog.priceVersion,
@@ -42,7 +42,7 @@ function presentCatalog(
     error: lastError && { message: messageOf(lastError.problems), at: lastError.at.toISOString() },
     providers: catalog.providers.size,
     models: [...catalog.models.values()].map((model) => {
-      const reason = reasonAgainst(model, isConfigured);
+      const reason = reasonAgainst(model, active);
       return {
         id: model.id,
         name: model.name,
@@ -52,7 +52,7 @@ function presentCatalog(
         reason,
         providers: model.routes.map(({ providerId }) => ({
           id: providerId,
-          is_configured: isConfigured(providerId),
+          is_configured: connections.has(providerId),
         })),
       };
     }),
@@ -60,14 +60,17 @@ function presentCatalog(
 }
 
 /** The rules of models/access.ts, in words for the operator who can fix it. */
-function reasonAgainst(model: Model, isConfigured: (providerId: string) => boolean): string | null {
+function reasonAgainst(model: Model, { catalog, connections, keyProblems }: ActiveCatalog): string | null {
   if (!model.enabled) return 'It is disabled.';
   if (!hasEndpoint(model)) return `No endpoint serves ${model.workload} models.`;
   if (model.price === null) return 'It has no price.';
   if (model.routes.length === 0) return 'No provider serves it.';
-  if (!model.routes.some(({ providerId }) => isConfigured(providerId)))
-    return 'No provider of this model has an API key set.';
-  return null;
+  if (model.routes.some(({ providerId }) => connections.has(providerId))) return null;
+  const reasons = model.routes.map(
+    ({ providerId }) =>
+      keyProblems.get(providerId)?.text ?? `${catalog.providers.get(providerId)?.apiKeyEnv} is not set.`,
+  );
+  return reasons.join(' ');
 }
 
 function messageOf(problems: readonly string[]): string {

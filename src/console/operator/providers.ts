@@ -25,11 +25,12 @@ export function providersPage({ sql, catalog: current }: ProvidersServices): Rou
         const { catalog, connections } = current();
         const circuits = circuitsByProvider(reports);
         return Response.json({
-          data: [...catalog.providers.values()].map(({ id, name, adapter }) => ({
+          data: [...catalog.providers.values()].map(({ id, name, adapter, apiKeyEnv }) => ({
             id,
             name,
             adapter,
             is_configured: connections.has(id),
+            key_variable: apiKeyEnv,
             circuits: circuits.get(id) ?? [],
             last_24_hours: counts.byProvider.get(name) ?? { attempts: 0, failed: 0 },
           })),

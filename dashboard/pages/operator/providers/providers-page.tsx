@@ -107,7 +107,7 @@ function Unconfigured({ providers, isAlone }: UnconfiguredProps) {
   return (
     <Card
       title="Not configured"
-      description="Their API keys are not set on this node. To use one, set its key in the environment of the gateway and restart it."
+      description="Their API keys are not set on this node, or cannot be used; its log says why. To use one, set its variable where the gateway starts, or in the file .env of a checkout, and restart the gateway."
     >
       {isAlone && (
         <div className="mb-4">
@@ -117,9 +117,12 @@ function Unconfigured({ providers, isAlone }: UnconfiguredProps) {
         </div>
       )}
       <ul className="flex flex-wrap gap-2">
-        {providers.map(({ id, name }) => (
+        {providers.map(({ id, name, key_variable: variable }) => (
           <li key={id} title={id}>
-            <Badge>{name}</Badge>
+            <Badge>
+              {name}
+              {variable !== null && <code className="font-mono"> · {variable}</code>}
+            </Badge>
           </li>
         ))}
       </ul>
