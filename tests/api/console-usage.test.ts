@@ -329,19 +329,15 @@ describe('more than a page can show', () => {
   test('a file that cannot be read to its end does not look whole', async () => {
     const { sql } = fixture.database;
     const url = `${fixture.gateway.origin}${many}.csv?from=${first}&to=${addDays(first, days - 1)}`;
+    const setLastCost = (cost: string) =>
+      sql`update usage_days set cost = ${cost} where day = ${addDays(first, days - 1)} and model = 'model-99'`;
+    // What no gateway writes, and none can show.
+    await setLastCost('NaN');
     const response = await fetch(url, { headers: { cookie: fixture.people.member.cookie } });
     expect(response.status).toBe(200);
-    const reader = response.body?.getReader();
-    await reader?.read();
-    const [membership] = await sql<[{ user_id: string; account_id: string }]>`
-      delete from memberships where account_id = ${many.split('/')[4] ?? ''} returning user_id, account_id`;
-    const readOn = async () => {
-      while ((await reader?.read())?.done === false);
-    };
-    expect(readOn).toThrow();
+    expect(await response.text().catch(() => 'cut short')).toBe('cut short');
     await eventually('the line in the log', () => fixture.gateway.output().includes('download cut short'));
-    await sql`insert into memberships (user_id, account_id, role)
-      values (${membership.user_id}, ${membership.account_id}, 'member')`;
+    await setLastCost(formatMoney(1n));
   }, 60_000);
 });
 
