@@ -197,11 +197,8 @@ async function runNpm() {
       .filter(([path, entry]) => path !== '' && fitsMachine(entry))
       .map(([path]) => join(staging, path)),
   );
-  const npm = spawn('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: staging,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  // Otherwise npm would go on in the background, in a folder that is being removed.
+  // Otherwise npm would go on in the background, in a folder that is being removed. Before it is started, because it may
+  // run before this process goes on.
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
@@ -210,6 +207,10 @@ async function runNpm() {
       npm.once('close', () => process.exit(code));
       npm.kill();
     });
+  const npm = spawn('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: staging,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let printed = '';
   for (const stream of [npm.stdout, npm.stderr])
     stream.on('data', (bytes) => {
