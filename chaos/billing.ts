@@ -107,9 +107,12 @@ function lossOnNetwork(
   const attempt = attempts.find(({ provider }) => provider === call.provider);
   if (!networkProviders.has(call.provider) || attempt?.status !== 'failed') return null;
   const done = network.harmed.get(requestId) ?? new Set();
-  // On a machine that is busy enough an answer can be too late by itself.
-  const mayBeLate = attempt.errorCode === 'provider_timeout' || isReadOn(attempt.errorCode);
-  const isExplained = mayBeLate || breaking.some((kind) => done.has(kind));
+  // On a machine that is busy enough an answer can be too late by itself. After an unreadable event the rest is read for
+  // its usage, and a failure while that is read is not noted: anything that the network did may be the reason.
+  const isExplained =
+    attempt.errorCode === 'provider_timeout' ||
+    (isReadOn(attempt.errorCode) && done.size > 0) ||
+    breaking.some((kind) => done.has(kind));
   if (!isExplained) return null;
   return `lost on the network, ${attempt.errorCode} (${[...done].join(', ') || 'by itself'})`;
 }

@@ -138,7 +138,7 @@ export async function countStored(sql: SQL, keyId: string, max: number): Promise
   return row;
 }
 
-/** Stores responses of which the ledger then chooses one. False when the request was taken over. */
+/** Stores responses of which the ledger then chooses one. False when the request was taken over or answered meanwhile. */
 export async function stageResponses(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
@@ -149,6 +149,7 @@ export async function stageResponses(
   const rows = await sql`
     update idempotent_requests set staged = ${whole}, staged_when_short = ${insufficientBalanceResponse}
     where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId}
+      and answer is null and chosen is null
     returning 1`;
   return rows.length > 0;
 }
