@@ -7,8 +7,8 @@
 import { inputBound } from '../src/chat/bounds.ts';
 import { parseChat } from '../src/chat/parse.ts';
 import { ApiError } from '../src/errors.ts';
-import { parseJsonBody } from '../src/http/json-body.ts';
 import { errorResponse } from '../src/http/response.ts';
+import { parseJsonBody } from '../src/json/body.ts';
 import type { Model } from '../src/models/model.ts';
 import { parseJson } from '../src/providers/wire.ts';
 import { formatNumber, formatTable } from './table.ts';

@@ -1,8 +1,8 @@
 /** The gateway of a run: the real one, with leases as long as the run wants them. Other words are for scripts before it. */
 import { parseArgs } from 'node:util';
 import { readConfig } from '../src/config.ts';
-import { defaultTimings } from '../src/ledger/heartbeat.ts';
 import { serve } from '../src/main.ts';
+import { defaultTimings } from '../src/nodes/heartbeat.ts';
 
 const { values } = parseArgs({ options: { lease: { type: 'string' } }, strict: false });
 const leaseMs = typeof values.lease === 'string' ? Number(values.lease) : defaultTimings.leaseMs;

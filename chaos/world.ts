@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defaultTimings } from '../src/ledger/heartbeat.ts';
+import { defaultTimings } from '../src/nodes/heartbeat.ts';
 import { type BadNetwork, startBadNetwork } from './bad-network.ts';
 import { catalogText } from './catalog.ts';
 import { ChaosDatabase } from './database.ts';

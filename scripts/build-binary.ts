@@ -43,7 +43,7 @@ process.chdir(root);
 try {
   await Bun.build({
     // Each thread is an entry point of its own.
-    entrypoints: ['scripts/executable.ts', 'src/ledger/heartbeat-worker.ts'],
+    entrypoints: ['scripts/executable.ts', 'src/nodes/heartbeat-worker.ts'],
     root: '.',
     target: 'bun',
     compile: {

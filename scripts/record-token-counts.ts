@@ -1,5 +1,5 @@
 /**
- * Counts the tokens of natural texts with public tokenizers, and stores the fewest for tests/least-tokens.test.ts. Prints
+ * Counts the tokens of natural texts with public tokenizers, and stores the fewest for tests/chat/least-tokens.test.ts. Prints
  * the tables of docs/token-bounds.md, and the tokens for which more than one would be counted. Run it with the folder that
  * measure-tokenizers.ts explains:
  *

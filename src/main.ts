@@ -1,5 +1,6 @@
 /** Assembles the gateway: config → check the port → database → migrate → catalogue → ledger → routes → listen → drain. */
 import { hostname } from 'node:os';
+import { openAuditJobs } from './audit/jobs.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/connection.ts';
 import { explainDatabaseError } from './database/explain.ts';
@@ -20,36 +21,35 @@ import type { OpenGeneration } from './inference/generation.ts';
 import { authenticateWith } from './keys/authenticate.ts';
 import { openKeyCache } from './keys/key-cache.ts';
 import { KnownRates } from './keys/known-rates.ts';
-import { openAuditJobs } from './ledger/audit-jobs.ts';
-import { defaultTimings, type LeaseTimings } from './ledger/heartbeat.ts';
-import { type Ledger, openLedger } from './ledger/ledger.ts';
-import { takeLease } from './ledger/node-lease.ts';
-import { withheld } from './ledger/settlement.ts';
-import { openSpool, type Spool } from './ledger/spool.ts';
+import { openLedger } from './ledger/ledger.ts';
+import { settleLeftBehind } from './ledger/left-behind.ts';
+import { openSpool } from './ledger/spool.ts';
 import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
+import { defaultTimings, type LeaseTimings } from './nodes/heartbeat.ts';
+import { takeLease } from './nodes/lease.ts';
 import { drain } from './operations/drain.ts';
 import { checkReadiness } from './operations/health.ts';
 import { type Closers, listenForSignals, type Signals } from './operations/lifecycle.ts';
 import { checkPlace, listen } from './operations/listen.ts';
 import { defaultPatienceMs, openForServing } from './operations/open-for-serving.ts';
 import { reportOtherGateways } from './operations/other-gateways.ts';
+import { serveWithWorkers } from './operations/parent.ts';
 import { runToEnd } from './operations/run-to-end.ts';
 import { openSecret } from './operations/secret.ts';
 import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { followParent, type Parent } from './operations/worker.ts';
-import { serveWithWorkers } from './parent.ts';
+import { openAttempts } from './people/attempts.ts';
+import { createAuth } from './people/auth.ts';
+import { openInvitationMail } from './people/invitation-mail.ts';
+import { openMailer } from './people/mailer.ts';
+import { openResetMail } from './people/reset-mail.ts';
+import { openSessions } from './people/sessions.ts';
+import { keepSignInTidy } from './people/upkeep.ts';
 import { Calls } from './providers/call.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
 import { reportOf } from './routing/node-report.ts';
-import { openAttempts } from './sessions/attempts.ts';
-import { createAuth } from './sessions/auth.ts';
-import { openInvitationMail } from './sessions/invitation-mail.ts';
-import { openMailer } from './sessions/mailer.ts';
-import { openResetMail } from './sessions/reset-mail.ts';
-import { openSessions } from './sessions/sessions.ts';
-import { keepSignInTidy } from './sessions/upkeep.ts';
 import { GatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { measuredLedger } from './telemetry/measured-ledger.ts';
 import { listenForMetrics, openMetricsPage } from './telemetry/metrics-page.ts';
@@ -266,26 +266,4 @@ async function startLedger(
   });
   closers.add('lease', lease.stop);
   return { ledger, node, lease, spool };
-}
-
-/** Settles what an earlier process left in the spool, before anything new starts. */
-async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise<void> {
-  const { settlements, malformedCount } = spool.takeLeftBehind();
-  if (malformedCount > 0)
-    log.error('malformed lines in the spool were moved to malformed.txt', { count: malformedCount });
-  // A non-streamed response is sent only once it is settled, so nobody has received one that was not.
-  const results = await Promise.all(
-    settlements.map((settlement) =>
-      ledger.settle(
-        settlement.onInsufficientBalance === 'withhold' && settlement.stored === null
-          ? withheld(settlement)
-          : settlement,
-      ),
-    ),
-  );
-  // What is not settled yet stays in its file for the next process; settling it twice does no harm.
-  if (results.includes('late')) return;
-  spool.clearTaken();
-  if (settlements.length > 0)
-    log.warn('settled what an earlier process left behind', { count: settlements.length });
 }

@@ -1,6 +1,6 @@
 /** Adds the likely cure to problems that clients of other APIs run into. The code and the param stay the same. */
-import { formatPath, type JsonPath, valueAt } from '../http/json-path.ts';
-import type { Problem } from '../http/problem.ts';
+import { formatPath, type JsonPath, valueAt } from '../json/path.ts';
+import type { Problem } from '../json/problem.ts';
 
 export function helpful(problem: Problem, body: unknown): Problem {
   const { path, code } = problem;

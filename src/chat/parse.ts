@@ -1,6 +1,6 @@
 /** Turns unknown JSON into a ChatRequest, or an error that names the parameter. Nothing is clamped, nothing ignored. */
 import { z } from 'zod';
-import { firstProblem, type Problem, toApiError } from '../http/problem.ts';
+import { firstProblem, type Problem, toApiError } from '../json/problem.ts';
 import type {
   ChatCall,
   ChatMessage,

@@ -3,7 +3,7 @@
  * depends on several fields is checked in parse.ts.
  */
 import { z } from 'zod';
-import { listOf } from '../http/json-list.ts';
+import { listOf } from '../json/list.ts';
 import type { JsonObject } from '../providers/chat.ts';
 
 const functionName = 'a name of 1 to 64 letters, digits, underscores or dashes';

@@ -6,9 +6,9 @@
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { type ClientStream, streamResponse } from '../http/client-stream.ts';
 import type { Abandoned, AbandonedStreams } from '../inference/abandoned-streams.ts';
-import type { StreamServices } from '../inference/answer.ts';
 import { attemptInTurn, failedAttempts } from '../inference/attempts.ts';
 import { settleAfterDelivery } from '../inference/generation.ts';
+import type { StreamServices } from '../inference/request.ts';
 import type { Run } from '../inference/workload.ts';
 import type { Ending } from '../ledger/settlement.ts';
 import type { ChatEvent } from '../providers/chat.ts';

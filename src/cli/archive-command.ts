@@ -1,9 +1,9 @@
 /** `tollgate ledger archive`, and the part of the audit that is about its files. */
 import { join, resolve } from 'node:path';
 import type { SQL } from 'bun';
-import { addUpAllUsage, archiveMonths } from '../ledger/archive.ts';
-import type { Finding } from '../ledger/audit.ts';
-import { auditArchives } from '../ledger/audit-archives.ts';
+import { addUpAllUsage, archiveMonths } from '../audit/archive.ts';
+import { auditArchives } from '../audit/archives.ts';
+import type { Finding } from '../audit/audit.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { UsageError } from './arguments.ts';
 import { runAudit } from './audit-progress.ts';

@@ -1,7 +1,7 @@
 /** Runs an audit for someone who waits for it, with a progress bar when that is a terminal. */
 import type { SQL } from 'bun';
-import { invariantCount } from '../ledger/audit.ts';
-import { type AuditResult, startAudit } from '../ledger/audit-run.ts';
+import { invariantCount } from '../audit/audit.ts';
+import { type AuditResult, startAudit } from '../audit/run.ts';
 import { progressBar } from './progress-bar.ts';
 
 const retryMs = 500;

@@ -1,6 +1,6 @@
 import { recordShellAction } from '../accounts/operator-log.ts';
-import type { Finding } from '../ledger/audit.ts';
-import { isRepairable } from '../ledger/counters.ts';
+import type { Finding } from '../audit/audit.ts';
+import { isRepairable } from '../audit/counters.ts';
 import { type DeadLetter, findDeadLetters, retryDeadLetters } from '../ledger/dead-letters.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { openSpool } from '../ledger/spool.ts';

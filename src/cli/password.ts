@@ -1,7 +1,7 @@
 /** Reads a new password: asked for on the terminal, from a file, or from the command line, which others can see. */
 import { readFileSync } from 'node:fs';
 import { OperatorError } from '../lib/operator-error.ts';
-import { maxPassword, minPassword } from '../users/password.ts';
+import { maxPassword, minPassword } from '../people/password.ts';
 import { type Arguments, UsageError } from './arguments.ts';
 import { openPrompt } from './prompt.ts';
 

@@ -1,6 +1,6 @@
 /** `tollgate ledger repair` */
 import { recordShellAction } from '../accounts/operator-log.ts';
-import { type Repair, repairCounters } from '../ledger/repair.ts';
+import { type Repair, repairCounters } from '../audit/repair.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
 import { shellUserOf } from './shell-user.ts';
 

@@ -7,7 +7,7 @@ import { ApiError } from '../errors.ts';
 import type { Handler, RequestContext } from '../http/context.ts';
 import { isFromHere } from '../http/origin.ts';
 import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
-import type { Sessions, SignedIn } from '../sessions/sessions.ts';
+import type { Sessions, SignedIn } from '../people/sessions.ts';
 import { accountIn, type Caller, type PathParameters } from './access.ts';
 
 type InSlot = <Result>(run: () => Promise<Result>) => Promise<Result>;

@@ -2,11 +2,11 @@
 import type { SQL } from 'bun';
 import { z } from 'zod';
 import { ApiError } from '../errors.ts';
-import { listOf } from '../http/json-list.ts';
-import { formatPath, type JsonPath } from '../http/json-path.ts';
 import { lookUp } from '../http/lookup.ts';
-import { parseBody } from '../http/problem.ts';
 import { readQuery } from '../http/query.ts';
+import { listOf } from '../json/list.ts';
+import { formatPath, type JsonPath } from '../json/path.ts';
+import { parseBody } from '../json/problem.ts';
 import {
   createKey,
   defaultMaxConcurrent,

@@ -2,8 +2,8 @@
 import type { SQL } from 'bun';
 import type { Config } from '../config.ts';
 import { countOtherSecrets, fingerprintOf, storedFingerprint } from '../database/node-secrets.ts';
-import { leaseSeconds } from '../ledger/node-lease.ts';
 import { deriveKeys } from '../lib/derived-keys.ts';
+import { leaseSeconds } from '../nodes/lease.ts';
 import { type Finding, good, warning } from './finding.ts';
 
 type Settings = Pick<Config, 'authSecret' | 'databaseUrl'>;

@@ -1,6 +1,6 @@
 /** Which request runs for which idempotency key, and the stored responses. */
 import type { SQL } from 'bun';
-import { leaseSeconds } from '../ledger/node-lease.ts';
+import { leaseSeconds } from '../nodes/lease.ts';
 
 /** A request with an idempotency key. Hashes are hexadecimal. */
 export type IdempotentRequest = Readonly<{ keyId: string; idempotencyHash: string; bodyHash: string }>;

@@ -1,8 +1,8 @@
 /** Turns unknown JSON into an ImageRequest, or an error that names the parameter. Nothing is clamped, nothing ignored. */
 import { z } from 'zod';
 import { ApiError, type ErrorCode } from '../errors.ts';
-import { valueAt } from '../http/json-path.ts';
-import { firstProblem, type Problem, toApiError } from '../http/problem.ts';
+import { valueAt } from '../json/path.ts';
+import { firstProblem, type Problem, toApiError } from '../json/problem.ts';
 import { imageRequestSchema } from './schema.ts';
 
 /** `size` is null when the client leaves it to the model. */

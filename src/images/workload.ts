@@ -1,4 +1,4 @@
-/** POST /v1/images/generations as a workload of inference/answer.ts. */
+/** POST /v1/images/generations as a workload of inference/request.ts. */
 import { ApiError } from '../errors.ts';
 import { checkDirectives } from '../inference/sandbox-directives.ts';
 import type { Plan, Workload } from '../inference/workload.ts';

@@ -6,8 +6,8 @@ import type { Workload as WorkloadName } from '../models/model.ts';
 import type { CallOrigin } from '../providers/upstream.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import type { Candidate, Rotation } from '../routing/candidates.ts';
-import type { StreamServices } from './answer.ts';
 import type { OpenGeneration } from './generation.ts';
+import type { StreamServices } from './request.ts';
 
 /** What a request may cost, and which candidates can serve it. */
 export type Plan = Readonly<{

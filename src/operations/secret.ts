@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import type { SQL } from 'bun';
 import type { Config } from '../config.ts';
 import { countOtherSecrets, fingerprintOf } from '../database/node-secrets.ts';
-import { leaseSeconds } from '../ledger/node-lease.ts';
 import { type DerivedKeys, deriveKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { leaseSeconds } from '../nodes/lease.ts';
 
 const minSecret = 32;
 

@@ -2,7 +2,7 @@
  * What is sent to Google's Gemini API: a call becomes the body of `generateContent`.
  * Documented at ai.google.dev/api/generate-content and ai.google.dev/gemini-api/docs/generate-content.
  */
-import { parseBoundedJson } from '../lib/bounded-json.ts';
+import { parseBoundedJson } from '../json/bounded.ts';
 import {
   type ChatCall,
   type ChatMessage,

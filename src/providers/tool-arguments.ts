@@ -1,5 +1,5 @@
 /** The arguments of a tool call: JSON as text for clients and for OpenAI, an object in other formats. */
-import { measureJson } from '../lib/json-scan.ts';
+import { measureJson } from '../json/scan.ts';
 import type { ChatMessage, JsonObject } from './chat.ts';
 import { isObject, parseJson, parseObject } from './wire.ts';
 

@@ -1,6 +1,6 @@
 /** Reads JSON from a provider defensively: what is missing or of another type comes out as null or empty. */
-import { parseBoundedJson } from '../lib/bounded-json.ts';
-import { rawJson } from '../lib/raw-json.ts';
+import { parseBoundedJson } from '../json/bounded.ts';
+import { rawJson } from '../json/raw.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 

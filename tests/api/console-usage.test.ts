@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createAccount } from '../../src/accounts/account-store.ts';
+import { auditLedger } from '../../src/audit/audit.ts';
 import type { Usage } from '../../src/console/contract.ts';
 import { parseRange } from '../../src/console/usage.ts';
 import { asText, quoted } from '../../src/console/usage-csv.ts';
 import { beginningOf, findUsage } from '../../src/console/usage-queries.ts';
 import { ApiError } from '../../src/errors.ts';
 import { createKey } from '../../src/keys/key-store.ts';
-import { auditLedger } from '../../src/ledger/audit.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { formatMoney, parseMoney } from '../../src/lib/money.ts';
 import { addDays, countDays, dayOf, everyDay } from '../../src/usage/days.ts';

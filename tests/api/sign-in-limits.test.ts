@@ -1,9 +1,9 @@
 /** How often something may be tried at /api/auth, by whom and for whom. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deriveKeys } from '../../src/lib/derived-keys.ts';
-import { type Attempts, type Limit, openAttempts } from '../../src/sessions/attempts.ts';
-import { createResetToken } from '../../src/sessions/reset-link.ts';
-import { guessLimits, networkLimits, resetRequestLimits, signUpLimits } from '../../src/sign-in/limits.ts';
+import { type Attempts, type Limit, openAttempts } from '../../src/people/attempts.ts';
+import { guessLimits, networkLimits, resetRequestLimits, signUpLimits } from '../../src/people/limits.ts';
+import { createResetToken } from '../../src/people/reset-link.ts';
 import {
   type Browser,
   codeOf,

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { TransactionSQL } from 'bun';
 import type { OperatorUser, OperatorUsers, ResetLink } from '../../src/console/operator-contract.ts';
-import { createResetToken, replacePassword } from '../../src/sessions/reset-link.ts';
-import { changeKnownPassword } from '../../src/sign-in/sign-in-store.ts';
-import { findPasswordHash } from '../../src/users/user-store.ts';
+import { createResetToken, replacePassword } from '../../src/people/reset-link.ts';
+import { changeKnownPassword } from '../../src/people/sign-in-store.ts';
+import { findPasswordHash } from '../../src/people/user-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { textOf } from '../support/mail-server.ts';
 import {

@@ -1,6 +1,6 @@
 /** /api/auth from the first sign-up to the last sign-out, on two gateways that share a database. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createResetToken } from '../../src/sessions/reset-link.ts';
+import { createResetToken } from '../../src/people/reset-link.ts';
 import { dumpOf } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import { eventually } from '../support/eventually.ts';

@@ -5,9 +5,9 @@
 import { existsSync } from 'node:fs';
 import { SQL } from 'bun';
 import { openLedger } from '../../src/ledger/ledger.ts';
-import { takeLease } from '../../src/ledger/node-lease.ts';
 import { openSpool } from '../../src/ledger/spool.ts';
 import { createLog } from '../../src/lib/log.ts';
+import { takeLease } from '../../src/nodes/lease.ts';
 import { quickTimings } from './quick-lease.ts';
 
 const {

@@ -1,6 +1,6 @@
 /** People whose passwords take little work to check: signing in as them does not take a test half a second. */
 import type { SQL } from 'bun';
-import { createUser, putPassword, type Role } from '../../src/users/user-store.ts';
+import { createUser, putPassword, type Role } from '../../src/people/user-store.ts';
 
 /** Without an account, an operator. A hash says itself how much work it is to check. */
 export async function addCheapUser(

@@ -1,6 +1,6 @@
 /** A gateway with people who have signed in to its dashboard: an owner, a member, an operator, and a stranger. */
 import { expect } from 'bun:test';
-import type { Role } from '../../src/users/user-store.ts';
+import type { Role } from '../../src/people/user-store.ts';
 import { type ChatFixture, type ErrorBody, openChatFixture } from './chat-fixture.ts';
 import { addCheapUser } from './cheap-user.ts';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { defaultTimings, type LeaseTimings } from '../../src/ledger/heartbeat.ts';
+import { defaultTimings, type LeaseTimings } from '../../src/nodes/heartbeat.ts';
 import { bundled, type Environment, type Gateway, launchGateway } from './gateway.ts';
 
 /** Short enough to wait for, and long enough for a machine that is busy with other tests. */

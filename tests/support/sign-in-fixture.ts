@@ -1,5 +1,5 @@
 /** Gateways that share a database and differ in how people sign in, and browsers that keep their cookies. */
-import { createUser, putPassword } from '../../src/users/user-store.ts';
+import { createUser, putPassword } from '../../src/people/user-store.ts';
 import type { ErrorBody } from './chat-fixture.ts';
 import { createDatabase, type TestDatabase } from './cluster.ts';
 import { type Environment, type Gateway, startGateway, temporaryFolder } from './gateway.ts';

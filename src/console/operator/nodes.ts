@@ -1,7 +1,7 @@
 /** The gateways on this database, and what each has open. */
 import type { SQL } from 'bun';
 import { readQuery } from '../../http/query.ts';
-import { leaseSeconds } from '../../ledger/node-lease.ts';
+import { leaseSeconds } from '../../nodes/lease.ts';
 import { readReport } from '../../routing/node-report.ts';
 import { type Found, rowsForOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';

@@ -1,8 +1,8 @@
 /** The state of every provider, on every node. */
 import type { SQL } from 'bun';
 import { readQuery } from '../../http/query.ts';
-import { leaseSeconds } from '../../ledger/node-lease.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
+import { leaseSeconds } from '../../nodes/lease.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { readReport } from '../../routing/node-report.ts';
 import { type Found, rowsForOperator } from '../access.ts';

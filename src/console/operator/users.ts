@@ -5,8 +5,14 @@ import { accountExists } from '../../accounts/account-store.ts';
 import { ApiError } from '../../errors.ts';
 import { ownOriginOf } from '../../http/origin.ts';
 import { newId } from '../../lib/ids.ts';
-import { createResetToken, endLinksMadeBy, type ResetToken, resetUrl } from '../../sessions/reset-link.ts';
-import { insertMembership, insertUser, isEmailAddress, lockUsers, nameFrom } from '../../users/user-store.ts';
+import { createResetToken, endLinksMadeBy, type ResetToken, resetUrl } from '../../people/reset-link.ts';
+import {
+  insertMembership,
+  insertUser,
+  isEmailAddress,
+  lockUsers,
+  nameFrom,
+} from '../../people/user-store.ts';
 import { type Found, idIn, requireOperator, rowsForOperator } from '../access.ts';
 import type { Role, Unsent } from '../contract.ts';
 import { bodyOf, nothing, readBody, role, uuid } from '../fields.ts';
