@@ -1,45 +1,27 @@
 /** A whole run: put the world together, load it, break it, let it come to rest, and judge. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Seen } from './client-call.ts';
-import { type Evidence, joinCalls } from './evidence.ts';
-import type { Finding } from './finding.ts';
-import { type Bystanders, measureBystanders } from './honest-customers.ts';
-import { judgeBystanders, judgeFreezes, judgeJumps } from './judge-trials.ts';
-import { type KillLog, killAgainAndAgain } from './kills.ts';
-import { readLedger } from './ledger-log.ts';
-import { startLoad } from './load.ts';
-import type { ChaosOptions } from './options.ts';
-import { type Environment, tollgate } from './program.ts';
+import { type Evidence, joinCalls } from './judge/evidence.ts';
+import { judge } from './judge/judge.ts';
+import { readLedger } from './judge/ledger-log.ts';
+import type { ChaosResult } from './judge/report.ts';
+import { judgeBystanders, judgeFreezes, judgeJumps } from './judge/trial-truths.ts';
+import type { Finding } from './judge/truth.ts';
+import { startWatcher, type Watched } from './judge/watcher.ts';
 import { Random } from './random.ts';
-import { createTenants, keepSpending, type Tenants } from './tenants.ts';
-import { judge } from './truths.ts';
-import { startWatcher, type Watched } from './watcher.ts';
-import { createWorld, type World } from './world.ts';
+import { createTenants, keepSpending, type Tenants } from './trials/accounts.ts';
+import type { Seen } from './trials/client-call.ts';
+import { type Bystanders, measureBystanders } from './trials/honest-clients.ts';
+import { type KillLog, killAgainAndAgain } from './trials/kills.ts';
+import { startLoad } from './trials/load.ts';
+import type { ChaosOptions } from './trials/options.ts';
+import { type Environment, tollgate } from './world/program.ts';
+import { createWorld, type World } from './world/world.ts';
 
 /** Load goes on for a while after the last kill and the last fault, to show that all works again. */
 const afterLastKillMs = 1_500;
 const restDeadlineMs = 90_000;
 const restPollMs = 50;
-
-export type ChaosResult = Readonly<{
-  options: ChaosOptions;
-  seconds: number;
-  evidence: Evidence;
-  kills: KillLog;
-  bystanders: Bystanders;
-  findings: readonly Finding[];
-  /** From the last kill until nothing that was open then was open any more. */
-  orphansMs: number;
-  failedStarts: number;
-  commands: Readonly<{ count: number; failed: number }>;
-  /** Usage that is still waiting in files although the database is there. */
-  spooledFiles: number;
-  postgresVersion: string;
-  folder: string;
-  /** Deletes the logs of the run. */
-  remove: () => void;
-}>;
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const startedAt = performance.now();

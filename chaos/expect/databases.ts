@@ -5,7 +5,7 @@ import { SQL } from 'bun';
 import { answers, startPgbouncer } from '../../tests/operations/support/pgbouncer.ts';
 import { startPostgres, startReplica } from '../../tests/operations/support/postgres.ts';
 import { temporaryFolder } from '../../tests/support/gateway.ts';
-import { freePort } from '../program.ts';
+import { freePort } from '../world/program.ts';
 import { deploy, durable, startDatabase, underLoad, withCleanUp } from './deployment.ts';
 import { type Measurement, until } from './measurement.ts';
 

@@ -1,8 +1,9 @@
 /** Three gateways restarted one after the other behind a real balancer, with streams open whenever one gets its signal. */
-import { plainModel } from '../catalog.ts';
-import { createCustomer } from '../customer.ts';
-import { tollgate } from '../program.ts';
-import { createWorld, type World } from '../world.ts';
+
+import { createCustomer } from '../world/account.ts';
+import { plainModel } from '../world/catalog.ts';
+import { tollgate } from '../world/program.ts';
+import { createWorld, type World } from '../world/world.ts';
 import { type BalancerName, startBalancer } from './balancers.ts';
 import { holdStream, SteadyLoad, type Target } from './load.ts';
 import { type Form, type Measurement, type Row, until } from './measurement.ts';

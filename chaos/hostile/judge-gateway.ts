@@ -1,9 +1,9 @@
 /** What must be true of the gateway itself after a hostile run: its log, its memory, its event loop, its ledger. */
 import { readFileSync } from 'node:fs';
 import type { SQL } from 'bun';
-import type { Finding } from '../finding.ts';
-import { tollgate } from '../program.ts';
-import type { World } from '../world.ts';
+import type { Finding } from '../judge/truth.ts';
+import { tollgate } from '../world/program.ts';
+import type { World } from '../world/world.ts';
 import type { Gap } from './loop-watch.ts';
 import { count } from './sender.ts';
 

@@ -1,5 +1,5 @@
 /** What a hostile run found, in words and figures. */
-import { formatFinding, isTrue, ranked } from '../report.ts';
+import { formatFinding, isTrue, ranked } from '../judge/report.ts';
 import { describeGap, maxStallMs, megabytes, workedMs } from './judge-gateway.ts';
 import type { Gap } from './loop-watch.ts';
 import type { HostileResult } from './run.ts';

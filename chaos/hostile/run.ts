@@ -2,9 +2,8 @@
 import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { residentBytes } from '../../bench/cpu.ts';
-import type { Finding } from '../finding.ts';
-import type { HostileOptions } from '../options.ts';
-import { createWorld } from '../world.ts';
+import type { Finding } from '../judge/truth.ts';
+import { createWorld } from '../world/world.ts';
 import { hostileCatalog } from './catalog.ts';
 import {
   judgeGaps,
@@ -19,6 +18,15 @@ import {
 import { createKeys } from './keys.ts';
 import type { Gap } from './loop-watch.ts';
 import { Sender } from './sender.ts';
+
+export type HostileOptions = Readonly<{
+  requests: number;
+  connections: number;
+  seed: number;
+  preparedFolder?: string;
+}>;
+
+export const hostileForm: HostileOptions = { requests: 1_000_000, connections: 64, seed: 1 };
 
 export type HostileResult = Readonly<{
   options: HostileOptions;

@@ -1,16 +1,16 @@
 /** The short form of `npm run chaos`, and whether its judge notices what it is there to notice. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { networkProviders, priceOf } from '../../chaos/catalog.ts';
-import type { Seen } from '../../chaos/client-call.ts';
-import { isLarge } from '../../chaos/clock-jumps.ts';
-import { type Evidence, joinCalls } from '../../chaos/evidence.ts';
-import type { FaultKind } from '../../chaos/fault.ts';
-import type { RecordedGeneration } from '../../chaos/ledger-log.ts';
-import { shortForm } from '../../chaos/options.ts';
-import { formatReport, isTrue } from '../../chaos/report.ts';
-import { type ChaosResult, runChaos } from '../../chaos/run.ts';
-import { judge } from '../../chaos/truths.ts';
-import type { ProviderCall } from '../../chaos/upstream.ts';
+import { type Evidence, joinCalls } from '../../chaos/judge/evidence.ts';
+import { judge } from '../../chaos/judge/judge.ts';
+import type { RecordedGeneration } from '../../chaos/judge/ledger-log.ts';
+import { type ChaosResult, formatReport, isTrue } from '../../chaos/judge/report.ts';
+import { runChaos } from '../../chaos/run.ts';
+import type { Seen } from '../../chaos/trials/client-call.ts';
+import { isLarge } from '../../chaos/trials/clock-jumps.ts';
+import { shortForm } from '../../chaos/trials/options.ts';
+import { networkProviders, priceOf } from '../../chaos/world/catalog.ts';
+import type { FaultKind } from '../../chaos/world/fault.ts';
+import type { ProviderCall } from '../../chaos/world/upstream.ts';
 import { preparedTemplate } from '../support/embedded.ts';
 
 const deadlineMs = 240_000;

@@ -7,8 +7,8 @@ import { formatHostileReport } from '../../chaos/hostile/report.ts';
 import { encode, type HostileRequest } from '../../chaos/hostile/request.ts';
 import { hostileRequest } from '../../chaos/hostile/requests.ts';
 import { type HostileResult, runHostile } from '../../chaos/hostile/run.ts';
+import { formatPage, isTrue } from '../../chaos/judge/report.ts';
 import { Random } from '../../chaos/random.ts';
-import { formatPage, isTrue } from '../../chaos/report.ts';
 import { preparedTemplate } from '../support/embedded.ts';
 
 const deadlineMs = 180_000;

@@ -1,0 +1,146 @@
+/** Customers who mean harm, as many as a loopback allows, each doing one thing again and again until told to stop. */
+import { connect } from 'node:net';
+import { generateKey } from '../../src/keys/key-format.ts';
+import { plainModel } from '../world/catalog.ts';
+import type { GatewayNode } from '../world/gateway-node.ts';
+import { call, type Seen } from './client-call.ts';
+
+export type HostileKeys = Readonly<{
+  /** Of an account without a balance. */
+  broke: string;
+  /** Of an account with one. */
+  funded: string;
+}>;
+
+export type HostileLog = Readonly<{
+  /** How often each thing was answered how. */
+  answers: ReadonlyMap<string, number>;
+  /** The requests that may have reached a provider. */
+  seen: readonly Seen[];
+}>;
+
+type Deed = Readonly<{ name: string; customers: number; pauseMs: number; once: () => Promise<string> }>;
+
+const slowBodyBytes = 1_000_000;
+const slowByteMs = 100;
+const oversizedBytes = 25_000_000;
+const deepBytes = 4_000_000;
+
+export function startHostileCustomers(nodes: readonly GatewayNode[], keys: HostileKeys, round: number) {
+  const answers = new Map<string, number>();
+  const seen: Seen[] = [];
+  let isOver = false;
+  let number = 0;
+  const anyNode = (): GatewayNode => {
+    number += 1;
+    const node = nodes[number % nodes.length];
+    if (!node) throw new Error('There is no gateway.');
+    return node;
+  };
+
+  async function send(key: string, body: string, headers: Record<string, string> = {}): Promise<string> {
+    const response = await fetch(`${anyNode().origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+      body,
+      signal: AbortSignal.timeout(30_000),
+    });
+    await response.arrayBuffer();
+    return `${response.status}`;
+  }
+
+  const plain = (text: string) =>
+    JSON.stringify({ model: plainModel, max_tokens: 10, messages: [{ role: 'user', content: text }] });
+
+  /** The body never ends. What counts is that nobody else notices. */
+  function sendSlowly(announcedBytes: number): Promise<string> {
+    const { port } = anyNode();
+    return new Promise((resolve) => {
+      let status = 'no answer';
+      const socket = connect({ host: '127.0.0.1', port }, () => {
+        socket.write(
+          `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${keys.broke}\r\ncontent-type: application/json\r\ncontent-length: ${announcedBytes}\r\n\r\n{`,
+        );
+      });
+      const drip = setInterval(() => (isOver ? socket.destroy() : socket.write(' ')), slowByteMs);
+      socket.on('data', (bytes) => {
+        status = bytes.toString('latin1', 9, 12);
+        socket.destroy();
+      });
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        clearInterval(drip);
+        resolve(status);
+      });
+    });
+  }
+
+  /** A stream that may get as long as the model allows, left at once. */
+  async function abandon(): Promise<string> {
+    const token = `h${round}-${number}`;
+    const answer = `${token}${' on and on'.repeat(100)}`;
+    const line = await call(anyNode(), keys.funded, {
+      token,
+      kind: 'abandoned',
+      tenant: 'hostile',
+      streaming: true,
+      abortAfterMs: 50,
+      answer,
+      bounds: null,
+      body: {
+        model: plainModel,
+        stream: true,
+        messages: [{ role: 'user', content: `[[say ${answer}]] [[chunk-delay 10]]` }],
+      },
+    });
+    seen.push(line);
+    return line.code ?? line.outcome;
+  }
+
+  const deeds: readonly Deed[] = [
+    {
+      name: 'requests without a balance',
+      customers: 6,
+      pauseMs: 0,
+      once: () => send(keys.broke, plain('hi')),
+    },
+    {
+      name: 'names without a balance',
+      customers: 3,
+      pauseMs: 0,
+      once: () => send(keys.broke, plain('hi'), { 'idempotency-key': `flood-${round}-${number}` }),
+    },
+    { name: 'unknown keys', customers: 4, pauseMs: 0, once: () => send(generateKey(), plain('hi')) },
+    {
+      name: 'replays',
+      customers: 2,
+      pauseMs: 0,
+      once: () =>
+        send(keys.funded, plain(`[[say again-${round}]]`), { 'idempotency-key': `replay-${round}` }),
+    },
+    { name: 'deep bodies', customers: 1, pauseMs: 500, once: () => send(keys.broke, '['.repeat(deepBytes)) },
+    { name: 'slow bodies', customers: 20, pauseMs: 0, once: () => sendSlowly(slowBodyBytes) },
+    { name: 'oversized bodies', customers: 4, pauseMs: 100, once: () => sendSlowly(oversizedBytes) },
+    { name: 'abandoned streams', customers: 4, pauseMs: 0, once: abandon },
+  ];
+
+  async function keepDoing({ name, pauseMs, once }: Deed): Promise<void> {
+    while (!isOver) {
+      const answer = await once().catch(() => 'no answer');
+      const line = `${name}: ${answer}`;
+      answers.set(line, (answers.get(line) ?? 0) + 1);
+      if (pauseMs > 0) await Bun.sleep(pauseMs);
+    }
+  }
+
+  const doing = Promise.all(
+    deeds.flatMap((deed) => Array.from({ length: deed.customers }, () => keepDoing(deed))),
+  );
+  return {
+    stop: async (): Promise<HostileLog> => {
+      isOver = true;
+      await doing;
+      return { answers, seen };
+    },
+  };
+}
