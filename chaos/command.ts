@@ -48,7 +48,7 @@ async function killAndJudge(options: ChaosOptions, isWritten: boolean, write: Wr
   const result = await runChaos(options);
   const report = formatReport(result);
   console.log(report);
-  const isGood = result.findings.every(isTrue) && timingsOf(result).every(isInTime);
+  const isGood = result.truths.every(isTrue) && timingsOf(result).every(isInTime);
   if (isGood) result.remove();
   else console.log(`The logs of this run are in ${result.folder}`);
   if (!isWritten) return isGood ? 0 : 1;
@@ -62,7 +62,7 @@ async function sendAndJudge(options: HostileOptions, write: Write): Promise<numb
   const result = await runHostile(options);
   const report = formatHostileReport(result);
   console.log(report);
-  const isGood = result.findings.every(isTrue);
+  const isGood = result.truths.every(isTrue);
   if (isGood) result.remove();
   else console.log(`The logs of this run are in ${result.folder}`);
   write('Last hostile run', report, result.postgresVersion);

@@ -6,10 +6,10 @@ import { judge } from './judge/judge.ts';
 import { readLedger } from './judge/ledger-log.ts';
 import type { ChaosResult } from './judge/report.ts';
 import { judgeBystanders, judgeFreezes, judgeJumps } from './judge/trial-truths.ts';
-import type { Finding } from './judge/truth.ts';
+import type { Truth } from './judge/truth.ts';
 import { startWatcher, type Watched } from './judge/watcher.ts';
 import { Random } from './random.ts';
-import { createTenants, keepSpending, type Tenants } from './trials/accounts.ts';
+import { type Accounts, createAccounts, keepSpending } from './trials/accounts.ts';
 import type { Seen } from './trials/client-call.ts';
 import { type Bystanders, measureBystanders } from './trials/honest-clients.ts';
 import { type KillLog, killAgainAndAgain } from './trials/kills.ts';
@@ -31,11 +31,11 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   });
   try {
     const setUp = world.database.open(1);
-    const tenants = await createTenants(setUp);
+    const accounts = await createAccounts(setUp);
     await setUp.close({ timeout: 1 });
 
     const random = new Random(options.seed);
-    const broken = await breakUnderLoad(world, tenants, options, random);
+    const broken = await breakUnderLoad(world, accounts, options, random);
     const { kills, orphansMs, watched, bystanders } = broken;
     const seen = [
       ...broken.seen,
@@ -63,17 +63,17 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       evidence,
       kills,
       bystanders,
-      findings: [
+      truths: [
         ...judge(evidence),
         judgeFreezes(kills.freezes),
         ...judgeJumps(kills.clockJumps),
         judgeBystanders(bystanders),
-        ...(await judgeCommands(world.environment, tenants)),
+        ...(await judgeCommands(world.environment, accounts)),
         judgeProcesses(world),
       ],
       orphansMs,
       failedStarts: total(world.nodes.map((node) => node.failedStarts)),
-      commands: { count: tenants.commands, failed: tenants.failedCommands },
+      commands: { count: accounts.commands, failed: accounts.failedCommands },
       spooledFiles: total(
         world.nodes.map((_, index) => countSpooled(join(world.folder, `node-${index}/spool`))),
       ),
@@ -96,17 +96,17 @@ type Broken = Readonly<{
 
 async function breakUnderLoad(
   world: World,
-  tenants: Tenants,
+  accounts: Accounts,
   options: ChaosOptions,
   random: Random,
 ): Promise<Broken> {
   let isOver = false;
   const watcher = startWatcher(world.database);
-  const load = startLoad(world, tenants, options.connections, random.fork(1));
+  const load = startLoad(world, accounts, options.connections, random.fork(1));
   const network = world.network.play(random.fork(3));
-  const spending = keepSpending(tenants, world.environment, () => isOver);
+  const spending = keepSpending(accounts, world.environment, () => isOver);
   try {
-    const kills = await killAgainAndAgain(world, options, random.fork(2), tenants.keys.rich);
+    const kills = await killAgainAndAgain(world, options, random.fork(2), accounts.keys.rich);
     await network.stop();
     await Bun.sleep(afterLastKillMs);
     const seen = await load.stop();
@@ -152,10 +152,10 @@ async function whenAtRest(world: World, lastKillAtMs: number): Promise<number> {
   }
 }
 
-async function judgeCommands(environment: Environment, tenants: Tenants): Promise<Finding[]> {
+async function judgeCommands(environment: Environment, accounts: Accounts): Promise<Truth[]> {
   const lists = [
     ['account', 'list', '--json'],
-    ['key', 'list', '--account', tenants.richAccount, '--json'],
+    ['key', 'list', '--account', accounts.richAccount, '--json'],
     ['catalog', 'check', '--json'],
   ];
   const listed = await Promise.all(lists.map((words) => tollgate(words, environment)));
@@ -174,7 +174,7 @@ async function judgeCommands(environment: Environment, tenants: Tenants): Promis
   ];
 }
 
-function judgeProcesses(world: World): Finding {
+function judgeProcesses(world: World): Truth {
   return {
     says: 'no gateway that was ready ended by itself',
     checked: world.nodes.length,

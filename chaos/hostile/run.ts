@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { residentBytes } from '../../bench/cpu.ts';
-import type { Finding } from '../judge/truth.ts';
+import type { Truth } from '../judge/truth.ts';
 import { createWorld } from '../world/world.ts';
 import { hostileCatalog } from './catalog.ts';
 import {
@@ -34,7 +34,7 @@ export type HostileResult = Readonly<{
   /** How often what was sent, and how often it was answered how. */
   sent: ReadonlyMap<string, number>;
   answered: ReadonlyMap<string, number>;
-  findings: readonly Finding[];
+  truths: readonly Truth[];
   memory: Memory;
   gaps: readonly Gap[];
   /** What the gateway logged as an error, by event and code. */
@@ -93,8 +93,8 @@ export async function runHostile(options: HostileOptions): Promise<HostileResult
       seconds: sender.seconds,
       sent: sender.sent,
       answered: sender.answered,
-      findings: [
-        sender.finding(),
+      truths: [
+        sender.truth(),
         judgeLog(logged),
         judgeMemory(memory),
         judgeGaps(gaps, (gap) => sender.suspectsOf(gap)),

@@ -15,9 +15,9 @@ import {
 } from './billing.ts';
 import type { Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
-import { describe, type Finding, find, summary } from './truth.ts';
+import { checkEach, describe, summary, type Truth } from './truth.ts';
 
-export function judgeCharges(evidence: Evidence): Finding[] {
+export function judgeCharges(evidence: Evidence): Truth[] {
   const all = [...evidence.ledger.generations.values()];
   const charged = all.filter(({ charges }) => charges.length > 0);
   const paid = charged.filter(isPaid);
@@ -32,21 +32,21 @@ export function judgeCharges(evidence: Evidence): Finding[] {
         ...evidence.ledger.strayCharges,
       ],
     },
-    find(
+    checkEach(
       'each charge equals the price of the usage that the provider logged, within what was held for',
       reported,
       (generation) => wrongAmount(evidence, generation),
     ),
-    find('no usage, no charge', reported, (generation) =>
+    checkEach('no usage, no charge', reported, (generation) =>
       dueFor(evidence, generation) === null ? describe(generation) : null,
     ),
-    find('no charge exceeds its hold by more than is tolerated', paid, (generation) => {
+    checkEach('no charge exceeds its hold by more than is tolerated', paid, (generation) => {
       const { hold } = generation;
       const isWithin = hold === null || standingCharge(generation) <= hold + holdTolerance(hold);
       return isWithin ? null : `${describe(generation)}, held ${formatMoney(hold)}`;
     }),
     {
-      ...find(
+      ...checkEach(
         'a charge is estimated only where the gateway ended the call, and never too high',
         estimated,
         (generation) => wrongEstimate(evidence, generation),
@@ -54,7 +54,7 @@ export function judgeCharges(evidence: Evidence): Finding[] {
       mayBeUntested: true,
     },
     {
-      ...find(
+      ...checkEach(
         'a refund gives back the whole of a charge whose answer was withheld',
         all.filter(({ refunds }) => refunds.length > 0),
         (generation) => {
@@ -66,10 +66,13 @@ export function judgeCharges(evidence: Evidence): Finding[] {
       ),
       mayBeUntested: true,
     },
-    find('usage stays without a charge only for a reason that is allowed', usedCalls(evidence), (used) =>
-      isCharged(used) || excuseOf(evidence, used) !== null
-        ? null
-        : `${describe(used.generation)}, over ${used.call.provider}`,
+    checkEach(
+      'usage stays without a charge only for a reason that is allowed',
+      usedCalls(evidence),
+      (used) =>
+        isCharged(used) || excuseOf(evidence, used) !== null
+          ? null
+          : `${describe(used.generation)}, over ${used.call.provider}`,
     ),
     summary(
       'no settlement was refused by the database and set aside',

@@ -10,7 +10,7 @@ import { judgeCharges } from './charge-truths.ts';
 import { askedFor, type Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import { mayBeLost } from './lost-holds.ts';
-import { describe, type Finding, find, summary } from './truth.ts';
+import { checkEach, describe, summary, type Truth } from './truth.ts';
 
 /** Refused before there was a Generation, or without anyone knowing whether there is one. */
 const notAdmitted = new Set([
@@ -25,7 +25,7 @@ const notAdmitted = new Set([
   'server_not_configured',
 ]);
 
-export function judge(evidence: Evidence): Finding[] {
+export function judge(evidence: Evidence): Truth[] {
   return [
     ...judgeBooks(evidence),
     ...judgeMoments(evidence),
@@ -35,7 +35,7 @@ export function judge(evidence: Evidence): Finding[] {
   ];
 }
 
-function judgeBooks({ ledger }: Evidence): Finding[] {
+function judgeBooks({ ledger }: Evidence): Truth[] {
   return [
     summary('the ledger’s entries sum to the balances', ledger.accounts, ledger.unequalAccounts),
     summary(
@@ -47,7 +47,7 @@ function judgeBooks({ ledger }: Evidence): Finding[] {
   ];
 }
 
-function judgeMoments({ watched }: Evidence): Finding[] {
+function judgeMoments({ watched }: Evidence): Truth[] {
   const { samples } = watched;
   return [
     summary('at every look: 0 ≤ held ≤ balance', samples, watched.uncoveredHolds),
@@ -57,19 +57,19 @@ function judgeMoments({ watched }: Evidence): Finding[] {
   ];
 }
 
-function judgeClients(evidence: Evidence): Finding[] {
+function judgeClients(evidence: Evidence): Truth[] {
   const { seen, ledger } = evidence;
   const successes = seen.filter(({ outcome }) => outcome === 'success');
   const failures = seen.filter(({ outcome }) => outcome === 'error');
   const told = seen.filter(({ usage }) => usage !== null);
   const recorded = (line: Seen) => ledger.generations.get(line.requestId ?? '');
   return [
-    find('no client saw success without a committed charge', successes, (line) => {
+    checkEach('no client saw success without a committed charge', successes, (line) => {
       const generation = recorded(line);
       const isGood = generation?.status === 'completed' && isPaid(generation);
       return isGood ? null : describeSeen(line, generation);
     }),
-    find(
+    checkEach(
       'no client that was told of a failure was charged, but for what it had got before',
       failures,
       (line) => {
@@ -79,17 +79,17 @@ function judgeClients(evidence: Evidence): Finding[] {
         return isGood ? null : describeSeen(line, generation);
       },
     ),
-    find('the usage that a client was told is the one that was billed', told, (line) => {
+    checkEach('the usage that a client was told is the one that was billed', told, (line) => {
       const generation = recorded(line);
       const isSame =
         generation?.inputTokens === line.usage?.inputTokens &&
         generation?.outputTokens === line.usage?.outputTokens;
       return isSame ? null : describeSeen(line, generation);
     }),
-    find('no client got anything of another’s answer', seen, (line) =>
+    checkEach('no client got anything of another’s answer', seen, (line) =>
       line.isOwnAnswer ? null : describeSeen(line, recorded(line)),
     ),
-    find('every request came to an end', seen, (line) =>
+    checkEach('every request came to an end', seen, (line) =>
       line.outcome === 'unanswered' ? describeSeen(line, recorded(line)) : null,
     ),
   ];
@@ -120,7 +120,7 @@ function isChargedRightly(evidence: Evidence, line: Seen, generation: RecordedGe
   }
 }
 
-function judgeGenerations(evidence: Evidence): Finding[] {
+function judgeGenerations(evidence: Evidence): Truth[] {
   const { seen, calls, ledger } = evidence;
   const admitted = seen.filter(
     ({ requestId, outcome, code }) =>
@@ -134,25 +134,27 @@ function judgeGenerations(evidence: Evidence): Finding[] {
     return !ledger.generations.has(requestId) && asked !== null && mayBeLost(evidence, asked);
   };
   return [
-    find('every request that was admitted has a final Generation', admitted, (line) => {
+    checkEach('every request that was admitted has a final Generation', admitted, (line) => {
       const isRight =
         ledger.generations.has(line.requestId ?? '') ||
         (line.outcome !== 'success' && mayBeLost(evidence, line));
       return isRight ? null : describeSeen(line, undefined);
     }),
-    find('no provider was called without a Generation, unless a crash lost its hold', called, (requestId) =>
-      ledger.generations.has(requestId) || isLost(requestId) ? null : requestId,
+    checkEach(
+      'no provider was called without a Generation, unless a crash lost its hold',
+      called,
+      (requestId) => (ledger.generations.has(requestId) || isLost(requestId) ? null : requestId),
     ),
-    find('no provider was called without an attempt on record', made, ({ requestId, provider }) => {
+    checkEach('no provider was called without an attempt on record', made, ({ requestId, provider }) => {
       if (isLost(requestId)) return null;
       const attempts = ledger.generations.get(requestId)?.attempts ?? [];
       return attempts.some((attempt) => attempt.provider === provider) ? null : `${requestId} ${provider}`;
     }),
-    find('no provider was called twice for one request', called, (requestId) => {
+    checkEach('no provider was called twice for one request', called, (requestId) => {
       const providers = calls.get(requestId)?.map(({ provider }) => provider) ?? [];
       return new Set(providers).size === providers.length ? null : requestId;
     }),
-    find('another provider was asked only after one had failed', generations, (generation) => {
+    checkEach('another provider was asked only after one had failed', generations, (generation) => {
       const earlier = generation.attempts.slice(0, -1);
       const isRight =
         generation.isFallback === earlier.length > 0 && earlier.every(({ status }) => status === 'failed');

@@ -9,7 +9,7 @@ import { isPaid, reasonOf, unbilled } from './billing.ts';
 import type { Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import { lostRequests } from './lost-holds.ts';
-import type { Finding } from './truth.ts';
+import type { Truth } from './truth.ts';
 
 export type ChaosResult = Readonly<{
   options: ChaosOptions;
@@ -17,7 +17,7 @@ export type ChaosResult = Readonly<{
   evidence: Evidence;
   kills: KillLog;
   bystanders: Bystanders;
-  findings: readonly Finding[];
+  truths: readonly Truth[];
   /** From the last kill until nothing that was open then was open any more. */
   orphansMs: number;
   failedStarts: number;
@@ -46,13 +46,13 @@ export function timingsOf({ kills, orphansMs }: ChaosResult): Timing[] {
 }
 
 export const isInTime = ({ ms, withinMs }: Timing) => ms.every((each) => each <= withinMs);
-export const isTrue = ({ wrong }: Finding) => wrong.length === 0;
+export const isTrue = ({ wrong }: Truth) => wrong.length === 0;
 
 export function formatReport(result: ChaosResult): string {
-  const { kills, evidence, options, findings } = result;
+  const { kills, evidence, options, truths } = result;
   const calls = [...evidence.calls.values()].flat();
   const timings = timingsOf(result);
-  const truthsHold = findings.every(isTrue);
+  const truthsHold = truths.every(isTrue);
   const inTime = timings.every(isInTime);
   return [
     `${kills.gatewayReadyMs.length} gateway kills and ${kills.databaseReadyMs.length} PostgreSQL kills with SIGKILL under load,`,
@@ -80,7 +80,7 @@ export function formatReport(result: ChaosResult): string {
     ...formatBystanders(result),
     '',
     'Truths',
-    ...findings.flatMap(formatFinding),
+    ...truths.flatMap(formatTruth),
     '',
     'Times',
     ...timings.map(formatTiming),
@@ -94,7 +94,7 @@ export function formatReport(result: ChaosResult): string {
   ].join('\n');
 }
 
-export function formatFinding({ says, checked, wrong }: Finding): string[] {
+export function formatTruth({ says, checked, wrong }: Truth): string[] {
   const examples = wrong.slice(0, maxExamples).map((example) => `          ${example}`);
   const more = wrong.length > maxExamples ? [`          … ${wrong.length} in all`] : [];
   return [
@@ -171,7 +171,7 @@ function formatBystanders({ bystanders, options }: ChaosResult): string[] {
     return `  ${company.padEnd(20)}${`${lines.length}`.padStart(9)}${rate.padStart(11)}${at(0.5)}${at(0.99)}`;
   });
   return [
-    `Honest customers after the kills, ${options.hostileRounds} rounds of ${options.hostileMs / 1000} s each (milliseconds)`,
+    `Honest clients after the kills, ${options.hostileRounds} rounds of ${options.hostileMs / 1000} s each (milliseconds)`,
     `  ${''.padEnd(20)} requests  succeeded    p50    p99`,
     ...rows,
     'What the hostile ones did, and the responses they got',

@@ -1,11 +1,11 @@
-/** What must be true of gateways that were frozen, of those whose clock jumped, and of honest customers beside hostile ones. */
+/** What must be true of gateways that were frozen, of those whose clock jumped, and of honest clients beside hostile ones. */
 import type { Seen } from '../trials/client-call.ts';
 import { type ClockJump, isLarge } from '../trials/clock-jumps.ts';
 import type { Freeze } from '../trials/freezes.ts';
 import type { Bystanders } from '../trials/honest-clients.ts';
-import type { Finding } from './truth.ts';
+import type { Truth } from './truth.ts';
 
-export function judgeFreezes(freezes: readonly Freeze[]): Finding {
+export function judgeFreezes(freezes: readonly Freeze[]): Truth {
   return {
     says: 'what a frozen gateway had open was closed by the other one',
     checked: freezes.flatMap(({ open }) => open).length,
@@ -16,7 +16,7 @@ export function judgeFreezes(freezes: readonly Freeze[]): Finding {
   };
 }
 
-export function judgeJumps(jumps: readonly ClockJump[]): Finding[] {
+export function judgeJumps(jumps: readonly ClockJump[]): Truth[] {
   const describe = ({ node, shiftMs, said, during, after }: ClockJump) =>
     `node ${node}, off by ${shiftMs} ms, said ${said ?? 'nothing'}, answered ${[...during, ...after].map(({ outcome, code }) => code ?? outcome).join(', ')}`;
   const isServed = (lines: readonly Seen[]) => lines.every(({ outcome }) => outcome === 'success');
@@ -47,10 +47,10 @@ export function judgeJumps(jumps: readonly ClockJump[]): Finding[] {
   ];
 }
 
-export function judgeBystanders({ honest }: Bystanders): Finding {
+export function judgeBystanders({ honest }: Bystanders): Truth {
   const lines = Object.values(honest).flat();
   return {
-    says: 'every request of an honest customer beside hostile ones succeeded',
+    says: 'every request of an honest client beside hostile ones succeeded',
     checked: lines.length,
     wrong: lines
       .filter(({ outcome }) => outcome !== 'success')

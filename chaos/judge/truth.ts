@@ -3,7 +3,7 @@ import { formatMoney } from '../../src/lib/money.ts';
 import { reasonOf } from './billing.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 
-export type Finding = Readonly<{
+export type Truth = Readonly<{
   says: string;
   checked: number;
   wrong: readonly string[];
@@ -13,15 +13,15 @@ export type Finding = Readonly<{
   isTiming?: boolean;
 }>;
 
-export function find<Item>(
+export function checkEach<Item>(
   says: string,
   items: readonly Item[],
   fault: (item: Item) => string | null,
-): Finding {
+): Truth {
   return { says, checked: items.length, wrong: items.flatMap((item) => fault(item) ?? []) };
 }
 
-export function summary(says: string, checked: number, violations: number): Finding {
+export function summary(says: string, checked: number, violations: number): Truth {
   return { says, checked, wrong: violations === 0 ? [] : [`${violations} times`] };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Whose money is spent: a rich account, a poor one whose balance runs out, one on the brink, whose balance covers what is
- * held for a request and not what it costs beyond, and keys with a monthly limit.
+ * held for a request and not what it costs beyond. The rich one also has keys with a monthly limit.
  */
 import type { SQL } from 'bun';
 import { createAccount } from '../../src/accounts/account-store.ts';
@@ -8,17 +8,15 @@ import { createKey } from '../../src/keys/key-store.ts';
 import { formatMoneyShort, parseMoney } from '../../src/lib/money.ts';
 import { priceOf } from '../world/catalog.ts';
 import { type Environment, tollgate } from '../world/program.ts';
-import { overrunBounds } from './request-plan.ts';
+import { type KeyName, overrunBounds } from './request-plan.ts';
 
 const limit = '0.02';
 const poorCredit = '0.1';
 const brinkCredit = formatMoneyShort(priceOf(overrunBounds));
 const pauseMs = 3_000;
 
-export type Tenant = 'rich' | 'poor' | 'limited' | 'brink';
-
-export type Tenants = {
-  readonly keys: Record<Tenant, string>;
+export type Accounts = {
+  readonly keys: Record<KeyName, string>;
   readonly poorAccount: string;
   readonly brinkAccount: string;
   readonly richAccount: string;
@@ -27,7 +25,7 @@ export type Tenants = {
   failedCommands: number;
 };
 
-export async function createTenants(sql: SQL): Promise<Tenants> {
+export async function createAccounts(sql: SQL): Promise<Accounts> {
   const rich = await createAccount(sql, 'Rich', dollars('1000000'));
   const poor = await createAccount(sql, 'Poor', dollars(poorCredit));
   const brink = await createAccount(sql, 'Brink', dollars(brinkCredit));
@@ -63,30 +61,30 @@ async function keyOf(sql: SQL, accountId: string, monthlyLimit: string | null): 
 
 /** Balances and limits that ran out stay interesting only if there is something new to run out of. */
 export async function keepSpending(
-  tenants: Tenants,
+  accounts: Accounts,
   environment: Environment,
   isOver: () => boolean,
 ): Promise<void> {
   while (!isOver()) {
     await Bun.sleep(pauseMs);
     if (isOver()) return;
-    await command(tenants, ['account', 'credit', tenants.poorAccount, poorCredit], environment);
-    await command(tenants, ['account', 'credit', tenants.brinkAccount, brinkCredit], environment);
-    const words = ['key', 'create', '--account', tenants.richAccount, '--rpm', '1000000'];
-    const made = await command(tenants, [...words, '--monthly-limit', limit, '--json'], environment);
-    if (made !== null) tenants.keys.limited = (JSON.parse(made) as { key: string }).key;
+    await command(accounts, ['account', 'credit', accounts.poorAccount, poorCredit], environment);
+    await command(accounts, ['account', 'credit', accounts.brinkAccount, brinkCredit], environment);
+    const words = ['key', 'create', '--account', accounts.richAccount, '--rpm', '1000000'];
+    const made = await command(accounts, [...words, '--monthly-limit', limit, '--json'], environment);
+    if (made !== null) accounts.keys.limited = (JSON.parse(made) as { key: string }).key;
   }
 }
 
 async function command(
-  tenants: Tenants,
+  accounts: Accounts,
   words: readonly string[],
   environment: Environment,
 ): Promise<string | null> {
   const { exitCode, stdout } = await tollgate(words, environment);
-  tenants.commands += 1;
+  accounts.commands += 1;
   if (exitCode === 0) return stdout;
-  tenants.failedCommands += 1;
+  accounts.failedCommands += 1;
   return null;
 }
 

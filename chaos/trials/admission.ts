@@ -35,7 +35,7 @@ function planRequest(token: string): RequestPlan {
   return {
     token,
     kind: 'burst',
-    tenant: 'rich',
+    keyName: 'rich',
     streaming: false,
     abortAfterMs: null,
     answer: token,

@@ -9,7 +9,7 @@ export type Outcome = 'success' | 'error' | 'cut' | 'aborted' | 'unreachable' | 
 export type Seen = Readonly<{
   token: string;
   kind: string;
-  tenant: string;
+  keyName: string;
   streaming: boolean;
   /** What was held for, where the request said how long its answer may get. */
   bounds: Usage | null;
@@ -68,7 +68,7 @@ export async function call(
   return {
     token: plan.token,
     kind: plan.kind,
-    tenant: plan.tenant,
+    keyName: plan.keyName,
     streaming: plan.streaming,
     bounds: plan.bounds,
     node: index,

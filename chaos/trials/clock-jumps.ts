@@ -88,7 +88,7 @@ function probe(token: string) {
   return {
     token,
     kind: 'probe',
-    tenant: 'rich',
+    keyName: 'rich',
     streaming: false,
     abortAfterMs: null,
     answer: token,

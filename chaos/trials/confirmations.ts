@@ -8,12 +8,13 @@ import { parseArgs } from 'node:util';
 import type { SQL } from 'bun';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import { moneyFromDatabase } from '../../src/lib/money.ts';
-import { createCustomer } from '../world/account.ts';
+import { createAccountWithKey } from '../world/account.ts';
 import { plainModel } from '../world/catalog.ts';
 import type { ChaosDatabase } from '../world/database.ts';
 import { type FaultProxy, startFaultProxy } from '../world/fault-proxy.ts';
 import type { GatewayNode } from '../world/gateway-node.ts';
 import { tollgate } from '../world/program.ts';
+import { until } from '../world/until.ts';
 import { createWorld } from '../world/world.ts';
 
 type Kind = 'whole' | 'named' | 'stream';
@@ -27,8 +28,6 @@ const keptBackMs = 600_000;
 const ledgerMark = 'idle_in_transaction_session_timeout';
 /** How the row of a Generation ended, in the one statement that settles it. */
 const settledMark = ',completed,';
-const pollMs = 20;
-const patienceMs = 60_000;
 
 type Told = Readonly<{ kind: Kind; name: string; requestId: string; status: number; text: string }>;
 
@@ -49,14 +48,6 @@ async function ask({ origin }: GatewayNode, key: string, kind: Kind, name: strin
   });
   const requestId = response.headers.get('x-service-request-id') ?? '';
   return { kind, name, requestId, status: response.status, text: await response.text() };
-}
-
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + patienceMs;
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`It does not happen: ${what}.`);
-    await Bun.sleep(pollMs);
-  }
 }
 
 /** The network to the database, which loses the confirmation of a commit when it is told to. */
@@ -201,7 +192,7 @@ export async function runConfirmations(words: readonly string[]): Promise<number
     const [node] = world.nodes;
     if (node === undefined || line === null) throw new Error('There is no gateway.');
     const sql = world.database.open(1);
-    const { key } = await createCustomer(sql, 'Confirmations', '1000');
+    const { key } = await createAccountWithKey(sql, 'Confirmations', '1000');
     const wrong: string[] = [];
     let refunds = 0;
     for (let round = 0; round < Number(values.rounds); round++) {

@@ -1,11 +1,11 @@
-/** How honest customers fare alone, and how beside hostile ones, in turn on the same gateways. */
+/** How honest clients fare alone, and how beside hostile ones, in turn on the same gateways. */
 import type { SQL } from 'bun';
-import { createCustomer } from '../world/account.ts';
+import { createAccountWithKey } from '../world/account.ts';
 import { boundsOf } from '../world/bounds.ts';
 import { plainModel } from '../world/catalog.ts';
 import type { World } from '../world/world.ts';
 import { call, type Seen } from './client-call.ts';
-import { type HostileKeys, startHostileCustomers } from './hostile-clients.ts';
+import { type HostileKeys, startHostileClients } from './hostile-clients.ts';
 import type { ChaosOptions } from './options.ts';
 import { outputLimit, type RequestPlan } from './request-plan.ts';
 
@@ -19,11 +19,11 @@ export type Bystanders = Readonly<{
   hostile: readonly Seen[];
 }>;
 
-const customers = 8;
+const clients = 8;
 
 export async function measureBystanders(world: World, sql: SQL, options: ChaosOptions): Promise<Bystanders> {
   const honestKeys = await Promise.all(
-    Array.from({ length: customers }, (_, index) => keyOf(sql, `Honest ${index}`, '100')),
+    Array.from({ length: clients }, (_, index) => keyOf(sql, `Honest ${index}`, '100')),
   );
   const hostileKeys: HostileKeys = {
     broke: await keyOf(sql, 'Broke', '0'),
@@ -34,7 +34,7 @@ export async function measureBystanders(world: World, sql: SQL, options: ChaosOp
   const hostile: Seen[] = [];
   for (let round = 0; round < options.hostileRounds; round++) {
     honest.alone.push(...(await serveFor(options.hostileMs, world, honestKeys, `a${round}`)));
-    const attack = startHostileCustomers(world.nodes, hostileKeys, round);
+    const attack = startHostileClients(world.nodes, hostileKeys, round);
     honest['beside hostile ones'].push(
       ...(await serveFor(options.hostileMs, world, honestKeys, `b${round}`)),
     );
@@ -67,7 +67,7 @@ function plan(token: string, streaming: boolean): RequestPlan {
   return {
     token,
     kind: 'honest',
-    tenant: 'honest',
+    keyName: 'honest',
     streaming,
     abortAfterMs: null,
     answer,
@@ -82,5 +82,5 @@ function plan(token: string, streaming: boolean): RequestPlan {
 }
 
 async function keyOf(sql: SQL, name: string, balance: string): Promise<string> {
-  return (await createCustomer(sql, name, balance)).key;
+  return (await createAccountWithKey(sql, name, balance)).key;
 }

@@ -1,4 +1,4 @@
-/** Customers who mean harm, as many as a loopback allows, each doing one thing again and again until told to stop. */
+/** Clients that mean harm, as many as a loopback allows, each doing one thing again and again until told to stop. */
 import { connect } from 'node:net';
 import { generateKey } from '../../src/keys/key-format.ts';
 import { plainModel } from '../world/catalog.ts';
@@ -19,14 +19,14 @@ export type HostileLog = Readonly<{
   seen: readonly Seen[];
 }>;
 
-type Deed = Readonly<{ name: string; customers: number; pauseMs: number; once: () => Promise<string> }>;
+type Deed = Readonly<{ name: string; clients: number; pauseMs: number; once: () => Promise<string> }>;
 
 const slowBodyBytes = 1_000_000;
 const slowByteMs = 100;
 const oversizedBytes = 25_000_000;
 const deepBytes = 4_000_000;
 
-export function startHostileCustomers(nodes: readonly GatewayNode[], keys: HostileKeys, round: number) {
+export function startHostileClients(nodes: readonly GatewayNode[], keys: HostileKeys, round: number) {
   const answers = new Map<string, number>();
   const seen: Seen[] = [];
   let isOver = false;
@@ -82,7 +82,7 @@ export function startHostileCustomers(nodes: readonly GatewayNode[], keys: Hosti
     const line = await call(anyNode(), keys.funded, {
       token,
       kind: 'abandoned',
-      tenant: 'hostile',
+      keyName: 'hostile',
       streaming: true,
       abortAfterMs: 50,
       answer,
@@ -100,28 +100,28 @@ export function startHostileCustomers(nodes: readonly GatewayNode[], keys: Hosti
   const deeds: readonly Deed[] = [
     {
       name: 'requests without a balance',
-      customers: 6,
+      clients: 6,
       pauseMs: 0,
       once: () => send(keys.broke, plain('hi')),
     },
     {
       name: 'names without a balance',
-      customers: 3,
+      clients: 3,
       pauseMs: 0,
       once: () => send(keys.broke, plain('hi'), { 'idempotency-key': `flood-${round}-${number}` }),
     },
-    { name: 'unknown keys', customers: 4, pauseMs: 0, once: () => send(generateKey(), plain('hi')) },
+    { name: 'unknown keys', clients: 4, pauseMs: 0, once: () => send(generateKey(), plain('hi')) },
     {
       name: 'replays',
-      customers: 2,
+      clients: 2,
       pauseMs: 0,
       once: () =>
         send(keys.funded, plain(`[[say again-${round}]]`), { 'idempotency-key': `replay-${round}` }),
     },
-    { name: 'deep bodies', customers: 1, pauseMs: 500, once: () => send(keys.broke, '['.repeat(deepBytes)) },
-    { name: 'slow bodies', customers: 20, pauseMs: 0, once: () => sendSlowly(slowBodyBytes) },
-    { name: 'oversized bodies', customers: 4, pauseMs: 100, once: () => sendSlowly(oversizedBytes) },
-    { name: 'abandoned streams', customers: 4, pauseMs: 0, once: abandon },
+    { name: 'deep bodies', clients: 1, pauseMs: 500, once: () => send(keys.broke, '['.repeat(deepBytes)) },
+    { name: 'slow bodies', clients: 20, pauseMs: 0, once: () => sendSlowly(slowBodyBytes) },
+    { name: 'oversized bodies', clients: 4, pauseMs: 100, once: () => sendSlowly(oversizedBytes) },
+    { name: 'abandoned streams', clients: 4, pauseMs: 0, once: abandon },
   ];
 
   async function keepDoing({ name, pauseMs, once }: Deed): Promise<void> {
@@ -134,7 +134,7 @@ export function startHostileCustomers(nodes: readonly GatewayNode[], keys: Hosti
   }
 
   const doing = Promise.all(
-    deeds.flatMap((deed) => Array.from({ length: deed.customers }, () => keepDoing(deed))),
+    deeds.flatMap((deed) => Array.from({ length: deed.clients }, () => keepDoing(deed))),
   );
   return {
     stop: async (): Promise<HostileLog> => {

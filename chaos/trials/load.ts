@@ -3,7 +3,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Random } from '../random.ts';
 import type { World } from '../world/world.ts';
-import type { Tenants } from './accounts.ts';
+import type { Accounts } from './accounts.ts';
 import { call, type Seen } from './client-call.ts';
 import { planRequest } from './request-plan.ts';
 
@@ -15,7 +15,7 @@ export type Load = Readonly<{
   stop: () => Promise<readonly Seen[]>;
 }>;
 
-export function startLoad(world: World, tenants: Tenants, connections: number, random: Random): Load {
+export function startLoad(world: World, accounts: Accounts, connections: number, random: Random): Load {
   const log: Seen[] = [];
   const file = openSync(join(world.folder, 'clients.jsonl'), 'a');
   let isOver = false;
@@ -27,7 +27,7 @@ export function startLoad(world: World, tenants: Tenants, connections: number, r
       if (!node) throw new Error('There is no gateway.');
       // One word, because the provider counts each word of its answer as a token.
       const plan = planRequest(`c${client}_${number}`, chance);
-      const seen = await call(node, tenants.keys[plan.tenant], plan);
+      const seen = await call(node, accounts.keys[plan.keyName], plan);
       log.push(seen);
       writeSync(file, `${JSON.stringify(seen)}\n`);
       if (seen.outcome === 'unreachable' || seen.outcome === 'cut') await Bun.sleep(pauseWhenAwayMs);

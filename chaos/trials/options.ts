@@ -8,7 +8,7 @@ export type ChaosOptions = Readonly<{
   /** How often a gateway is stopped for longer than its lease, and how often its clock jumps. */
   freezes: number;
   clockJumps: number;
-  /** Rounds in which honest customers are measured, first alone and then beside hostile ones, and how long each half takes. */
+  /** Rounds in which honest clients are measured, first alone and then beside hostile ones, and how long each half takes. */
   hostileRounds: number;
   hostileMs: number;
   /** How long a gateway may be silent before the other one takes it for dead. */

@@ -11,13 +11,16 @@ import {
   stubbornModel,
 } from '../world/catalog.ts';
 import type { Usage } from '../world/upstream.ts';
-import type { Tenant } from './accounts.ts';
+
+/** The keys of three accounts, and one of the rich account with a monthly limit. */
+export type KeyName = 'rich' | 'poor' | 'limited' | 'brink';
 
 export type RequestPlan = Readonly<{
   token: string;
   /** What is special about it, for the report. */
   kind: string;
-  tenant: string;
+  /** Which key it is sent with, for the log. */
+  keyName: string;
   streaming: boolean;
   /** Null: it stays to the end. */
   abortAfterMs: number | null;
@@ -28,9 +31,9 @@ export type RequestPlan = Readonly<{
   body: object;
 }>;
 
-type Fault = Readonly<{ kind: string; directives: string }>;
+type ProviderFault = Readonly<{ kind: string; directives: string }>;
 
-const faults: readonly [Fault, ...Fault[]] = [
+const faults: readonly [ProviderFault, ...ProviderFault[]] = [
   { kind: 'status', directives: '[[status 500]]' },
   { kind: 'status', directives: '[[status 429]]' },
   { kind: 'status', directives: '[[status 400]]' },
@@ -51,20 +54,20 @@ const loopWords = 150;
 /** Beyond both bounds, but within what is tolerated. */
 const tolerated = 10;
 
-type Kind = Fault & Readonly<{ words: number; isUnlimited?: boolean; isBrief?: boolean }>;
+type Kind = ProviderFault & Readonly<{ words: number; isUnlimited?: boolean; isBrief?: boolean }>;
 
-export function planRequest(token: string, random: Random): RequestPlan & { tenant: Tenant } {
-  const tenant = chooseTenant(random);
-  const { kind, directives, words, isUnlimited = false, isBrief = false } = chooseKind(tenant, random);
+export function planRequest(token: string, random: Random): RequestPlan & { keyName: KeyName } {
+  const keyName = chooseKey(random);
+  const { kind, directives, words, isUnlimited = false, isBrief = false } = chooseKind(keyName, random);
   const streaming = isBrief || random.happens(0.5);
   const answer = `${token}${' word'.repeat(words)}`;
-  // Without a limit the hold is far more than the small tenants have.
-  const isLimited = tenant !== 'rich' || (!isUnlimited && random.happens(0.5)) || kind === 'implausible';
+  // Without a limit the hold is far more than the small accounts have.
+  const isLimited = keyName !== 'rich' || (!isUnlimited && random.happens(0.5)) || kind === 'implausible';
   const content = kind === 'overrun' ? overrunContent(answer) : `Tell me. [[say ${answer}]] ${directives}`;
   return {
     token,
     kind,
-    tenant,
+    keyName,
     streaming,
     abortAfterMs: random.happens(0.12) ? random.between(1, random.pick([20, 100, 600])) : null,
     answer,
@@ -79,9 +82,9 @@ export function planRequest(token: string, random: Random): RequestPlan & { tena
   };
 }
 
-function chooseTenant(random: Random): Tenant {
+function chooseKey(random: Random): KeyName {
   if (random.happens(0.03)) return 'brink';
-  return random.pick<Tenant>(['rich', 'rich', 'rich', 'rich', 'rich', 'rich', 'poor', 'limited']);
+  return random.pick<KeyName>(['rich', 'rich', 'rich', 'rich', 'rich', 'rich', 'poor', 'limited']);
 }
 
 const overrunLength = 150;
@@ -104,15 +107,15 @@ function chooseModel(random: Random): string {
   return plainModel;
 }
 
-function chooseKind(tenant: Tenant, random: Random): Kind {
+function chooseKind(keyName: KeyName, random: Random): Kind {
   // A little more than the hold was made for: their balance covers the hold and nothing else.
-  if (tenant === 'brink') return { kind: 'overrun', directives: '', words: 5 };
+  if (keyName === 'brink') return { kind: 'overrun', directives: '', words: 5 };
   const chance = random.next();
   if (chance < 0.2) return { ...random.pick(faults), words: 10 };
   if (chance < 0.3) return { kind: 'delay', directives: '[[delay 200]]', words: 5 };
   if (chance < 0.38) return { kind: 'long', directives: '[[chunk-delay 20]]', words: longWords };
   if (chance < 0.41) return { kind: 'implausible', directives: '[[usage 20 1500]]', words: 5 };
-  if (chance < 0.43 && tenant === 'rich')
+  if (chance < 0.43 && keyName === 'rich')
     return { kind: 'loop', directives: '', words: loopWords, isUnlimited: true };
   // The gateway ends it in the middle, before the provider has said what was used.
   if (chance < 0.44)

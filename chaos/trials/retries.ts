@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import type { SQL } from 'bun';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
-import { createCustomer } from '../world/account.ts';
+import { createAccountWithKey } from '../world/account.ts';
 import { plainModel } from '../world/catalog.ts';
 import { tollgate } from '../world/program.ts';
 import { createWorld, type World } from '../world/world.ts';
@@ -122,7 +122,7 @@ export async function runRetries(words: readonly string[]): Promise<number> {
   let isGood = false;
   try {
     const sql = world.database.open(2);
-    const { accountId, key } = await createCustomer(sql, 'Retries', '1000');
+    const { accountId, key } = await createAccountWithKey(sql, 'Retries', '1000');
     const named = await askEveryName(world, key, Number(values.names));
     const wrong = await wrongs(sql, world, named, accountId);
     await sql.close({ timeout: 1 });

@@ -3,11 +3,12 @@
  * other, under load. No request may be lost, and no stream that was open when its gateway got SIGTERM.
  */
 import { parseArgs } from 'node:util';
-import { createCustomer } from '../world/account.ts';
+import { createAccountWithKey } from '../world/account.ts';
 import { type Balancer, startBalancer } from '../world/balancer.ts';
 import { plainModel } from '../world/catalog.ts';
 import type { GatewayNode } from '../world/gateway-node.ts';
 import { tollgate } from '../world/program.ts';
+import { until } from '../world/until.ts';
 import { createWorld, type World } from '../world/world.ts';
 import { KeptConnection } from './kept-connection.ts';
 
@@ -15,7 +16,6 @@ const gateways = 3;
 const streamsPerRestart = 6;
 const chunkMs = 250;
 const maxPauseMs = 100;
-const patienceMs = 60_000;
 
 type Form = Readonly<{ streamSeconds: number; delaySeconds: number; checkEveryMs: number; clients: number }>;
 
@@ -76,14 +76,6 @@ async function hasStreams(world: World, count: number): Promise<void> {
   }
 }
 
-async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + patienceMs;
-  while (!(await isTrue())) {
-    if (Date.now() > deadline) throw new Error(`Timed out waiting until ${what}.`);
-    await Bun.sleep(20);
-  }
-}
-
 async function sendOnAndOn(
   origin: string,
   key: string,
@@ -133,7 +125,7 @@ async function send(
 async function openKey(world: World): Promise<string> {
   const sql = world.database.open(1);
   try {
-    return (await createCustomer(sql, 'Rolling', '1000')).key;
+    return (await createAccountWithKey(sql, 'Rolling', '1000')).key;
   } finally {
     await sql.close({ timeout: 1 });
   }

@@ -4,7 +4,7 @@ import { createKey } from '../../src/keys/key-store.ts';
 import { parseMoney } from '../../src/lib/money.ts';
 
 /** An account with this balance in USD, and a key that no rate limits. */
-export async function createCustomer(
+export async function createAccountWithKey(
   sql: SQL,
   name: string,
   balance: string,

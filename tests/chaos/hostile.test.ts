@@ -140,11 +140,11 @@ describe('a gateway under hostile requests', () => {
       preparedFolder: await preparedTemplate(),
     });
     console.log(formatHostileReport(result));
-    if (result.findings.every(isTrue)) result.remove();
+    if (result.truths.every(isTrue)) result.remove();
   }, deadlineMs);
 
   test('answers each of them as it should', () => {
-    const broken = result.findings.filter((finding) => !isTrue(finding) && finding.isTiming !== true);
+    const broken = result.truths.filter((truth) => !isTrue(truth) && truth.isTiming !== true);
     expect(broken).toEqual([]);
   });
 
