@@ -34,33 +34,36 @@ export type Command = Readonly<{
 
 const expectationForm: Form = { perSecond: 100, seconds: 30, rounds: 10, streamSeconds: 10 };
 
+/** Freezes take long, so a long run has one for so many kills; likewise jumps of a clock. */
+const killsPerFreeze = 20;
+const killsPerJump = 10;
+
+const known = {
+  seconds: { type: 'string' },
+  'gateway-kills': { type: 'string' },
+  'database-kills': { type: 'string' },
+  freezes: { type: 'string' },
+  'clock-jumps': { type: 'string' },
+  'hostile-rounds': { type: 'string' },
+  lease: { type: 'string' },
+  connections: { type: 'string' },
+  seed: { type: 'string' },
+  away: { type: 'string' },
+  hostile: { type: 'boolean', default: false },
+  requests: { type: 'string' },
+  confirmations: { type: 'string' },
+  admission: { type: 'string' },
+  retries: { type: 'string' },
+  rolling: { type: 'string' },
+  expect: { type: 'string' },
+  rounds: { type: 'string' },
+  rate: { type: 'string' },
+  write: { type: 'boolean', default: false },
+} as const;
+
 /** Throws an Error whose message says which option is wrong. */
 export function readOptions(words: readonly string[]): Command {
-  const { values } = parseArgs({
-    args: [...words],
-    options: {
-      seconds: { type: 'string' },
-      'gateway-kills': { type: 'string' },
-      'database-kills': { type: 'string' },
-      freezes: { type: 'string' },
-      'clock-jumps': { type: 'string' },
-      'hostile-rounds': { type: 'string' },
-      lease: { type: 'string' },
-      connections: { type: 'string' },
-      seed: { type: 'string' },
-      away: { type: 'string' },
-      hostile: { type: 'boolean', default: false },
-      requests: { type: 'string' },
-      confirmations: { type: 'string' },
-      admission: { type: 'string' },
-      retries: { type: 'string' },
-      rolling: { type: 'string' },
-      expect: { type: 'string' },
-      rounds: { type: 'string' },
-      rate: { type: 'string' },
-      write: { type: 'boolean', default: false },
-    },
-  });
+  const { values } = parseArgs({ args: [...words], options: known });
   const seconds = values.seconds === undefined ? null : count('seconds', values.seconds);
   const gatewayKills = count('gateway-kills', values['gateway-kills'], shortForm.gatewayKills);
   const oneIn = (rarity: number, least: number) => Math.max(least, Math.round(gatewayKills / rarity));
@@ -106,10 +109,6 @@ export function readOptions(words: readonly string[]): Command {
     write: values.write,
   };
 }
-
-/** Freezes take long, so a long run has one for so many kills; likewise jumps of a clock. */
-const killsPerFreeze = 20;
-const killsPerJump = 10;
 
 function readNames(text: string): readonly string[] {
   if (text === 'all') return expectationNames;

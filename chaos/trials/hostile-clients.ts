@@ -19,29 +19,106 @@ export type HostileLog = Readonly<{
   seen: readonly Seen[];
 }>;
 
-type Deed = Readonly<{ name: string; clients: number; pauseMs: number; once: () => Promise<string> }>;
+type Deed = Readonly<{
+  name: string;
+  clients: number;
+  pauseMs: number;
+  once: (attack: Attack) => Promise<string>;
+}>;
 
 const slowBodyBytes = 1_000_000;
 const slowByteMs = 100;
 const oversizedBytes = 25_000_000;
 const deepBytes = 4_000_000;
 
-export function startHostileClients(nodes: readonly GatewayNode[], keys: HostileKeys, round: number) {
-  const answers = new Map<string, number>();
-  const seen: Seen[] = [];
-  let isOver = false;
-  let number = 0;
-  const anyNode = (): GatewayNode => {
-    number += 1;
-    const node = nodes[number % nodes.length];
-    if (!node) throw new Error('There is no gateway.');
-    return node;
-  };
+const deeds: readonly Deed[] = [
+  {
+    name: 'requests without a balance',
+    clients: 6,
+    pauseMs: 0,
+    once: (attack) => attack.send(attack.keys.broke, plain('hi')),
+  },
+  {
+    name: 'names without a balance',
+    clients: 3,
+    pauseMs: 0,
+    once: (attack) => attack.send(attack.keys.broke, plain('hi'), `flood-${attack.round}-${attack.count}`),
+  },
+  {
+    name: 'unknown keys',
+    clients: 4,
+    pauseMs: 0,
+    once: (attack) => attack.send(generateKey(), plain('hi')),
+  },
+  {
+    name: 'replays',
+    clients: 2,
+    pauseMs: 0,
+    once: (attack) =>
+      attack.send(attack.keys.funded, plain(`[[say again-${attack.round}]]`), `replay-${attack.round}`),
+  },
+  {
+    name: 'deep bodies',
+    clients: 1,
+    pauseMs: 500,
+    once: (attack) => attack.send(attack.keys.broke, '['.repeat(deepBytes)),
+  },
+  { name: 'slow bodies', clients: 20, pauseMs: 0, once: (attack) => attack.sendSlowly(slowBodyBytes) },
+  { name: 'oversized bodies', clients: 4, pauseMs: 100, once: (attack) => attack.sendSlowly(oversizedBytes) },
+  { name: 'abandoned streams', clients: 4, pauseMs: 0, once: (attack) => attack.abandon() },
+];
 
-  async function send(key: string, body: string, headers: Record<string, string> = {}): Promise<string> {
-    const response = await fetch(`${anyNode().origin}/v1/chat/completions`, {
+export function startHostileClients(
+  nodes: readonly GatewayNode[],
+  keys: HostileKeys,
+  round: number,
+): { stop: () => Promise<HostileLog> } {
+  const attack = new Attack(nodes, keys, round);
+  const answers = new Map<string, number>();
+
+  async function keepDoing({ name, pauseMs, once }: Deed): Promise<void> {
+    while (!attack.isOver) {
+      const answer = await once(attack).catch(() => 'no answer');
+      const line = `${name}: ${answer}`;
+      answers.set(line, (answers.get(line) ?? 0) + 1);
+      if (pauseMs > 0) await Bun.sleep(pauseMs);
+    }
+  }
+
+  const doing = Promise.all(
+    deeds.flatMap((deed) => Array.from({ length: deed.clients }, () => keepDoing(deed))),
+  );
+  return {
+    stop: async () => {
+      attack.isOver = true;
+      await doing;
+      return { answers, seen: attack.seen };
+    },
+  };
+}
+
+/** What they can do, each time on the next gateway. Resolves with how it was answered. */
+class Attack {
+  readonly keys: HostileKeys;
+  readonly round: number;
+  readonly seen: Seen[] = [];
+  /** How often a gateway was called. */
+  count = 0;
+  isOver = false;
+  readonly #nodes: readonly GatewayNode[];
+
+  constructor(nodes: readonly GatewayNode[], keys: HostileKeys, round: number) {
+    this.#nodes = nodes;
+    this.keys = keys;
+    this.round = round;
+  }
+
+  async send(key: string, body: string, idempotencyKey?: string): Promise<string> {
+    const headers = new Headers({ authorization: `Bearer ${key}`, 'content-type': 'application/json' });
+    if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey);
+    const response = await fetch(`${this.#nextNode().origin}/v1/chat/completions`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+      headers,
       body,
       signal: AbortSignal.timeout(30_000),
     });
@@ -49,20 +126,17 @@ export function startHostileClients(nodes: readonly GatewayNode[], keys: Hostile
     return `${response.status}`;
   }
 
-  const plain = (text: string) =>
-    JSON.stringify({ model: plainModel, max_tokens: 10, messages: [{ role: 'user', content: text }] });
-
   /** The body never ends. What counts is that nobody else notices. */
-  function sendSlowly(announcedBytes: number): Promise<string> {
-    const { port } = anyNode();
+  sendSlowly(announcedBytes: number): Promise<string> {
+    const { port } = this.#nextNode();
     return new Promise((resolve) => {
       let status = 'no answer';
       const socket = connect({ host: '127.0.0.1', port }, () => {
         socket.write(
-          `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${keys.broke}\r\ncontent-type: application/json\r\ncontent-length: ${announcedBytes}\r\n\r\n{`,
+          `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${this.keys.broke}\r\ncontent-type: application/json\r\ncontent-length: ${announcedBytes}\r\n\r\n{`,
         );
       });
-      const drip = setInterval(() => (isOver ? socket.destroy() : socket.write(' ')), slowByteMs);
+      const drip = setInterval(() => (this.isOver ? socket.destroy() : socket.write(' ')), slowByteMs);
       socket.on('data', (bytes) => {
         status = bytes.toString('latin1', 9, 12);
         socket.destroy();
@@ -76,10 +150,10 @@ export function startHostileClients(nodes: readonly GatewayNode[], keys: Hostile
   }
 
   /** A stream that may get as long as the model allows, left at once. */
-  async function abandon(): Promise<string> {
-    const token = `h${round}-${number}`;
+  async abandon(): Promise<string> {
+    const token = `h${this.round}-${this.count}`;
     const answer = `${token}${' on and on'.repeat(100)}`;
-    const line = await call(anyNode(), keys.funded, {
+    const line = await call(this.#nextNode(), this.keys.funded, {
       token,
       kind: 'abandoned',
       keyName: 'hostile',
@@ -93,54 +167,18 @@ export function startHostileClients(nodes: readonly GatewayNode[], keys: Hostile
         messages: [{ role: 'user', content: `[[say ${answer}]] [[chunk-delay 10]]` }],
       },
     });
-    seen.push(line);
+    this.seen.push(line);
     return line.code ?? line.outcome;
   }
 
-  const deeds: readonly Deed[] = [
-    {
-      name: 'requests without a balance',
-      clients: 6,
-      pauseMs: 0,
-      once: () => send(keys.broke, plain('hi')),
-    },
-    {
-      name: 'names without a balance',
-      clients: 3,
-      pauseMs: 0,
-      once: () => send(keys.broke, plain('hi'), { 'idempotency-key': `flood-${round}-${number}` }),
-    },
-    { name: 'unknown keys', clients: 4, pauseMs: 0, once: () => send(generateKey(), plain('hi')) },
-    {
-      name: 'replays',
-      clients: 2,
-      pauseMs: 0,
-      once: () =>
-        send(keys.funded, plain(`[[say again-${round}]]`), { 'idempotency-key': `replay-${round}` }),
-    },
-    { name: 'deep bodies', clients: 1, pauseMs: 500, once: () => send(keys.broke, '['.repeat(deepBytes)) },
-    { name: 'slow bodies', clients: 20, pauseMs: 0, once: () => sendSlowly(slowBodyBytes) },
-    { name: 'oversized bodies', clients: 4, pauseMs: 100, once: () => sendSlowly(oversizedBytes) },
-    { name: 'abandoned streams', clients: 4, pauseMs: 0, once: abandon },
-  ];
-
-  async function keepDoing({ name, pauseMs, once }: Deed): Promise<void> {
-    while (!isOver) {
-      const answer = await once().catch(() => 'no answer');
-      const line = `${name}: ${answer}`;
-      answers.set(line, (answers.get(line) ?? 0) + 1);
-      if (pauseMs > 0) await Bun.sleep(pauseMs);
-    }
+  #nextNode(): GatewayNode {
+    this.count += 1;
+    const node = this.#nodes[this.count % this.#nodes.length];
+    if (!node) throw new Error('There is no gateway.');
+    return node;
   }
+}
 
-  const doing = Promise.all(
-    deeds.flatMap((deed) => Array.from({ length: deed.clients }, () => keepDoing(deed))),
-  );
-  return {
-    stop: async (): Promise<HostileLog> => {
-      isOver = true;
-      await doing;
-      return { answers, seen };
-    },
-  };
+function plain(text: string): string {
+  return JSON.stringify({ model: plainModel, max_tokens: 10, messages: [{ role: 'user', content: text }] });
 }

@@ -30,7 +30,7 @@ export type KillLog = Readonly<{
   lastKillAtMs: number;
 }>;
 
-type Target = 'gateway' | 'database' | 'freeze' | 'clock';
+type Blow = 'gateway' | 'database' | 'freeze' | 'clock';
 
 /** When no gateway becomes ready within this time, the run has failed and goes on no longer. */
 const patienceMs = 60_000;
@@ -48,137 +48,168 @@ export async function killAgainAndAgain(
   random: Random,
   key: string,
 ): Promise<KillLog> {
-  const gateways: GatewayKill[] = [];
-  const databases: number[] = [];
-  const freezes: Freeze[] = [];
-  const clockJumps: ClockJump[] = [];
-  const gatewayReadyMs: number[] = [];
-  const databaseUpMs: number[] = [];
-  const databaseReadyMs: number[] = [];
-  const recoveries: Promise<void>[] = [];
-  let databaseIsBack: Promise<void> = Promise.resolve();
-  let lastKillAtMs = Date.now();
-  let databaseHitAt = 0;
-  const hitAt = new Map<GatewayNode, number>();
-  const sinceHit = (nodes: readonly GatewayNode[]) =>
-    performance.now() - Math.max(databaseHitAt, ...nodes.map((node) => hitAt.get(node) ?? 0));
+  const killer = new Killer(world, options, random, key);
+  for (const blow of blows(options, random)) {
+    await Bun.sleep(pauseMs(random));
+    await killer.strike(blow);
+  }
+  return await killer.whenRecovered();
+}
 
-  /** For whoever has to find out what happened around a request. */
-  function note(killed: string): void {
-    const line = { at: new Date().toISOString(), killed };
-    appendFileSync(join(world.folder, 'kills.jsonl'), `${JSON.stringify(line)}\n`);
+class Killer {
+  readonly #world: World;
+  readonly #options: ChaosOptions;
+  readonly #random: Random;
+  readonly #key: string;
+  /** Each way in its turn, so that a run with three kills has every one of them. */
+  readonly #firstWay: number;
+  readonly #gateways: GatewayKill[] = [];
+  readonly #databases: number[] = [];
+  readonly #freezes: Freeze[] = [];
+  readonly #clockJumps: ClockJump[] = [];
+  readonly #gatewayReadyMs: number[] = [];
+  readonly #databaseUpMs: number[] = [];
+  readonly #databaseReadyMs: number[] = [];
+  readonly #recoveries: Promise<void>[] = [];
+  readonly #hitAt = new Map<GatewayNode, number>();
+  #databaseHitAt = 0;
+  #databaseIsBack: Promise<void> = Promise.resolve();
+  #lastKillAtMs = Date.now();
+
+  constructor(world: World, options: ChaosOptions, random: Random, key: string) {
+    this.#world = world;
+    this.#options = options;
+    this.#random = random;
+    this.#key = key;
+    this.#firstWay = random.between(0, databaseKills.length - 1);
   }
 
-  /** A recovery that fails is told when all are awaited, not in the middle of something else. */
-  function expectRecovery(recovery: Promise<void>): void {
-    recovery.catch(() => undefined);
-    recoveries.push(recovery);
+  async strike(blow: Blow): Promise<void> {
+    switch (blow) {
+      case 'gateway':
+        return await this.#killGateway();
+      case 'database':
+        return await this.#killDatabase();
+      case 'freeze':
+        return await this.#freezeGateway();
+      case 'clock':
+        return await this.#moveClock();
+    }
   }
 
-  async function killGateway(): Promise<void> {
-    const node = await anyWithWork(world.nodes, random);
+  async whenRecovered(): Promise<KillLog> {
+    await Promise.all(this.#recoveries);
+    return {
+      gatewayReadyMs: this.#gatewayReadyMs,
+      databaseUpMs: this.#databaseUpMs,
+      databaseReadyMs: this.#databaseReadyMs,
+      gateways: this.#gateways,
+      databases: this.#databases,
+      freezes: this.#freezes,
+      clockJumps: this.#clockJumps,
+      lastKillAtMs: this.#lastKillAtMs,
+    };
+  }
+
+  async #killGateway(): Promise<void> {
+    const node = await anyWithWork(this.#world.nodes, this.#random);
     node.kill();
-    note(`node-${world.nodes.indexOf(node)}`);
-    hitAt.set(node, performance.now());
-    lastKillAtMs = Date.now();
-    gateways.push({ node: node.index, atMs: lastKillAtMs });
-    expectRecovery(
+    this.#note(`node-${node.index}`);
+    this.#hitAt.set(node, performance.now());
+    this.#lastKillAtMs = Date.now();
+    this.#gateways.push({ node: node.index, atMs: this.#lastKillAtMs });
+    this.#expectRecovery(
       node.whenReady().then(() => {
-        gatewayReadyMs.push(sinceHit([node]));
+        this.#gatewayReadyMs.push(this.#sinceHit([node]));
       }),
     );
   }
 
-  /** Each way in its turn, so that a run with three kills has every one of them. */
-  const firstWay = random.between(0, databaseKills.length - 1);
-  async function killDatabase(): Promise<void> {
-    await databaseIsBack;
-    const how = databaseKills[(firstWay + databases.length) % databaseKills.length] ?? 'all';
-    world.database.kill(how);
-    databases.push(Date.now());
-    note(`database ${how}`);
+  async #killDatabase(): Promise<void> {
+    await this.#databaseIsBack;
+    const { database, nodes } = this.#world;
+    const how = databaseKills[(this.#firstWay + this.#databases.length) % databaseKills.length] ?? 'all';
+    database.kill(how);
+    this.#databases.push(Date.now());
+    this.#note(`database ${how}`);
     // What is asked for as time away is not time that anything took.
-    const awayMs = databases.length % 2 === 0 ? options.awayMs : 0;
+    const awayMs = this.#databases.length % 2 === 0 ? this.#options.awayMs : 0;
     const blockedMs = how === 'all but one' ? orphanPatienceMs : 0;
-    databaseHitAt = performance.now() + awayMs + blockedMs;
-    lastKillAtMs = Date.now() + awayMs + blockedMs;
-    databaseIsBack = Bun.sleep(awayMs).then(async () => {
-      await world.database.start();
-      databaseUpMs.push(performance.now() - databaseHitAt);
+    this.#databaseHitAt = performance.now() + awayMs + blockedMs;
+    this.#lastKillAtMs = Date.now() + awayMs + blockedMs;
+    this.#databaseIsBack = Bun.sleep(awayMs).then(async () => {
+      await database.start();
+      this.#databaseUpMs.push(performance.now() - this.#databaseHitAt);
     });
-    expectRecovery(
-      databaseIsBack.then(async () => {
-        await Promise.all(world.nodes.map((node) => node.whenReady()));
-        databaseReadyMs.push(sinceHit(world.nodes));
+    this.#expectRecovery(
+      this.#databaseIsBack.then(async () => {
+        await Promise.all(nodes.map((node) => node.whenReady()));
+        this.#databaseReadyMs.push(this.#sinceHit(nodes));
       }),
     );
   }
 
   /** Both gateways and the database must be well: who is to take over has to be there. */
-  async function freezeGateway(): Promise<void> {
-    await Promise.all(recoveries);
-    const node = await anyWithWork(world.nodes, random);
-    const sql = world.database.open(1);
+  async #freezeGateway(): Promise<void> {
+    await Promise.all(this.#recoveries);
+    const node = await anyWithWork(this.#world.nodes, this.#random);
+    const sql = this.#world.database.open(1);
     try {
-      note(`freezing node-${node.index}`);
-      freezes.push(await freeze(sql, node, options.leaseMs));
-      note(`thawed node-${node.index}`);
+      this.#note(`freezing node-${node.index}`);
+      this.#freezes.push(await freeze(sql, node, this.#options.leaseMs));
+      this.#note(`thawed node-${node.index}`);
     } finally {
       await sql.close({ timeout: 1 });
     }
-    lastKillAtMs = Date.now();
+    this.#lastKillAtMs = Date.now();
     await node.whenReady();
   }
 
-  async function moveClock(): Promise<void> {
-    await Promise.all(recoveries);
-    const node = await anyWithWork(world.nodes, random);
-    const shiftMs = chooseShiftMs(clockJumps.length, random);
-    note(`node-${node.index} clock ${shiftMs}`);
-    const beatMs = options.leaseMs / beatsPerLease;
-    clockJumps.push(await jumpClock(node, key, clockJumps.length, shiftMs, beatMs));
-    note(`node-${node.index} clock 0`);
+  async #moveClock(): Promise<void> {
+    await Promise.all(this.#recoveries);
+    const node = await anyWithWork(this.#world.nodes, this.#random);
+    const number = this.#clockJumps.length;
+    const shiftMs = chooseShiftMs(number, this.#random);
+    this.#note(`node-${node.index} clock ${shiftMs}`);
+    const beatMs = this.#options.leaseMs / beatsPerLease;
+    this.#clockJumps.push(await jumpClock(node, this.#key, number, shiftMs, beatMs));
+    this.#note(`node-${node.index} clock 0`);
   }
 
-  const blows: Readonly<Record<Target, () => Promise<void>>> = {
-    gateway: killGateway,
-    database: killDatabase,
-    freeze: freezeGateway,
-    clock: moveClock,
-  };
-  for (const target of targets(options, random)) {
-    await Bun.sleep(pauseMs(random));
-    await blows[target]();
+  #sinceHit(nodes: readonly GatewayNode[]): number {
+    const hits = nodes.map((node) => this.#hitAt.get(node) ?? 0);
+    return performance.now() - Math.max(this.#databaseHitAt, ...hits);
   }
-  await Promise.all(recoveries);
-  return {
-    gatewayReadyMs,
-    databaseUpMs,
-    databaseReadyMs,
-    gateways,
-    databases,
-    freezes,
-    clockJumps,
-    lastKillAtMs,
-  };
+
+  /** A recovery that fails is told when all are awaited, not in the middle of something else. */
+  #expectRecovery(recovery: Promise<void>): void {
+    recovery.catch(() => undefined);
+    this.#recoveries.push(recovery);
+  }
+
+  /** For whoever has to find out what happened around a request. */
+  #note(killed: string): void {
+    const line = { at: new Date().toISOString(), killed };
+    appendFileSync(join(this.#world.folder, 'kills.jsonl'), `${JSON.stringify(line)}\n`);
+  }
 }
 
-function* targets(options: ChaosOptions, random: Random): Generator<Target> {
+function* blows(options: ChaosOptions, random: Random): Generator<Blow> {
   if (options.seconds !== null) {
     const endsAtMs = Date.now() + options.seconds * millisecondsPerSecond;
-    while (Date.now() < endsAtMs) yield anyTarget(random.next());
+    while (Date.now() < endsAtMs) yield anyBlow(random.next());
     return;
   }
-  const left: Target[] = [
-    ...Array<Target>(options.gatewayKills).fill('gateway'),
-    ...Array<Target>(options.databaseKills).fill('database'),
-    ...Array<Target>(options.freezes).fill('freeze'),
-    ...Array<Target>(options.clockJumps).fill('clock'),
+  const left: Blow[] = [
+    ...Array<Blow>(options.gatewayKills).fill('gateway'),
+    ...Array<Blow>(options.databaseKills).fill('database'),
+    ...Array<Blow>(options.freezes).fill('freeze'),
+    ...Array<Blow>(options.clockJumps).fill('clock'),
   ];
   while (left.length > 0) yield* left.splice(random.between(0, left.length - 1), 1);
 }
 
-function anyTarget(chance: number): Target {
+function anyBlow(chance: number): Blow {
   if (chance < databaseShare) return 'database';
   if (chance < databaseShare + freezeShare) return 'freeze';
   return chance < databaseShare + freezeShare + clockShare ? 'clock' : 'gateway';

@@ -4,7 +4,7 @@
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Fault, FaultKind } from './fault.ts';
-import { type Counters, type Relay, startRelay, type Target } from './relay.ts';
+import { type Counters, Relay, type Target } from './relay.ts';
 
 /** Is told what happens on which connection. They are numbered from 1. */
 export type Observer = Readonly<{
@@ -37,7 +37,7 @@ export async function startFaultProxy(target: Target, observer: Observer = unobs
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client: Socket) => {
     counters.connections += 1;
     const number = counters.connections;
-    startRelay(client, proxy.fault, {
+    new Relay(client, proxy.fault, {
       target,
       counters,
       open,

@@ -8,8 +8,6 @@ export type Target = Readonly<{ host: string; port: number } | { path: string }>
 /** All connections together; the bytes are those that were passed on. */
 export type Counters = { connections: number; requestBytes: number; answerBytes: number };
 
-export type Relay = Readonly<{ strike: (fault: Fault) => void; end: () => void }>;
-
 export type Surroundings = Readonly<{
   target: Target;
   counters: Counters;
@@ -28,171 +26,191 @@ const maxDelayedBytes = 16_777_216;
 /** A client that is given a reset at once may never look at what came before it. */
 const beforeResetMs = 20;
 
-export function startRelay(client: Socket, first: Fault, surroundings: Surroundings): void {
-  const { target, counters, open, onRequest, onFault } = surroundings;
-  let fault = first;
-  let passedBytes = 0;
-  let passedAtMs = Number.NEGATIVE_INFINITY;
-  /** The answer, as far as it has arrived and not passed. */
-  const waiting: Piece[] = [];
-  let waitingBytes = 0;
-  /** The client reads slower than the answer comes. */
-  let isBlocked = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  /** `lost`: in a black hole. `closing`: nothing is passed on any more, the client has its end to take. */
-  let state: 'open' | 'lost' | 'closing' | 'ended' = 'open';
-
+export class Relay {
+  readonly #client: Socket;
   /** Null where nothing will ever be asked of the target. */
-  const upstream = isOpenAtFirst(first) ? connect({ ...target, allowHalfOpen: true, noDelay: true }) : null;
+  readonly #upstream: Socket | null;
+  readonly #surroundings: Surroundings;
+  #fault: Fault;
+  #passedBytes = 0;
+  #passedAtMs = Number.NEGATIVE_INFINITY;
+  /** The answer, as far as it has arrived and not passed. */
+  readonly #waiting: Piece[] = [];
+  #waitingBytes = 0;
+  /** The client reads slower than the answer comes. */
+  #isBlocked = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** `lost`: in a black hole. `closing`: nothing is passed on any more, the client has its end to take. */
+  #state: 'open' | 'lost' | 'closing' | 'ended' = 'open';
 
-  const room = () => (fault.kind === 'delay' ? maxDelayedBytes : maxWaitingBytes);
-
-  function take(kind: Piece['kind'], bytes: Buffer): void {
-    if (state !== 'open') return;
-    waiting.push({ kind, bytes, arrivedAtMs: performance.now() });
-    waitingBytes += bytes.length;
-    if (waitingBytes > room()) upstream?.pause();
-    pump();
+  constructor(client: Socket, fault: Fault, surroundings: Surroundings) {
+    const { target, open } = surroundings;
+    this.#client = client;
+    this.#fault = fault;
+    this.#surroundings = surroundings;
+    this.#upstream = isOpenAtFirst(fault) ? connect({ ...target, allowHalfOpen: true, noDelay: true }) : null;
+    this.#listenToClient();
+    this.#listenToUpstream();
+    open.add(this);
+    this.#pump();
   }
 
-  function pump(): void {
-    clearTimeout(timer);
-    while (state === 'open') {
-      const [next = null] = waiting;
+  /** Puts it under another fault. */
+  strike(fault: Fault): void {
+    // What a black hole has swallowed is missing for ever: such a connection can only be ended.
+    if (this.#state === 'lost' && fault.kind === 'refuse') {
+      this.#surroundings.onFault(fault.kind);
+      this.#reset();
+    }
+    if (this.#state !== 'open') return;
+    this.#fault = fault;
+    this.#passedBytes = 0;
+    this.#pump();
+  }
+
+  end(): void {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    clearTimeout(this.#timer);
+    this.#client.destroy();
+    this.#upstream?.destroy();
+    this.#surroundings.open.delete(this);
+  }
+
+  #listenToClient(): void {
+    const client = this.#client;
+    client.on('data', (bytes: Buffer) => this.#sendOn(bytes));
+    client.on('end', () => {
+      if (this.#state === 'open') this.#upstream?.end();
+      // The target will never know that the client of a lost connection has gone; keeping both would help nobody.
+      else this.end();
+    });
+    client.on('drain', () => {
+      this.#isBlocked = false;
+      this.#pump();
+    });
+    client.on('error', () => {
+      this.#upstream?.resetAndDestroy();
+      this.end();
+    });
+    client.on('close', () => this.end());
+  }
+
+  #listenToUpstream(): void {
+    const upstream = this.#upstream;
+    upstream?.on('data', (bytes: Buffer) => this.#take('bytes', bytes));
+    upstream?.on('end', () => this.#take('end', nothing));
+    upstream?.on('error', () => this.#take('reset', nothing));
+    upstream?.on('drain', () => this.#client.resume());
+  }
+
+  #sendOn(bytes: Buffer): void {
+    if (this.#state !== 'open' || this.#upstream === null) return;
+    const { onRequest, counters } = this.#surroundings;
+    onRequest(bytes);
+    counters.requestBytes += bytes.length;
+    if (!this.#upstream.write(bytes)) this.#client.pause();
+  }
+
+  #take(kind: Piece['kind'], bytes: Buffer): void {
+    if (this.#state !== 'open') return;
+    this.#waiting.push({ kind, bytes, arrivedAtMs: performance.now() });
+    this.#waitingBytes += bytes.length;
+    if (this.#waitingBytes > this.#room()) this.#upstream?.pause();
+    this.#pump();
+  }
+
+  #room(): number {
+    return this.#fault.kind === 'delay' ? maxDelayedBytes : maxWaitingBytes;
+  }
+
+  #pump(): void {
+    clearTimeout(this.#timer);
+    while (this.#state === 'open') {
+      const [next = null] = this.#waiting;
       const passage = {
-        passedBytes,
-        passedAtMs,
+        passedBytes: this.#passedBytes,
+        passedAtMs: this.#passedAtMs,
         next: next && { bytes: next.bytes.length, arrivedAtMs: next.arrivedAtMs },
       };
-      const isDone = follow(nextStep(fault, passage, performance.now()));
+      const isDone = this.#follow(nextStep(this.#fault, passage, performance.now()));
       if (isDone) return;
     }
   }
 
   /** Whether there is nothing more to do for now. */
-  function follow(step: Step): boolean {
+  #follow(step: Step): boolean {
+    const { onFault } = this.#surroundings;
     if (step.act === 'rest') return true;
     if (step.act === 'wait') {
-      onFault(fault.kind);
-      timer = setTimeout(pump, step.ms);
+      onFault(this.#fault.kind);
+      this.#timer = setTimeout(() => this.#pump(), step.ms);
       return true;
     }
     if (step.act === 'refuse') {
-      onFault(fault.kind);
-      reset();
+      onFault(this.#fault.kind);
+      this.#reset();
       return true;
     }
     if (step.act === 'lose') {
-      onFault(fault.kind);
-      lose();
+      onFault(this.#fault.kind);
+      this.#lose();
       return true;
     }
     // What has passed must have left before anything else happens to the client.
-    if (isBlocked) return true;
+    if (this.#isBlocked) return true;
     if (step.act === 'pass') {
-      pass(step.bytes);
+      this.#pass(step.bytes);
       return false;
     }
-    onFault(fault.kind);
-    state = 'closing';
-    upstream?.destroy();
-    if (step.act === 'cut') client.end();
-    else resetSoon();
+    onFault(this.#fault.kind);
+    this.#state = 'closing';
+    this.#upstream?.destroy();
+    if (step.act === 'cut') this.#client.end();
+    else this.#resetSoon();
     return true;
   }
 
-  function pass(count: number): void {
-    const piece = waiting.shift();
+  #pass(count: number): void {
+    const piece = this.#waiting.shift();
     if (piece === undefined) return;
     if (piece.kind === 'end') {
-      client.end();
+      this.#client.end();
       return;
     }
     if (piece.kind === 'reset') {
-      state = 'closing';
-      resetSoon();
+      this.#state = 'closing';
+      this.#resetSoon();
       return;
     }
-    if (count < piece.bytes.length) waiting.unshift({ ...piece, bytes: piece.bytes.subarray(count) });
-    waitingBytes -= count;
-    passedBytes += count;
-    passedAtMs = performance.now();
-    counters.answerBytes += count;
-    isBlocked = !client.write(piece.bytes.subarray(0, count));
-    if (waitingBytes <= room()) upstream?.resume();
+    if (count < piece.bytes.length) this.#waiting.unshift({ ...piece, bytes: piece.bytes.subarray(count) });
+    this.#waitingBytes -= count;
+    this.#passedBytes += count;
+    this.#passedAtMs = performance.now();
+    this.#surroundings.counters.answerBytes += count;
+    this.#isBlocked = !this.#client.write(piece.bytes.subarray(0, count));
+    if (this.#waitingBytes <= this.#room()) this.#upstream?.resume();
   }
 
   /** Who sends into a black hole is not stopped: it reads, and forgets. */
-  function lose(): void {
-    state = 'lost';
-    waiting.length = 0;
-    client.resume();
-    upstream?.resume();
+  #lose(): void {
+    this.#state = 'lost';
+    this.#waiting.length = 0;
+    this.#client.resume();
+    this.#upstream?.resume();
   }
 
   /** In two steps: after a pause of the whole process the first is late, and the client has not read yet either. */
-  function resetSoon(): void {
-    timer = setTimeout(() => {
-      timer = setTimeout(reset, beforeResetMs);
+  #resetSoon(): void {
+    this.#timer = setTimeout(() => {
+      this.#timer = setTimeout(() => this.#reset(), beforeResetMs);
     }, beforeResetMs);
   }
 
-  function reset(): void {
-    client.resetAndDestroy();
-    end();
+  #reset(): void {
+    this.#client.resetAndDestroy();
+    this.end();
   }
-
-  function end(): void {
-    if (state === 'ended') return;
-    state = 'ended';
-    clearTimeout(timer);
-    client.destroy();
-    upstream?.destroy();
-    open.delete(relay);
-  }
-
-  client.on('data', (bytes: Buffer) => {
-    if (state !== 'open' || upstream === null) return;
-    onRequest(bytes);
-    counters.requestBytes += bytes.length;
-    if (!upstream.write(bytes)) client.pause();
-  });
-  client.on('end', () => {
-    if (state === 'open') upstream?.end();
-    // The target will never know that the client of a lost connection has gone; keeping both would help nobody.
-    else end();
-  });
-  client.on('drain', () => {
-    isBlocked = false;
-    pump();
-  });
-  client.on('error', () => {
-    upstream?.resetAndDestroy();
-    end();
-  });
-  client.on('close', end);
-
-  upstream?.on('data', (bytes: Buffer) => take('bytes', bytes));
-  upstream?.on('end', () => take('end', nothing));
-  upstream?.on('error', () => take('reset', nothing));
-  upstream?.on('drain', () => client.resume());
-
-  const relay: Relay = {
-    strike: (next) => {
-      // What a black hole has swallowed is missing for ever: such a connection can only be ended.
-      if (state === 'lost' && next.kind === 'refuse') {
-        onFault(next.kind);
-        reset();
-      }
-      if (state !== 'open') return;
-      fault = next;
-      passedBytes = 0;
-      pump();
-    },
-    end,
-  };
-  open.add(relay);
-  pump();
 }
 
 function isOpenAtFirst(fault: Fault): boolean {
