@@ -2,9 +2,10 @@
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
-import { answers, startPgbouncer } from '../../tests/operations/support/pgbouncer.ts';
+import { startPgbouncer } from '../../tests/operations/support/pgbouncer.ts';
 import { startPostgres, startReplica } from '../../tests/operations/support/postgres.ts';
 import { temporaryFolder } from '../../tests/support/gateway.ts';
+import { answers } from '../world/database.ts';
 import { freePort } from '../world/program.ts';
 import { until } from '../world/until.ts';
 import { deploy, durable, startDatabase, underLoad, withCleanUp } from './deployment.ts';

@@ -112,7 +112,8 @@ export class ChaosDatabase {
   }
 }
 
-async function answers(url: string): Promise<boolean> {
+/** Whether a database can be reached there, directly or through something else. */
+export async function answers(url: string): Promise<boolean> {
   const sql = new SQL(url, { max: 1, connectionTimeout: 5 });
   try {
     await sql`select 1`;
