@@ -1,6 +1,7 @@
 /** The three logs of a run, side by side under the request ID. */
 
 import type { Seen } from '../trials/client-call.ts';
+import type { GatewayKill } from '../trials/kills.ts';
 import type { NetworkLog } from '../world/bad-network.ts';
 import type { ProviderCall } from '../world/upstream.ts';
 import type { LedgerLog } from './ledger-log.ts';
@@ -22,7 +23,6 @@ export type Evidence = Readonly<{
 }>;
 
 export type Asked = Pick<Seen, 'kind' | 'node' | 'startedAtMs' | 'bounds'>;
-export type GatewayKill = Readonly<{ node: number; atMs: number }>;
 
 export function joinCalls(calls: readonly ProviderCall[]): ReadonlyMap<string, readonly ProviderCall[]> {
   return Map.groupBy(calls, (call) => call.requestId);

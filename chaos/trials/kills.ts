@@ -5,7 +5,6 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { orphanPatienceMs } from '../../src/database/orphans.ts';
-import type { GatewayKill } from '../judge/evidence.ts';
 import type { Random } from '../random.ts';
 import { databaseKills } from '../world/database.ts';
 import type { GatewayNode } from '../world/gateway-node.ts';
@@ -13,6 +12,8 @@ import type { World } from '../world/world.ts';
 import { type ClockJump, chooseShiftMs, jumpClock } from './clock-jumps.ts';
 import { type Freeze, freeze } from './freezes.ts';
 import type { ChaosOptions } from './options.ts';
+
+export type GatewayKill = Readonly<{ node: number; atMs: number }>;
 
 export type KillLog = Readonly<{
   /**
