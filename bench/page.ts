@@ -5,25 +5,7 @@ import { defaultUpstreamPort } from './upstream-port.ts';
 const titles = { run: '## Last recorded run', curves: '## Curves' } as const;
 type Section = keyof typeof titles;
 
-/** A section that is not given stays as it is on the page; one that is on neither is left out. */
-export function page(existing: string, sections: Readonly<Partial<Record<Section, string>>>): string {
-  const texts = (Object.keys(titles) as Section[]).flatMap((section) => {
-    const text = sections[section] ?? textOf(existing, section);
-    return text === null ? [] : [`${titles[section]}\n\n${text}\n`];
-  });
-  return [introduction(), ...texts].join('\n');
-}
-
-function textOf(existing: string, section: Section): string | null {
-  const start = existing.indexOf(`\n${titles[section]}\n`);
-  if (start < 0) return null;
-  const text = existing.slice(start + titles[section].length + 2);
-  const end = text.search(/^## /m);
-  return (end < 0 ? text : text.slice(0, end)).trim();
-}
-
-function introduction(): string {
-  return `# Benchmark
+const introduction = `# Benchmark
 
 \`npm run bench\` produces the table below in one run of about six minutes, on the loopback interface only. \`bun
 bench/profile.ts\` shows where the gateway's time goes, \`bun bench/hostile-json.ts\` what bodies cost that are made to cost
@@ -100,4 +82,20 @@ in the current month, then summed by day, vacuumed and analyzed, so that no main
 audit at the end covers them. Points over connections and accounts take turns, round by round. Stored Generations only
 become more, so there the CPU of the bare proxy shows what the machine itself did meanwhile.
 `;
+
+/** A section that is not given stays as it is on the page; one that is on neither is left out. */
+export function page(existing: string, sections: Readonly<Partial<Record<Section, string>>>): string {
+  const texts = (Object.keys(titles) as Section[]).flatMap((section) => {
+    const text = sections[section] ?? textOf(existing, section);
+    return text === null ? [] : [`${titles[section]}\n\n${text}\n`];
+  });
+  return [introduction, ...texts].join('\n');
+}
+
+function textOf(existing: string, section: Section): string | null {
+  const start = existing.indexOf(`\n${titles[section]}\n`);
+  if (start < 0) return null;
+  const text = existing.slice(start + titles[section].length + 2);
+  const end = text.search(/^## /m);
+  return (end < 0 ? text : text.slice(0, end)).trim();
 }

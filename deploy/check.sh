@@ -60,6 +60,17 @@ dashboard_queries_parse() {
         }]}]}' grafana/dashboard.json >"$scratch/dashboard.yml" && promtool check rules "$scratch/dashboard.yml"
 }
 
+# The chart's alerts and dashboard are links to those of deploy/, which Helm follows. A checkout without symbolic links, as on
+# some Windows systems, has their paths instead.
+chart_files_are() {
+  cmp prometheus/alerts.yml "$1/files/alerts.yml" && cmp grafana/dashboard.json "$1/files/dashboard.json"
+}
+
+chart_packs_them() {
+  helm package helm/tollgate --destination "$scratch" && tar -xzf "$scratch"/tollgate-*.tgz -C "$scratch" &&
+    chart_files_are "$scratch/tollgate"
+}
+
 chart_renders() {
   helm template release helm/tollgate --kube-version 1.30.0 --values "$1" >"$scratch/$(basename "$1")"
 }
@@ -90,6 +101,7 @@ custom_schemas='https://raw.githubusercontent.com/datreeio/CRDs-catalog/main/{{ 
 
 check 'every alert has a runbook and a test' every_alert_has_a_runbook
 check 'every error code in the alerts exists' every_error_code_exists
+check "the chart's alerts and dashboard" chart_files_are helm/tollgate
 if has promtool; then
   check 'prometheus.yml' promtool check config prometheus/prometheus.yml
   check 'alerts.yml' promtool check rules prometheus/alerts.yml
@@ -97,6 +109,7 @@ if has promtool; then
   if has jq; then check 'queries of the dashboard' dashboard_queries_parse; fi
 fi
 if has helm; then
+  check 'helm package' chart_packs_them
   for values in helm/tollgate/ci/*.yaml; do
     check "helm lint, $(basename "$values")" helm lint helm/tollgate --strict --values "$values"
     check "helm template, $(basename "$values")" chart_renders "$values"

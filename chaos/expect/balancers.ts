@@ -2,8 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Subprocess } from 'bun';
-import { freePort, statusOf } from '../program.ts';
-import { programNamed, until } from './measurement.ts';
+import { freePort, statusOf } from '../world/program.ts';
+import { until } from '../world/until.ts';
+import { programNamed } from './measurement.ts';
 
 const deploy = join(import.meta.dir, '../../deploy');
 

@@ -1,13 +1,15 @@
-/** What customers notice when something is wrong with the database, or in front of it. */
+/** What clients notice when something is wrong with the database, or in front of it. */
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
-import { answers, startPgbouncer } from '../../tests/operations/support/pgbouncer.ts';
+import { startPgbouncer } from '../../tests/operations/support/pgbouncer.ts';
 import { startPostgres, startReplica } from '../../tests/operations/support/postgres.ts';
 import { temporaryFolder } from '../../tests/support/gateway.ts';
-import { freePort } from '../program.ts';
+import { answers } from '../world/database.ts';
+import { freePort } from '../world/program.ts';
+import { until } from '../world/until.ts';
 import { deploy, durable, startDatabase, underLoad, withCleanUp } from './deployment.ts';
-import { type Measurement, until } from './measurement.ts';
+import type { Measurement } from './measurement.ts';
 
 export const pgbouncer: Measurement = {
   name: 'pgbouncer',
@@ -97,8 +99,8 @@ export const connectionLimit: Measurement = {
     withCleanUp(async (later) => {
       const server = await startDatabase(['max_connections = 30']);
       later(() => server.stop());
-      await server.run('create role customer login', 'alter database gateway owner to customer');
-      const url = server.url('gateway').replace('//tollgate@', '//customer@');
+      await server.run('create role ordinary login', 'alter database gateway owner to ordinary');
+      const url = server.url('gateway').replace('//tollgate@', '//ordinary@');
       const deployment = await deploy({ DATABASE_URL: url });
       later(deployment.close);
       const others: SQL[] = [];

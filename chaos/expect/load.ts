@@ -1,5 +1,5 @@
 /** Requests that arrive at a steady rate, whatever becomes of those before them, from clients that retry nothing. */
-import { KeptConnection } from '../kept-connection.ts';
+import { KeptConnection } from '../trials/kept-connection.ts';
 
 export type Target = Readonly<{ origin: string; key: string; model: string }>;
 

@@ -62,11 +62,3 @@ function failed({ failures }: LoadResult): string {
 export function programNamed(name: string): string | null {
   return Bun.which(name) ?? Bun.which(name, { PATH: '/usr/sbin:/usr/local/sbin' });
 }
-
-export async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const deadlineMs = performance.now() + 90_000;
-  while (!(await isTrue())) {
-    if (performance.now() > deadlineMs) throw new Error(`Timed out waiting until ${what}.`);
-    await Bun.sleep(20);
-  }
-}

@@ -1,5 +1,5 @@
 /**
- * npm run chaos -- --expect NAMES: what customers notice of restarts, and of a database in trouble. Each measurement gives
+ * npm run chaos -- --expect NAMES: what clients notice of restarts, and of a database in trouble. Each measurement gives
  * rows of one table. It judges nothing but the ledger; the figures are for whoever plans with them.
  */
 import { connectionLimit, fullDisk, laggingReplica, pgbouncer } from './databases.ts';

@@ -1,11 +1,11 @@
 /** What a hostile run found, in words and figures. */
-import { formatFinding, isTrue, ranked } from '../report.ts';
+import { formatTruth, isTrue, ranked } from '../judge/report.ts';
 import { describeGap, maxStallMs, megabytes, workedMs } from './judge-gateway.ts';
 import type { Gap } from './loop-watch.ts';
 import type { HostileResult } from './run.ts';
 
 export function formatHostileReport(result: HostileResult): string {
-  const { options, seconds, sent, answered, findings, memory, gaps, logged, idempotency } = result;
+  const { options, seconds, sent, answered, truths, memory, gaps, logged, idempotency } = result;
   const beyond = (ms: number) => `${gaps.filter((gap) => workedMs(gap) > ms).length}`;
   const longest = gaps.toSorted((a, b) => workedMs(b) - workedMs(a))[0];
   const idle = gaps.toSorted((a, b) => b.gapMs - workedMs(b) - (a.gapMs - workedMs(a)))[0];
@@ -27,8 +27,8 @@ export function formatHostileReport(result: HostileResult): string {
     ...(logged.size === 0 ? ['  nothing'] : ranked(logged)),
     '',
     'Truths',
-    ...findings.flatMap(formatFinding),
+    ...truths.flatMap(formatTruth),
     '',
-    findings.every(isTrue) ? 'All truths hold.' : 'NOT ALL TRUTHS HOLD.',
+    truths.every(isTrue) ? 'All truths hold.' : 'NOT ALL TRUTHS HOLD.',
   ].join('\n');
 }

@@ -2,9 +2,8 @@
 import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { residentBytes } from '../../bench/cpu.ts';
-import type { Finding } from '../finding.ts';
-import type { HostileOptions } from '../options.ts';
-import { createWorld } from '../world.ts';
+import type { Truth } from '../judge/truth.ts';
+import { createWorld } from '../world/world.ts';
 import { hostileCatalog } from './catalog.ts';
 import {
   judgeGaps,
@@ -20,13 +19,22 @@ import { createKeys } from './keys.ts';
 import type { Gap } from './loop-watch.ts';
 import { Sender } from './sender.ts';
 
+export type HostileOptions = Readonly<{
+  requests: number;
+  connections: number;
+  seed: number;
+  preparedFolder?: string;
+}>;
+
+export const hostileForm: HostileOptions = { requests: 1_000_000, connections: 64, seed: 1 };
+
 export type HostileResult = Readonly<{
   options: HostileOptions;
   seconds: number;
   /** How often what was sent, and how often it was answered how. */
   sent: ReadonlyMap<string, number>;
   answered: ReadonlyMap<string, number>;
-  findings: readonly Finding[];
+  truths: readonly Truth[];
   memory: Memory;
   gaps: readonly Gap[];
   /** What the gateway logged as an error, by event and code. */
@@ -85,8 +93,8 @@ export async function runHostile(options: HostileOptions): Promise<HostileResult
       seconds: sender.seconds,
       sent: sender.sent,
       answered: sender.answered,
-      findings: [
-        sender.finding(),
+      truths: [
+        sender.truth(),
         judgeLog(logged),
         judgeMemory(memory),
         judgeGaps(gaps, (gap) => sender.suspectsOf(gap)),

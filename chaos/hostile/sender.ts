@@ -1,7 +1,6 @@
 /** Sends hostile requests over many connections, has every answer judged, and remembers what was wrong and what was slow. */
 
-import type { Finding } from '../finding.ts';
-import type { HostileOptions } from '../options.ts';
+import type { Truth } from '../judge/truth.ts';
 import { Random } from '../random.ts';
 import { HostileConnection } from './connection.ts';
 import { judgeExchange } from './judge.ts';
@@ -31,7 +30,11 @@ export class Sender {
   #wrongCount = 0;
   #next = 0;
 
-  constructor(port: number, { connections, seed }: HostileOptions, keys: Keys) {
+  constructor(
+    port: number,
+    { connections, seed }: Readonly<{ connections: number; seed: number }>,
+    keys: Keys,
+  ) {
     this.#connections = Array.from({ length: connections }, () => new HostileConnection(port));
     this.#random = new Random(seed);
     this.#keys = keys;
@@ -44,7 +47,7 @@ export class Sender {
     this.seconds += (performance.now() - startedAt) / 1_000;
   }
 
-  finding(): Finding {
+  truth(): Truth {
     const more = this.#wrongCount - this.#wrong.length;
     return {
       says: 'every answer has a status and a code that the request explains, and gives nothing away',

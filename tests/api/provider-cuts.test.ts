@@ -3,7 +3,7 @@
  * client is told, an answer is charged if and only if it is complete.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type FaultProxy, startFaultProxy } from '../../chaos/fault-proxy.ts';
+import { type FaultProxy, startFaultProxy } from '../../chaos/world/fault-proxy.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
 import { type ChatFixture, eventsOf, finishedGeneration, openChatFixture } from '../support/chat-fixture.ts';
 import { type Format, formats } from '../support/provider-faults.ts';

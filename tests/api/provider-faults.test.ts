@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type AddressInfo, createServer } from 'node:net';
-import { startFaultProxy } from '../../chaos/fault-proxy.ts';
+import { startFaultProxy } from '../../chaos/world/fault-proxy.ts';
 import { startSandbox } from '../../sandbox/server.ts';
 import { type ErrorCode, errorTable } from '../../src/errors.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';

@@ -1,6 +1,6 @@
 /** Providers that differ: in dialect, in what they can carry, and in whether anyone picks up at all. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type DeafPort, startDeafPort } from '../../chaos/deaf-port.ts';
+import { type DeafPort, startDeafPort } from '../../chaos/world/deaf-port.ts';
 import { Calls } from '../../src/providers/call.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { ConnectWatchdog } from '../../src/providers/connect-watchdog.ts';

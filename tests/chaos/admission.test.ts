@@ -1,6 +1,6 @@
 /** One round of `npm run chaos -- --admission N`, in a process that may open as many connections as it needs. */
 import { expect, test } from 'bun:test';
-import { runWithManyConnections } from '../../chaos/program.ts';
+import { runWithManyConnections } from '../../chaos/world/program.ts';
 import { preparedTemplate } from '../support/embedded.ts';
 
 const deadlineMs = 180_000;
@@ -9,7 +9,7 @@ test(
   'of 1,000 requests at once exactly as many are admitted as balance, monthly limit and requests per minute cover',
   async () => {
     const prepared = await preparedTemplate();
-    const { exitCode, stdout, stderr } = await runWithManyConnections('admission.ts', [
+    const { exitCode, stdout, stderr } = await runWithManyConnections('admission', [
       '--rounds',
       '1',
       '--prepared',

@@ -1,23 +1,23 @@
 /** The short form of `npm run chaos`, and whether its judge notices what it is there to notice. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { networkProviders, priceOf } from '../../chaos/catalog.ts';
-import type { Seen } from '../../chaos/client-call.ts';
-import { isLarge } from '../../chaos/clock-jumps.ts';
-import { type Evidence, joinCalls } from '../../chaos/evidence.ts';
-import type { FaultKind } from '../../chaos/fault.ts';
-import type { RecordedGeneration } from '../../chaos/ledger-log.ts';
-import { shortForm } from '../../chaos/options.ts';
-import { formatReport, isTrue } from '../../chaos/report.ts';
-import { type ChaosResult, runChaos } from '../../chaos/run.ts';
-import { judge } from '../../chaos/truths.ts';
-import type { ProviderCall } from '../../chaos/upstream.ts';
+import { type Evidence, joinCalls } from '../../chaos/judge/evidence.ts';
+import { judge } from '../../chaos/judge/judge.ts';
+import type { RecordedGeneration } from '../../chaos/judge/ledger-log.ts';
+import { type ChaosResult, formatReport, isTrue } from '../../chaos/judge/report.ts';
+import { runChaos } from '../../chaos/run.ts';
+import type { Seen } from '../../chaos/trials/client-call.ts';
+import { isLarge } from '../../chaos/trials/clock-jumps.ts';
+import { shortForm } from '../../chaos/trials/options.ts';
+import { networkProviders, priceOf } from '../../chaos/world/catalog.ts';
+import type { FaultKind } from '../../chaos/world/fault.ts';
+import type { ProviderCall } from '../../chaos/world/upstream.ts';
 import { preparedTemplate } from '../support/embedded.ts';
 
 const deadlineMs = 240_000;
 
 function brokenTruths(evidence: Evidence): string[] {
   return judge(evidence)
-    .filter((finding) => !isTrue(finding))
+    .filter((truth) => !isTrue(truth))
     .map(({ says }) => says);
 }
 
@@ -53,7 +53,7 @@ describe('a request whose first answer was lost on the network, and whose second
   const line: Seen = {
     token: 'c1-1',
     kind: 'plain',
-    tenant: 'rich',
+    keyName: 'rich',
     streaming: true,
     bounds,
     node: 0,
@@ -326,12 +326,12 @@ describe('gateways and database killed again and again under load, one provider 
   }, deadlineMs);
 
   afterAll(() => {
-    if (result.findings.every(isTrue)) result.remove();
+    if (result.truths.every(isTrue)) result.remove();
     else console.log(`The logs of this run are in ${result.folder}`);
   });
 
   test('every truth holds', () => {
-    expect(result.findings.filter((finding) => !isTrue(finding))).toEqual([]);
+    expect(result.truths.filter((truth) => !isTrue(truth))).toEqual([]);
   });
 
   test('there was something to judge', () => {
@@ -344,7 +344,7 @@ describe('gateways and database killed again and again under load, one provider 
     expect([...endings]).toEqual(expect.arrayContaining(['completed', 'failed', 'cancelled']));
     expect(generations.some(({ isEstimated }) => isEstimated)).toBe(true);
     expect(
-      result.findings.filter(({ checked, mayBeUntested = false }) => checked === 0 && !mayBeUntested),
+      result.truths.filter(({ checked, mayBeUntested = false }) => checked === 0 && !mayBeUntested),
     ).toEqual([]);
     expect(result.kills.gatewayReadyMs).toHaveLength(3);
     expect(result.kills.databaseReadyMs).toHaveLength(2);
@@ -357,7 +357,7 @@ describe('gateways and database killed again and again under load, one provider 
     expect(clockJumps.map(isLarge).toSorted()).toEqual([false, true]);
   });
 
-  test('hostile customers did everything that they could think of beside honest ones', () => {
+  test('hostile clients did everything that they could think of beside honest ones', () => {
     const { honest, deeds } = result.bystanders;
     expect(honest.alone.length).toBeGreaterThan(0);
     expect(honest['beside hostile ones'].length).toBeGreaterThan(0);

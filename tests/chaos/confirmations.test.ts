@@ -1,6 +1,6 @@
 /** One round of `npm run chaos -- --confirmations N`, in a process that may open as many connections as it needs. */
 import { expect, test } from 'bun:test';
-import { runWithManyConnections } from '../../chaos/program.ts';
+import { runWithManyConnections } from '../../chaos/world/program.ts';
 import { preparedTemplate } from '../support/embedded.ts';
 
 const deadlineMs = 180_000;
@@ -9,7 +9,7 @@ test(
   'a charge whose confirmation is lost is given back when its answer was withheld, and stands when it was not',
   async () => {
     const prepared = await preparedTemplate();
-    const { exitCode, stdout, stderr } = await runWithManyConnections('confirmations.ts', [
+    const { exitCode, stdout, stderr } = await runWithManyConnections('confirmations', [
       '--rounds',
       '1',
       '--prepared',

@@ -3,9 +3,9 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { startDeafPort } from '../../chaos/deaf-port.ts';
-import { type Fault, nextStep, type Step } from '../../chaos/fault.ts';
-import { type FaultProxy, type Observer, startFaultProxy } from '../../chaos/fault-proxy.ts';
+import { startDeafPort } from '../../chaos/world/deaf-port.ts';
+import { type Fault, nextStep, type Step } from '../../chaos/world/fault.ts';
+import { type FaultProxy, type Observer, startFaultProxy } from '../../chaos/world/fault-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 
 const until = (isSo: () => boolean) => eventually(isSo.toString(), isSo);
@@ -521,7 +521,7 @@ describe('a deaf port', () => {
   });
 
   test('ends with the process that started it, even if that is killed', async () => {
-    const program = join(import.meta.dir, '../../chaos/deaf-port.ts');
+    const program = join(import.meta.dir, '../../chaos/world/deaf-port.ts');
     const text = `const { startDeafPort } = await import(${JSON.stringify(program)});
       console.log((await startDeafPort()).port);
       await Bun.sleep(1_000_000);`;

@@ -7,8 +7,8 @@ import { formatHostileReport } from '../../chaos/hostile/report.ts';
 import { encode, type HostileRequest } from '../../chaos/hostile/request.ts';
 import { hostileRequest } from '../../chaos/hostile/requests.ts';
 import { type HostileResult, runHostile } from '../../chaos/hostile/run.ts';
+import { formatPage, isTrue } from '../../chaos/judge/report.ts';
 import { Random } from '../../chaos/random.ts';
-import { formatPage, isTrue } from '../../chaos/report.ts';
 import { preparedTemplate } from '../support/embedded.ts';
 
 const deadlineMs = 180_000;
@@ -140,11 +140,11 @@ describe('a gateway under hostile requests', () => {
       preparedFolder: await preparedTemplate(),
     });
     console.log(formatHostileReport(result));
-    if (result.findings.every(isTrue)) result.remove();
+    if (result.truths.every(isTrue)) result.remove();
   }, deadlineMs);
 
   test('answers each of them as it should', () => {
-    const broken = result.findings.filter((finding) => !isTrue(finding) && finding.isTiming !== true);
+    const broken = result.truths.filter((truth) => !isTrue(truth) && truth.isTiming !== true);
     expect(broken).toEqual([]);
   });
 

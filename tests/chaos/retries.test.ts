@@ -1,6 +1,6 @@
 /** A short form of `npm run chaos -- --retries N`, in a process that may open as many connections as it needs. */
 import { expect, test } from 'bun:test';
-import { runWithManyConnections } from '../../chaos/program.ts';
+import { runWithManyConnections } from '../../chaos/world/program.ts';
 import { preparedTemplate } from '../support/embedded.ts';
 
 const deadlineMs = 120_000;
@@ -9,7 +9,7 @@ test(
   'five at once under each name, two gateways, one killed: one charge and the same bytes for every name',
   async () => {
     const prepared = await preparedTemplate();
-    const { exitCode, stdout, stderr } = await runWithManyConnections('retries.ts', [
+    const { exitCode, stdout, stderr } = await runWithManyConnections('retries', [
       '--names',
       '80',
       '--prepared',

@@ -2,7 +2,7 @@
  * What a provider can do wrong, and what a client must get for it. One row a fault; each is played in every format, whole
  * and streamed, alone and with another provider behind it.
  */
-import type { Fault } from '../../chaos/fault.ts';
+import type { Fault } from '../../chaos/world/fault.ts';
 import type { ErrorCode } from '../../src/errors.ts';
 
 export const formats = ['openai', 'anthropic', 'google'] as const;
