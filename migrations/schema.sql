@@ -3,6 +3,8 @@
 -- First the tables, each with its indexes and triggers, then views, types and functions, all by name. The partitions of the
 -- months are left out: create_partitions makes them.
 
+-- Customers. balance is what the last entry left, held the sum of what is held for open Generations. version changes
+-- with every change of the row, so that a batch of the ledger fails when what it was decided on is no longer true.
 CREATE TABLE accounts (
   id uuid NOT NULL,
   name text NOT NULL,
@@ -23,10 +25,14 @@ CREATE TRIGGER accounts_renew_version BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (new.version = old.version)
   EXECUTE FUNCTION renew_version();
 
+-- What changes with every request of a key, kept apart from what describes it, so that gateways' copies of api_keys
+-- stay valid under load. Its version covers the limits of the key, too.
 CREATE TABLE api_key_meters (
   key_id uuid NOT NULL,
+  -- The state of the request limiter (GCRA).
   theoretical_arrival_at timestamp with time zone NOT NULL DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone,
   held numeric(38,12) NOT NULL DEFAULT 0,
+  -- The month that month_spent is for.
   month date NOT NULL DEFAULT '1970-01-01'::date,
   month_spent numeric(38,12) NOT NULL DEFAULT 0,
   last_used_at timestamp with time zone,
@@ -42,6 +48,7 @@ CREATE TRIGGER api_key_meters_renew_version BEFORE UPDATE ON api_key_meters
   FOR EACH ROW WHEN (new.version = old.version)
   EXECUTE FUNCTION renew_version();
 
+-- With which customers' programs authenticate. Only the hash of a key is stored.
 CREATE TABLE api_keys (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -74,6 +81,7 @@ CREATE TRIGGER api_keys_renew_meter_version AFTER UPDATE ON api_keys
     new.revoked_at OR old.expires_at IS DISTINCT FROM new.expires_at)
   EXECUTE FUNCTION renew_meter_version();
 
+-- Calls to providers, one row for each attempt of a Generation. Partitioned into months by ID.
 CREATE TABLE attempts (
   generation_id uuid NOT NULL,
   index smallint NOT NULL,
@@ -89,8 +97,11 @@ CREATE TABLE attempts (
 ) PARTITION BY RANGE (generation_id);
 CREATE INDEX attempts_failed ON attempts USING btree (generation_id, index) WHERE status = 'failed'::text;
 
+-- For IDs of nodes whose clock is wrong by more than the year for which there are months.
 CREATE TABLE attempts_default PARTITION OF attempts DEFAULT;
 
+-- The references of credits, so that a credit that is sent again is booked once: a unique index of ledger_entries would
+-- not span months. Never archived.
 CREATE TABLE credit_references (
   account_id uuid NOT NULL,
   reference uuid NOT NULL,
@@ -99,18 +110,23 @@ CREATE TABLE credit_references (
   CONSTRAINT credit_references_pkey PRIMARY KEY (account_id, reference)
 );
 
+-- Settlements that the database rejected for good, with everything needed to inspect and retry them.
 CREATE TABLE dead_letters (
   generation_id uuid NOT NULL,
   account_id uuid NOT NULL,
   key_id uuid NOT NULL,
   settlement jsonb NOT NULL,
+  -- PostgreSQL's code.
   refusal_code text NOT NULL,
+  -- The constraint, column or table that PostgreSQL named.
   refusal_about text NOT NULL,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT dead_letters_pkey PRIMARY KEY (generation_id)
 );
 
+-- Networks from which a person has signed in before: attempts that others make elsewhere do not hold them up there.
 CREATE TABLE familiar_networks (
+  -- A keyed hash of the person and the network.
   name bytea NOT NULL,
   seen_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT familiar_networks_pkey PRIMARY KEY (name),
@@ -118,6 +134,7 @@ CREATE TABLE familiar_networks (
 );
 CREATE INDEX familiar_networks_by_age ON familiar_networks USING btree (seen_at);
 
+-- The secret that the nodes share when the operator sets none. One row at most.
 CREATE TABLE gateway_secret (
   only_one boolean NOT NULL DEFAULT true,
   secret text NOT NULL,
@@ -126,6 +143,9 @@ CREATE TABLE gateway_secret (
   CONSTRAINT gateway_secret_only_one_check CHECK (only_one)
 );
 
+-- Finished Generations. Partitioned into months by ID, that is, by time: a lookup by ID reads one partition, and old
+-- months are dropped as a whole. No foreign keys, as in every table that each request writes; tollgate ledger audit
+-- checks the references.
 CREATE TABLE generations (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -151,6 +171,7 @@ CREATE TABLE generations (
   error_code text,
   created_at timestamp with time zone NOT NULL,
   completed_at timestamp with time zone NOT NULL,
+  -- What was held when it was settled; null if the hold had been released before.
   hold numeric(38,12),
   CONSTRAINT generations_pkey PRIMARY KEY (id),
   CONSTRAINT generations_completed_is_billed CHECK (status <> 'completed'::text OR cost_total IS NOT NULL AND error_code
@@ -176,21 +197,29 @@ CREATE INDEX generations_by_account_status_and_model ON generations USING btree 
 CREATE INDEX generations_by_key_and_status ON generations USING btree (key_id, status, id);
 CREATE INDEX generations_by_key_status_and_model ON generations USING btree (key_id, status, model, id);
 
+-- For IDs of nodes whose clock is wrong by more than the year for which there are months.
 CREATE TABLE generations_default PARTITION OF generations DEFAULT;
 
+-- Requests with an Idempotency-Key, and their stored responses, encrypted. request_id and node_id say who has the
+-- claim.
 CREATE TABLE idempotent_requests (
   key_id uuid NOT NULL,
+  -- The hash of the idempotency key.
   name_hash bytea NOT NULL,
   body_hash bytea NOT NULL,
   request_id uuid NOT NULL,
   node_id uuid NOT NULL,
+  -- The stored response, unless it was staged.
   answer bytea STORAGE EXTERNAL,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   expires_at timestamp with time zone NOT NULL,
+  -- A long response, written before its charge.
   staged bytea STORAGE EXTERNAL,
+  -- What takes its place if the balance does not suffice.
   staged_when_short bytea STORAGE EXTERNAL,
   stored_bytes integer NOT NULL GENERATED ALWAYS AS (((COALESCE(octet_length(answer),
     0) + COALESCE(octet_length(staged), 0)) + COALESCE(octet_length(staged_when_short), 0))) STORED,
+  -- Which of the two the charge has chosen.
   chosen text,
   CONSTRAINT idempotent_requests_pkey PRIMARY KEY (key_id, name_hash),
   CONSTRAINT idempotent_requests_body_hash_check CHECK (length(body_hash) = 32),
@@ -203,11 +232,16 @@ CREATE TRIGGER idempotent_requests_protect_chosen BEFORE UPDATE ON idempotent_re
   FOR EACH ROW WHEN (old.chosen IS NOT NULL AND new.request_id <> old.request_id)
   EXECUTE FUNCTION protect_chosen_response();
 
+-- Links with which the owners of an account let others join it. A row is deleted when its invitation is accepted or
+-- revoked, so each is used once.
 CREATE TABLE invitations (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
   role text NOT NULL,
+  -- It is valid only while this user is an owner of the account.
   invited_by uuid NOT NULL,
+  -- The address that the link was mailed to, and the only one that can accept it. Null for a link that its owner hands
+  -- over.
   email text,
   token_hash bytea NOT NULL,
   expires_at timestamp with time zone NOT NULL,
@@ -223,6 +257,7 @@ CREATE INDEX invitations_by_account ON invitations USING btree (account_id);
 CREATE INDEX invitations_by_expiry ON invitations USING btree (expires_at);
 CREATE INDEX invitations_by_maker ON invitations USING btree (invited_by);
 
+-- Where the entries of an account in an archive begin and end: its balance chain goes on after the last one.
 CREATE TABLE ledger_archive_accounts (
   archive_id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -234,6 +269,7 @@ CREATE TABLE ledger_archive_accounts (
   CONSTRAINT ledger_archive_accounts_archive_id_fkey FOREIGN KEY (archive_id) REFERENCES ledger_archives(id)
 );
 
+-- What the entries of an archive were counted as in usage_days.
 CREATE TABLE ledger_archive_usage (
   archive_id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -249,6 +285,7 @@ CREATE TABLE ledger_archive_usage (
   CONSTRAINT ledger_archive_usage_archive_id_fkey FOREIGN KEY (archive_id) REFERENCES ledger_archives(id)
 );
 
+-- Months whose entries and usage records are in a file. digest is the SHA-256 of that file.
 CREATE TABLE ledger_archives (
   id uuid NOT NULL,
   begins_on date,
@@ -265,14 +302,17 @@ CREATE TABLE ledger_archives (
   CONSTRAINT ledger_archives_file_name_key UNIQUE (file_name)
 );
 
+-- Audits of the ledger, whoever asked for them: how far they are, and what they found.
 CREATE TABLE ledger_audits (
   id uuid NOT NULL,
+  -- The audit whose checkpoints it went on from; a full one has none.
   base_audit_id uuid,
   operator_id uuid,
   started_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   finished_at timestamp with time zone,
   steps_done integer NOT NULL DEFAULT 0,
   step_count integer NOT NULL,
+  -- Null while it runs, and for ever if its process died.
   outcome text,
   findings jsonb,
   totals jsonb,
@@ -282,6 +322,8 @@ CREATE TABLE ledger_audits (
 );
 CREATE INDEX ledger_audits_by_start ON ledger_audits USING btree (started_at);
 
+-- Up to which entry an account has been audited without a finding, with its balance and its usage by then. The next
+-- audit goes on from here.
 CREATE TABLE ledger_checkpoints (
   account_id uuid NOT NULL,
   audit_id uuid NOT NULL,
@@ -296,6 +338,9 @@ CREATE TABLE ledger_checkpoints (
   CONSTRAINT ledger_checkpoints_pkey PRIMARY KEY (account_id)
 ) WITH (fillfactor=70);
 
+-- Every movement of a balance, numbered without gaps within its account, with the balance after it. Entries cannot be
+-- changed. Partitioned into months by time, which is read while the account is locked: within an account, months follow
+-- numbers.
 CREATE TABLE ledger_entries (
   account_id uuid NOT NULL,
   number bigint NOT NULL,
@@ -333,6 +378,7 @@ CREATE TRIGGER ledger_entries_never_emptied BEFORE TRUNCATE ON ledger_entries
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
 
+-- For entries of a time without a month. It has the indexes that each month has (index_ledger_partition).
 CREATE TABLE ledger_entries_default PARTITION OF ledger_entries (
   CONSTRAINT ledger_entries_default_pkey PRIMARY KEY (account_id, number)
 ) DEFAULT;
@@ -346,6 +392,7 @@ CREATE TRIGGER ledger_entries_never_emptied BEFORE TRUNCATE ON ledger_entries_de
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
 
+-- Which users belong to an account, and in which role.
 CREATE TABLE memberships (
   user_id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -358,18 +405,23 @@ CREATE TABLE memberships (
 );
 CREATE INDEX memberships_by_account ON memberships USING btree (account_id);
 
+-- Gateway processes. One that has not been heard of for a while has died, and others close what it left open.
 CREATE TABLE nodes (
   id uuid NOT NULL,
   name text NOT NULL,
   started_at timestamp with time zone NOT NULL DEFAULT now(),
   heartbeat_at timestamp with time zone NOT NULL DEFAULT now(),
   stopped_at timestamp with time zone,
+  -- What this node knows and no other can, such as which providers it does not call now.
   report jsonb,
   version text,
+  -- Null, like version, for 0.2.0 and before.
   newest_migration integer,
   CONSTRAINT nodes_pkey PRIMARY KEY (id)
 );
 
+-- Generations from admission until they are settled; hold is the money reserved. The row is deleted in the transaction
+-- that writes the final one to generations, so settling twice finds nothing, and this table stays small.
 CREATE TABLE open_generations (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -381,6 +433,7 @@ CREATE TABLE open_generations (
   streaming boolean NOT NULL,
   hold numeric(38,12) NOT NULL,
   price_list_id integer NOT NULL,
+  -- The attempts so far. They become rows of their own when the Generation is settled.
   attempts jsonb NOT NULL,
   created_at timestamp with time zone NOT NULL,
   CONSTRAINT open_generations_pkey PRIMARY KEY (id),
@@ -389,13 +442,17 @@ CREATE TABLE open_generations (
 CREATE INDEX open_generations_by_key ON open_generations USING btree (key_id, id);
 CREATE INDEX open_generations_by_node ON open_generations USING btree (node_id);
 
+-- Who did what to whom: an operator who was signed in, or a user of the system at the command line. Like the ledger it
+-- only grows.
 CREATE TABLE operator_actions (
   id uuid NOT NULL,
   operator_id uuid,
   action text NOT NULL,
   account_id uuid,
   user_id uuid,
+  -- What was credited.
   amount numeric(38,12),
+  -- Identifies a new account that is sent again, so that it is created once.
   reference uuid,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   shell_user text,
@@ -419,6 +476,7 @@ CREATE TRIGGER operator_actions_never_emptied BEFORE TRUNCATE ON operator_action
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
 
+-- Every distinct set of prices that was ever loaded. A Generation names the one it was priced with.
 CREATE TABLE price_lists (
   id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
   version text NOT NULL,
@@ -430,6 +488,7 @@ CREATE TABLE price_lists (
   CONSTRAINT price_lists_digest_key UNIQUE (digest)
 );
 
+-- The migrations that were applied. compatible_with is the newest migration of the oldest gateways that can go on.
 CREATE TABLE schema_migrations (
   version integer NOT NULL,
   name text NOT NULL,
@@ -439,6 +498,8 @@ CREATE TABLE schema_migrations (
   CONSTRAINT schema_migrations_pkey PRIMARY KEY (version)
 );
 
+-- People who are signed in. The cookie holds the token with a signature that only the gateway can make, so what is
+-- stored is not enough to sign in.
 CREATE TABLE sessions (
   id uuid NOT NULL,
   user_id uuid NOT NULL,
@@ -458,14 +519,18 @@ CREATE TRIGGER sessions_note_sign_in AFTER INSERT ON sessions
   FOR EACH ROW
   EXECUTE FUNCTION note_sign_in();
 
+-- How often something was tried lately, by someone or for someone.
 CREATE TABLE sign_in_attempts (
+  -- A keyed hash, which reveals neither network nor e-mail address.
   name bytea NOT NULL,
+  -- The state of the limiter (GCRA).
   theoretical_arrival_at timestamp with time zone NOT NULL,
   CONSTRAINT sign_in_attempts_pkey PRIMARY KEY (name),
   CONSTRAINT sign_in_attempts_name_check CHECK (length(name) = 32)
 );
 CREATE INDEX sign_in_attempts_by_age ON sign_in_attempts USING btree (theoretical_arrival_at);
 
+-- Usage by day (UTC), model and key, added up, because usage records grow without end.
 CREATE TABLE usage_days (
   account_id uuid NOT NULL,
   day date NOT NULL,
@@ -479,12 +544,16 @@ CREATE TABLE usage_days (
   CONSTRAINT usage_days_pkey PRIMARY KEY (account_id, day, model, key_id)
 ) WITH (fillfactor=70);
 
+-- Up to which entry the ledger of an account is added up in usage_days. A day could not mark that: a usage record bears
+-- the time at which its request ended, and may be stored days later.
 CREATE TABLE usage_progress (
   account_id uuid NOT NULL,
   entry_number bigint NOT NULL,
   CONSTRAINT usage_progress_pkey PRIMARY KEY (account_id)
 ) WITH (fillfactor=70);
 
+-- Why each Generation cost what it did, under its ID: the usage, the tier, the price list and the time. Kept when the
+-- Generation is dropped. Partitioned into months by ID; the primary key spans them and allows a Generation one charge.
 CREATE TABLE usage_records (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -497,8 +566,10 @@ CREATE TABLE usage_records (
   tier text,
   cost numeric(38,12) NOT NULL,
   price_list_id integer NOT NULL,
+  -- The month whose limit it counted towards, by the database's clock.
   month date NOT NULL,
   billed_at timestamp with time zone NOT NULL,
+  -- The record of a refunded charge stays, but no longer counts as usage.
   refunded_at timestamp with time zone,
   CONSTRAINT usage_records_pkey PRIMARY KEY (id),
   CONSTRAINT usage_records_cost_check CHECK (cost >= 0::numeric),
@@ -509,8 +580,10 @@ CREATE TABLE usage_records (
 ) PARTITION BY RANGE (id);
 CREATE INDEX usage_records_by_account ON usage_records USING btree (account_id, billed_at, id);
 
+-- For IDs of nodes whose clock is wrong.
 CREATE TABLE usage_records_default PARTITION OF usage_records DEFAULT;
 
+-- How a user signs in: a password, as a hash.
 CREATE TABLE user_credentials (
   id uuid NOT NULL,
   user_id uuid NOT NULL,
@@ -525,6 +598,7 @@ CREATE TABLE user_credentials (
 );
 CREATE INDEX user_credentials_by_user ON user_credentials USING btree (user_id);
 
+-- People who sign in. Operators run the gateway itself.
 CREATE TABLE users (
   id uuid NOT NULL,
   email text NOT NULL,
@@ -534,16 +608,19 @@ CREATE TABLE users (
   is_operator boolean NOT NULL DEFAULT false,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  -- Kept here, because a session is gone when it ends.
   last_signed_in_at timestamp with time zone,
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT users_email_check CHECK (email = lower(email)),
   CONSTRAINT users_email_key UNIQUE (email)
 );
 
+-- One-time links for choosing a new password, as hashes.
 CREATE TABLE verifications (
   id uuid NOT NULL,
   identifier text NOT NULL,
   value text NOT NULL,
+  -- The operator who has seen the link; null when it was mailed or made at the command line.
   made_by uuid,
   expires_at timestamp with time zone NOT NULL,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
@@ -556,6 +633,7 @@ CREATE INDEX verifications_by_identifier ON verifications USING btree (identifie
 CREATE INDEX verifications_by_maker ON verifications USING btree (made_by) WHERE made_by IS NOT NULL;
 CREATE INDEX verifications_by_value ON verifications USING btree (value);
 
+-- What the operator, not the customer, bears: usage that was not reported, not plausible, or lost.
 CREATE TABLE write_offs (
   generation_id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -570,6 +648,7 @@ CREATE TABLE write_offs (
     'interrupted'::text, 'implausible_usage'::text]))
 );
 
+-- Accounts as the lists of the operator show them.
 CREATE VIEW account_overviews AS
  SELECT id,
     name,
@@ -591,6 +670,7 @@ CREATE VIEW account_overviews AS
     (now() AT TIME ZONE 'UTC'::text))))::numeric(38,12) AS month_spent
    FROM accounts;
 
+-- Generations as lists show them.
 CREATE VIEW finished_generations AS
  SELECT id,
     account_id,
@@ -615,6 +695,7 @@ CREATE VIEW finished_generations AS
     error_code
    FROM generations;
 
+-- Finished and open Generations with their attempts: what is shown of one Generation.
 CREATE VIEW generation_details AS
  SELECT generation.id,
     generation.account_id,
@@ -671,6 +752,7 @@ UNION ALL
           WHERE open_generations.id = generation.id) AS attempts
    FROM unfinished_generations generation;
 
+-- Open Generations, with the columns of finished_generations.
 CREATE VIEW unfinished_generations AS
  SELECT id,
     account_id,
@@ -695,6 +777,7 @@ CREATE VIEW unfinished_generations AS
     NULL::text AS error_code
    FROM open_generations;
 
+-- Users as the lists of the operator show them.
 CREATE VIEW user_overviews AS
  SELECT id,
     email,
@@ -713,6 +796,8 @@ CREATE VIEW user_overviews AS
           WHERE memberships.user_id = users.id) AS accounts
    FROM users;
 
+-- For a row of accounts. The gateway declares this type, and the others that it passes to ledger_commit, with the same
+-- columns in the same order.
 CREATE TYPE ledger_account_change AS (
   id uuid,
   version bigint,
@@ -722,6 +807,7 @@ CREATE TYPE ledger_account_change AS (
   entry_count bigint
 );
 
+-- For ledger_write, which 0.2.0 calls.
 CREATE TYPE ledger_account_row AS (
   id uuid,
   balance numeric,
@@ -729,6 +815,7 @@ CREATE TYPE ledger_account_row AS (
   entry_count bigint
 );
 
+-- staged is 'whole' or 'short' for a response that was written before, and null for one that is in answer.
 CREATE TYPE ledger_answer_row AS (
   key_id uuid,
   name text,
@@ -737,6 +824,7 @@ CREATE TYPE ledger_answer_row AS (
   staged text
 );
 
+-- For a row of attempts.
 CREATE TYPE ledger_attempt_row AS (
   generation_id uuid,
   index smallint,
@@ -748,12 +836,14 @@ CREATE TYPE ledger_attempt_row AS (
   error_code text
 );
 
+-- An idempotent request, by its key and its hashed name, and the Generation that carries it out.
 CREATE TYPE ledger_claim_row AS (
   key_id uuid,
   name text,
   request_id uuid
 );
 
+-- For ledger_write, which 0.2.0 calls.
 CREATE TYPE ledger_closed_row AS (
   id uuid,
   provider text,
@@ -776,6 +866,7 @@ CREATE TYPE ledger_closed_row AS (
   is_estimated boolean
 );
 
+-- For a row of api_key_meters.
 CREATE TYPE ledger_meter_change AS (
   key_id uuid,
   version bigint,
@@ -786,6 +877,7 @@ CREATE TYPE ledger_meter_change AS (
   open_count integer
 );
 
+-- For ledger_write, which 0.2.0 calls.
 CREATE TYPE ledger_meter_row AS (
   key_id uuid,
   held numeric,
@@ -794,6 +886,7 @@ CREATE TYPE ledger_meter_row AS (
   open_count integer
 );
 
+-- For a row of open_generations.
 CREATE TYPE ledger_opened_row AS (
   id uuid,
   account_id uuid,
@@ -809,6 +902,8 @@ CREATE TYPE ledger_opened_row AS (
   created_at_ms double precision
 );
 
+-- Everything about a Generation that has ended. It does not need the open row, which a crash of the database may have
+-- lost.
 CREATE TYPE ledger_settled_row AS (
   id uuid,
   account_id uuid,
@@ -839,11 +934,13 @@ CREATE TYPE ledger_settled_row AS (
   is_estimated boolean
 );
 
+-- A row that a decision relies on without changing it.
 CREATE TYPE ledger_version AS (
   id uuid,
   version bigint
 );
 
+-- For a row of write_offs.
 CREATE TYPE ledger_write_off_row AS (
   generation_id uuid,
   account_id uuid,
@@ -853,6 +950,8 @@ CREATE TYPE ledger_write_off_row AS (
   reported_output_tokens bigint
 );
 
+-- Adds the next entries of an account to usage_days, and returns how many. Whoever does so at the same time waits and
+-- goes on after them.
 CREATE FUNCTION add_up_usage(of_account uuid, max_entries integer)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -876,6 +975,7 @@ begin
   return reached - done;
 end $$;
 
+-- Nodes keep keys in memory for a few seconds; a change drops the copies everywhere at once.
 CREATE FUNCTION announce_account_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -885,6 +985,7 @@ begin
   return null;
 end $$;
 
+-- Like announce_account_change, for one key.
 CREATE FUNCTION announce_key_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -894,6 +995,8 @@ begin
   return null;
 end $$;
 
+-- Books a credit under the lock of its account. Returns 'credited'; 'repeated' if this reference was credited before
+-- with the same amount, 'different' if with another one; 'missing' if there is no such account.
 CREATE FUNCTION book_credit(to_account uuid, credited numeric, with_memo text, with_reference uuid)
  RETURNS TABLE(outcome text, new_balance numeric, earlier_amount numeric, earlier_memo text)
  LANGUAGE plpgsql
@@ -926,6 +1029,9 @@ begin
   return next;
 end $$;
 
+-- Creates the monthly partitions from one day to another; those of the ledger at most three months ahead. Can be
+-- repeated; the caller lets one node do it at a time. Rows in a default partition move to the month that is created for
+-- them.
 CREATE FUNCTION create_partitions(from_day date, to_day date)
  RETURNS void
  LANGUAGE plpgsql
@@ -976,6 +1082,8 @@ begin
   end loop;
 end $$;
 
+-- One round trip, because requests of the account wait while its row is locked. Returns what book_credit does, except
+-- that another memo is 'different', too, and 'denied' if there is no such operator.
 CREATE FUNCTION credit_by_operator(by_operator uuid, to_account uuid, credited numeric, with_memo text,
     with_reference uuid, action_id uuid)
  RETURNS text
@@ -995,6 +1103,7 @@ begin
               else booked.outcome end;
 end $$;
 
+-- One round trip, as credit_by_operator, for the command line.
 CREATE FUNCTION credit_from_shell(by_shell_user text, to_account uuid, credited numeric, with_memo text,
     with_reference uuid, action_id uuid)
  RETURNS TABLE(outcome text, new_balance numeric, earlier_amount numeric)
@@ -1010,6 +1119,7 @@ begin
   return next;
 end $$;
 
+-- The smallest UUIDv7 that can be made at a time: a boundary between partitions.
 CREATE FUNCTION first_id_at(at timestamp with time zone)
  RETURNS uuid
  LANGUAGE sql
@@ -1018,6 +1128,8 @@ AS $$
   select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
 $$;
 
+-- Creates the indexes of a month of the ledger. The table cannot have them itself: a unique index of it would have to
+-- include the time.
 CREATE FUNCTION index_ledger_partition(partition text)
  RETURNS void
  LANGUAGE plpgsql
@@ -1030,6 +1142,7 @@ begin
   execute format('create trigger ledger_entries_never_emptied before truncate on %I for each statement execute function refuse_change()', partition);
 end $$;
 
+-- Writes credit_references.
 CREATE FUNCTION keep_credit_reference()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1040,6 +1153,10 @@ begin
   return null;
 end $$;
 
+-- Writes a batch that was decided at at_ms on rows of the versions named, and returns the time. Anything that is not as
+-- the gateway believed is a serialization failure, and changes nothing. An array without rows is null; open_count is
+-- how many of the settled Generations are open. The sessions of the ledger do not wait for the disk; with is_durable
+-- this commit does.
 CREATE FUNCTION ledger_commit(at_ms double precision, this_month date, account_rows ledger_account_change[],
     meter_rows ledger_meter_change[], relied_accounts ledger_version[], relied_meters ledger_version[],
     claim_rows ledger_claim_row[], opened_rows ledger_opened_row[], settled_rows ledger_settled_row[],
@@ -1156,6 +1273,7 @@ begin
   return extract(epoch from at)::float8 * 1000;
 end $$;
 
+-- Removes the record of a Generation that was closed too early or set aside. The same transaction settles it.
 CREATE FUNCTION ledger_discard_ended(of_generation uuid)
  RETURNS void
  LANGUAGE plpgsql
@@ -1167,6 +1285,7 @@ begin
   delete from dead_letters where generation_id = of_generation;
 end $$;
 
+-- The earlier ledger_find_missing, which 0.2.0 calls.
 CREATE FUNCTION ledger_find_ended(wanted_rows ledger_claim_row[], this_month date)
  RETURNS TABLE(id uuid, "errorCode" text, "isDeadLetter" boolean, "isClaimed" boolean, charged numeric,
     "isThisMonth" boolean)
@@ -1195,6 +1314,9 @@ begin
   left join usage_records on usage_records.id = charge.generation_id;
 end $$;
 
+-- How Generations that are to be settled, but are not open, have ended: interrupted, because their node seemed dead;
+-- set aside; settled, with what was charged and not refunded; or lost, when nothing is known of them. A claim that
+-- still stands is locked.
 CREATE FUNCTION ledger_find_missing(wanted_rows ledger_claim_row[], this_month date)
  RETURNS TABLE(id uuid, "isLost" boolean, "errorCode" text, "isDeadLetter" boolean, "isClaimed" boolean,
     charged numeric, "isThisMonth" boolean)
@@ -1224,6 +1346,7 @@ begin
   left join usage_records on usage_records.id = wanted.request_id;
 end $$;
 
+-- The earlier ledger_read, which 0.2.0 calls.
 CREATE FUNCTION ledger_lock(account_ids uuid[], key_ids uuid[], generation_ids uuid[])
  RETURNS json
  LANGUAGE plpgsql
@@ -1262,6 +1385,8 @@ begin
     'month', this_month);
 end $$;
 
+-- What a batch is decided on. With locks, nobody changes it before the end of the transaction: accounts before keys
+-- before Generations, each in the order of their IDs, so two nodes never wait for each other.
 CREATE FUNCTION ledger_read(account_ids uuid[], key_ids uuid[], generation_ids uuid[], is_locking boolean)
  RETURNS json
  LANGUAGE plpgsql
@@ -1303,6 +1428,7 @@ begin
     'nowMs', extract(epoch from clock_timestamp())::float8 * 1000);
 end $$;
 
+-- Refunds a charge, once: its response was withheld, because nobody could know in time that the charge was committed.
 CREATE FUNCTION ledger_refund(of_generation uuid, entry_number bigint, new_balance numeric)
  RETURNS void
  LANGUAGE plpgsql
@@ -1325,6 +1451,8 @@ begin
   on conflict (generation_id) do update set reason = 'interrupted';
 end $$;
 
+-- A request is run by whichever node claimed it last. One that was taken over must no longer be admitted, so admission
+-- asks for the claim and locks it.
 CREATE FUNCTION ledger_require_claims(claim_rows ledger_claim_row[])
  RETURNS void
  LANGUAGE plpgsql
@@ -1345,6 +1473,7 @@ begin
   end if;
 end $$;
 
+-- Stores responses with their charge: no charge loses its response, and none is stored that was not charged.
 CREATE FUNCTION ledger_store_answers(answer_rows ledger_answer_row[])
  RETURNS void
  LANGUAGE sql
@@ -1358,6 +1487,7 @@ AS $$
   where request.key_id = row.key_id and request.name_hash = decode(row.name, 'hex') and request.request_id = row.request_id
 $$;
 
+-- The earlier ledger_commit, which 0.2.0 calls under the locks of ledger_lock.
 CREATE FUNCTION ledger_write(this_month date, account_rows ledger_account_row[], meter_rows ledger_meter_row[],
     opened_rows ledger_opened_row[], closed_rows ledger_closed_row[], attempt_rows ledger_attempt_row[],
     write_off_rows ledger_write_off_row[])
@@ -1424,6 +1554,7 @@ begin
   end if;
 end $$;
 
+-- At most what an integer holds: a Generation may be open for 25 days, as after restoring a backup.
 CREATE FUNCTION milliseconds_since(at timestamp with time zone)
  RETURNS integer
  LANGUAGE sql
@@ -1432,6 +1563,7 @@ AS $$
   select least(greatest(floor(extract(epoch from now() - at) * 1000), 0), 2147483647)::integer
 $$;
 
+-- Writes users.last_signed_in_at.
 CREATE FUNCTION note_sign_in()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1441,6 +1573,7 @@ begin
   return null;
 end $$;
 
+-- 0.2.0 takes a request with a chosen response for one without any. It must not run it a second time.
 CREATE FUNCTION protect_chosen_response()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1453,6 +1586,7 @@ begin
   return new;
 end $$;
 
+-- A version that a row never had before.
 CREATE FUNCTION random_version()
  RETURNS bigint
  LANGUAGE sql
@@ -1460,6 +1594,7 @@ AS $$
   select (random() * 9e18)::bigint
 $$;
 
+-- For tables that only grow.
 CREATE FUNCTION refuse_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1468,6 +1603,7 @@ begin
   raise exception '% is append-only', tg_table_name;
 end $$;
 
+-- The version of a meter stands for the limits of its key, too.
 CREATE FUNCTION renew_meter_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1478,6 +1614,8 @@ begin
   return null;
 end $$;
 
+-- Gives a row a new version when whoever changes it names none: everyone but the ledger. Others wait for such a change,
+-- so it is given up soon when its client is gone.
 CREATE FUNCTION renew_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1488,6 +1626,7 @@ begin
   return new;
 end $$;
 
+-- The earlier ledger_discard_ended, which 0.2.0 calls.
 CREATE FUNCTION reopen_generations(ids uuid[])
  RETURNS void
  LANGUAGE plpgsql
@@ -1507,6 +1646,7 @@ begin
   delete from dead_letters where generation_id = any (ids);
 end $$;
 
+-- How many seconds it takes until every limit has room for one more attempt.
 CREATE FUNCTION sign_in_wait(limits jsonb)
  RETURNS integer
  LANGUAGE sql
@@ -1518,6 +1658,9 @@ AS $$
   where theoretical_arrival_at > clock_timestamp()
 $$;
 
+-- Counts an attempt against all of these limits, or against none of them. Returns for how many seconds to wait, 0 if it
+-- was counted. Each limit is {name, interval_ms, period_ms}: one attempt per interval, as many at once as the period
+-- has room for.
 CREATE FUNCTION take_sign_in_attempt(limits jsonb)
  RETURNS integer
  LANGUAGE plpgsql
@@ -1542,6 +1685,7 @@ begin
 end
 $$;
 
+-- What entries of an account mean for its usage: a charge adds its record, a refund takes it back.
 CREATE FUNCTION usage_of_entries(of_account uuid, first_number bigint, last_number bigint)
  RETURNS TABLE(day date, model text, key_id uuid, requests bigint, input_tokens numeric, output_tokens numeric,
     images numeric, cost numeric)

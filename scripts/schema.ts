@@ -45,13 +45,15 @@ function readTables(sql: SQL): Promise<Item[]> {
            || indexes || triggers as statements
     from pg_class left join pg_inherits on inhrelid = pg_class.oid
     cross join lateral (
-      select string_agg(concat_ws(' ', E'\n ', quote_ident(attname), format_type(atttypid, atttypmod),
-               case attstorage when 'e' then 'STORAGE EXTERNAL' end,
-               case when attnotnull then 'NOT NULL' end,
-               case attgenerated when '' then 'DEFAULT ' || value when 's' then 'GENERATED ALWAYS AS (' || value || ') STORED' end,
-               case when attidentity <> '' then 'GENERATED ALWAYS AS IDENTITY' end), ',' order by attnum) as columns
+      select string_agg(concat(E'\n  -- ' || col_description(attrelid, attnum), E'\n  ', definition), ',' order by attnum)
+             as columns
       from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
       cross join pg_get_expr(adbin, adrelid) as value
+      cross join concat_ws(' ', quote_ident(attname), format_type(atttypid, atttypmod),
+        case attstorage when 'e' then 'STORAGE EXTERNAL' end,
+        case when attnotnull then 'NOT NULL' end,
+        case attgenerated when '' then 'DEFAULT ' || value when 's' then 'GENERATED ALWAYS AS (' || value || ') STORED' end,
+        case when attidentity <> '' then 'GENERATED ALWAYS AS IDENTITY' end) as definition
       where attrelid = pg_class.oid and attnum > 0 and not attisdropped and not relispartition
     ) as of_columns
     cross join lateral (
@@ -106,14 +108,14 @@ function present({ comment, statements }: Item): string {
 /** The bodies of functions stay as they were written. */
 function presentStatement(statement: string): string {
   const [declaration = '', body] = statement.split('$function$');
-  const lines = declaration.split('\n').flatMap((line) => wrap(line, '    '));
+  const lines = declaration.split('\n').flatMap((line) => wrap(line, /^ *-- /.exec(line)?.[0] ?? '    '));
   return body === undefined ? lines.join('\n') : `${lines.join('\n')}$$${body}$$`;
 }
 
-/** After a comma, or else at any space. */
+/** At a space; in code after a comma, if there is one, so that a parameter keeps its type. */
 function wrap(line: string, indent: string): string[] {
   if (line.length <= maxWidth) return [line];
-  const comma = line.lastIndexOf(', ', maxWidth - 1) + 1;
+  const comma = indent.endsWith('-- ') ? 0 : line.lastIndexOf(', ', maxWidth - 1) + 1;
   const end = comma > maxWidth / 2 ? comma : line.lastIndexOf(' ', maxWidth);
   if (end <= indent.length) return [line];
   return [line.slice(0, end), ...wrap(`${indent}${line.slice(end + 1)}`, indent)];

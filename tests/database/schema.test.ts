@@ -32,6 +32,21 @@ test('months are left out, so it is the same at any time', async () => {
   expect(readFileSync(schemaFile, 'utf8')).not.toMatch(/_(?:to_)?20\d\d_\d\d/);
 });
 
+test('every table, view, type and function says what it is for', async () => {
+  const silent = await database.sql`
+    select oid::regclass::text as name from pg_class
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v') and not relispartition
+      and obj_description(oid, 'pg_class') is null
+    union all
+    select oid::regtype::text from pg_type
+    where typnamespace = 'public'::regnamespace and obj_description(oid, 'pg_type') is null
+      and typrelid in (select oid from pg_class where relkind = 'c')
+    union all
+    select oid::regproc::text from pg_proc
+    where pronamespace = 'public'::regnamespace and obj_description(oid, 'pg_proc') is null`;
+  expect([...silent]).toEqual([]);
+});
+
 test('it is no migration, and every other file beside it is one', () => {
   const others = readdirSync(dirname(schemaFile)).filter((name) => !isMigration(name));
   expect(others).toEqual(['schema.sql']);
