@@ -9,6 +9,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '../lib/operator-error.ts';
+import { isMigration } from '../lib/software-version.ts';
 
 export type Migration = Readonly<{
   version: number;
@@ -21,9 +22,7 @@ export type Migration = Readonly<{
 }>;
 
 export function readMigrations(folder: string): Migration[] {
-  const names = readdirSync(folder)
-    .filter((name) => name.endsWith('.sql'))
-    .sort();
+  const names = readdirSync(folder).filter(isMigration).sort();
   return names.map((name) => parseMigration(name, readFileSync(join(folder, name), 'utf8')));
 }
 
