@@ -8,8 +8,7 @@ import { type ClientStream, streamResponse } from '../http/client-stream.ts';
 import type { Abandoned, AbandonedStreams } from '../inference/abandoned-streams.ts';
 import { attemptInTurn, failedAttempts } from '../inference/attempts.ts';
 import { settleAfterDelivery } from '../inference/generation.ts';
-import type { StreamServices } from '../inference/request.ts';
-import type { Run } from '../inference/workload.ts';
+import type { Run, StreamServices } from '../inference/workload.ts';
 import type { Ending } from '../ledger/settlement.ts';
 import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
@@ -28,8 +27,8 @@ type ChatRun = Run<ChatJob>;
 type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEvent[] }>;
 
 export async function streamChatResponse(run: ChatRun, services: StreamServices): Promise<Response> {
-  const { generation, rotation, claim, client: signal } = run;
-  const opening = attemptInTurn(generation, rotation, signal, services.recordAttempts, (candidate) =>
+  const { generation, candidates, claim, client: signal } = run;
+  const opening = attemptInTurn(generation, candidates, signal, services.recordAttempts, (candidate) =>
     open(run, candidate),
   );
   try {
@@ -49,7 +48,7 @@ export async function streamChatResponse(run: ChatRun, services: StreamServices)
 }
 
 /** What is still needed of a run once its stream is open. The conversation is not, and may be many megabytes. */
-type Delivery = Omit<ChatRun, 'job' | 'rotation'> &
+type Delivery = Omit<ChatRun, 'job' | 'candidates'> &
   Readonly<{ model: string; includeUsage: boolean; bill: ChatBill }>;
 
 function deliveryOf({ requestId, job, generation, claim, client }: ChatRun): Delivery {

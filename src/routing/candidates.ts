@@ -78,7 +78,7 @@ export function inOrder<Choice extends Readonly<{ weight: number | null }>>(
 export type PermittedCandidate = Readonly<{ candidate: Candidate; permit: Permit }>;
 
 /** The candidates of one request, one after the other. Those whose gate is shut are skipped. */
-export class Rotation {
+export class CandidatesInTurn {
   readonly #candidates: readonly Candidate[];
   readonly #account: string;
   readonly #isWitness: boolean;
