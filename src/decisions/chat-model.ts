@@ -11,7 +11,7 @@ import {
   type PermittedCandidate,
   upstreamOf,
 } from '../routing/candidates.ts';
-import type { CallFailure } from '../routing/findings.ts';
+import type { CallFailure } from '../routing/failures.ts';
 import { chatCallOf } from './chat-question.ts';
 import { readChatVerdict } from './chat-verdict.ts';
 import type { Asker, DecisionSource } from './decider.ts';

@@ -28,7 +28,7 @@ import { StorageLimit } from './storage-limit.ts';
 import { ClientGone, WaitingRoom } from './waiting-room.ts';
 
 /** A request with an idempotency key: two with the same key must agree in `route` and `body`. */
-export type Call = Readonly<{
+export type IncomingRequest = Readonly<{
   id: string;
   keyId: string;
   route: string;
@@ -43,7 +43,7 @@ type Run = (claim: Claim) => Promise<Response>;
 
 export type Idempotency = Readonly<{
   /** Runs the request, or replays the stored response of an earlier request with the same idempotency key. */
-  once: (idempotencyKey: string, call: Call, run: Run) => Promise<Response>;
+  once: (idempotencyKey: string, incoming: IncomingRequest, run: Run) => Promise<Response>;
   close: () => void;
 }>;
 
@@ -144,7 +144,7 @@ export function openIdempotency(
   /** The claim, or the replayed response. */
   async function claimOrReplay(
     request: IdempotentRequest,
-    { id, countReplay }: Call,
+    { id, countReplay }: IncomingRequest,
     client: AbortSignal,
   ): Promise<Claim | Response> {
     const isFull = await within(claimPatienceMs, limit.isReached(request.keyId));
@@ -153,13 +153,13 @@ export function openIdempotency(
         return owned(request, id, isFull);
       let state: ClaimState | null = (await readStates(sql, [request])).get(identityOf(request)) ?? null;
       checkBody(request, state);
-      if (state !== null && !state.isAnswered && state.isInProgress) {
+      if (state !== null && !state.hasResponse && state.isInProgress) {
         state = await waitingRoom.outcomeOf(request, client);
         checkBody(request, state);
       }
       // Released: it was not charged, or not stored, and runs again for the next request that claims it.
       if (state === null) continue;
-      if (state.isAnswered) {
+      if (state.hasResponse) {
         await countReplay();
         const stored = await openStored(sql, key, request, state.requestId);
         if (stored !== null) return replay(sql, stored, slots, streamResponse, client, log);
@@ -195,12 +195,12 @@ export function openIdempotency(
   }
 
   return {
-    once: async (idempotencyKey, call, run) => {
-      const { keyId, route, body, client } = call;
+    once: async (idempotencyKey, incoming, run) => {
+      const { keyId, route, body, client } = incoming;
       const idempotencyHash = createHash('sha256').update(idempotencyKey).digest('hex');
       const request = { keyId, idempotencyHash, bodyHash: await hashRequest(route, body) };
       try {
-        const claimed = await claimOrReplay(request, call, client);
+        const claimed = await claimOrReplay(request, incoming, client);
         return claimed instanceof Claim ? await runClaimed(claimed, run) : claimed;
       } catch (error) {
         if (error instanceof ClientGone) return new Response();

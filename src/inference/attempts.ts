@@ -8,7 +8,7 @@ import { failure } from '../ledger/settlement.ts';
 import { within } from '../lib/within.ts';
 import { EndedByShutdown, ProviderError } from '../providers/upstream.ts';
 import type { Candidate, CandidatesInTurn, PermittedCandidate } from '../routing/candidates.ts';
-import { rejectsRequest } from '../routing/findings.ts';
+import { rejectsRequest } from '../routing/failures.ts';
 import type { OpenGeneration } from './generation.ts';
 
 /** The client is waiting. */

@@ -27,7 +27,7 @@ export function upstreamOf(
     model: upstreamModel,
     maxOutputTokens,
     dialect: provider.dialect,
-    generationId: requestId,
+    requestId,
     traceparent,
   };
 }

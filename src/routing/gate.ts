@@ -23,13 +23,13 @@ import {
 } from './circuit.ts';
 import {
   type CallFailure,
-  type Finding,
-  findingOf,
+  type CountsFor,
+  countsFor,
   pauseSecondsOf,
   rejectsRequest,
   type SetbackKind,
   setbackOf,
-} from './findings.ts';
+} from './failures.ts';
 import { noOutage, type Outage, outageAfter, Witnesses } from './outage.ts';
 import { noPause, type Pause, pausedFor } from './pause.ts';
 import { Permit } from './permit.ts';
@@ -209,23 +209,23 @@ export class Gate {
     if (pauseMs > 0) this.#notePause(call, pauseMs, nowMs);
     const kind = setbackOf(failure);
     if (kind !== null) this.#setback = { kind, upstreamStatus: failure.upstreamStatus, at: new Date() };
-    this.#noteFinding(call, findingOf(failure), nowMs);
+    this.#countFailure(call, countsFor(failure), nowMs);
   }
 
   leave({ slot }: Permit): void {
     this.#slots.leave(slot);
   }
 
-  #noteFinding(call: Permit, finding: Finding, nowMs: number): void {
-    if (finding === 'everyone') this.#noteForEveryone(call, 'failure', nowMs);
+  #countFailure(call: Permit, whom: CountsFor, nowMs: number): void {
+    if (whom === 'everyone') this.#noteForEveryone(call, 'failure', nowMs);
     // Any other failure shows that the provider was reached, with a key that it knows: more than that no probe finds out.
     else this.#noteForEveryone(call, isProbe(this.#circuit, call.era) ? 'success' : 'nothing', nowMs);
-    if (finding === 'account') {
+    if (whom === 'account') {
       if (call.isWitness) this.#consecutiveFailures += 1;
       this.#witnesses.noteFailure(call.account, call.isWitness, nowMs);
       this.#weighOutage(nowMs);
     }
-    this.#noteForAccount(call, finding === 'account' ? 'failure' : 'nothing', nowMs);
+    this.#noteForAccount(call, whom === 'account' ? 'failure' : 'nothing', nowMs);
   }
 
   #isOwnProbe({ account, accountEra }: Permit): boolean {

@@ -1,6 +1,6 @@
 /** The right to one call. */
 import { MachineShortage } from '../providers/machine-shortage.ts';
-import type { CallFailure } from './findings.ts';
+import type { CallFailure } from './failures.ts';
 import type { Gate } from './gate.ts';
 import type { Share } from './slots.ts';
 
