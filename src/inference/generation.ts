@@ -10,7 +10,7 @@ import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { PermittedCandidate } from '../routing/candidates.ts';
-import type { Permit } from '../routing/permit.ts';
+import type { Permit } from '../routing/gate.ts';
 
 export class OpenGeneration {
   readonly facts: GenerationFacts;

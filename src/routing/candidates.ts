@@ -2,9 +2,8 @@
 import type { Catalog } from '../models/model.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
-import type { Gate } from './gate.ts';
+import type { Gate, Permit } from './gate.ts';
 import type { Gates } from './gates.ts';
-import type { Permit } from './permit.ts';
 
 /** One way to serve a request: a provider that can be called, what it calls the model, and whether it may be called now. */
 export type Candidate = Readonly<{

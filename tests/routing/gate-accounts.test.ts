@@ -7,10 +7,9 @@ import type { ErrorCode } from '../../src/errors.ts';
 import { MachineShortage } from '../../src/providers/machine-shortage.ts';
 import { ProviderError } from '../../src/providers/upstream.ts';
 import { countsFor, failureTable } from '../../src/routing/failures.ts';
-import type { Gate, GateEvent } from '../../src/routing/gate.ts';
+import type { Gate, GateEvent, Permit } from '../../src/routing/gate.ts';
 import { Gates } from '../../src/routing/gates.ts';
 import { noPause, pausedFor } from '../../src/routing/pause.ts';
-import type { Permit } from '../../src/routing/permit.ts';
 import { testProvider as provider } from '../support/provider.ts';
 
 const timeout = new ProviderError('provider_timeout');
