@@ -208,6 +208,7 @@ function openAttempt(index: number, { candidate }: PermittedCandidate, startedAt
     errorCode: null,
   };
 }
+
 /**
  * Settles a response that has not been delivered yet. It may be delivered only when this returns: otherwise the hold is
  * released, nothing is charged, and the error is thrown.
