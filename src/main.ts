@@ -13,7 +13,7 @@ import { openDecisions } from './decisions/open.ts';
 import { prepareDemo } from './demo.ts';
 import { BodyBudget } from './http/body-budget.ts';
 import { streamResponse } from './http/client-stream.ts';
-import { openIdempotency } from './idempotency/once.ts';
+import { Idempotency } from './idempotency/once.ts';
 import { AbandonedStreams } from './inference/abandoned-streams.ts';
 import { Admission } from './inference/admission.ts';
 import { recordAttempts } from './inference/attempts.ts';
@@ -125,7 +125,7 @@ async function start(
   const traces = config.traces === null ? null : new OtlpExporter(config.traces, node.id, log);
   if (traces !== null) closers.add('traces', () => traces.close());
 
-  const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), node.id, streamResponse, log);
+  const idempotency = new Idempotency(database.sql, deriveKey('idempotency'), node.id, streamResponse, log);
   closers.add('idempotency', idempotency.close);
   closers.add('sign-in', keepSignInTidy(database.sql, log));
   const auth = createAuth(database.sql, {

@@ -11,7 +11,7 @@ import { type Handler, type Host, RequestContext } from './http/context.ts';
 import { knownRoutes, missingRoute } from './http/missing-route.ts';
 import { errorResponse, setRateLimitHeaders } from './http/response.ts';
 import { imageWorkload } from './images/workload.ts';
-import { type InferenceServices, inferenceHandler } from './inference/request.ts';
+import { Inference, type InferenceServices } from './inference/request.ts';
 import { maxBodyBytes } from './json/body.ts';
 import { getKey } from './keys/handler.ts';
 import type { KnownRates } from './keys/known-rates.ts';
@@ -60,8 +60,8 @@ export function createRoutes(services: Services, origin: () => string): { routes
   const reference = referencePages(origin);
   const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
   const handlers: Record<string, Record<string, Handler>> = {
-    '/v1/chat/completions': { POST: inferenceHandler(chatWorkload, services) },
-    '/v1/images/generations': { POST: inferenceHandler(imageWorkload, services) },
+    '/v1/chat/completions': { POST: new Inference(chatWorkload, services).handle },
+    '/v1/images/generations': { POST: new Inference(imageWorkload, services).handle },
     '/v1/generations': { GET: listGenerations(services) },
     '/v1/generations/:id': { GET: getGeneration(services) },
     '/v1/models': { GET: listModels(services) },

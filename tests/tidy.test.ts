@@ -274,7 +274,7 @@ test('JSON from outside is parsed within bounds: elsewhere only what this projec
     'src/lib/software-version.ts',
     'src/openapi/document.ts',
     // What the sandbox, a process of our own, announces.
-    'src/providers/sandbox-process.ts',
+    'src/providers/shared-sandbox.ts',
   ]);
 });
 

@@ -7,7 +7,8 @@ import type { Model } from '../models/model.ts';
 import { costAtRates, highestTokenRates, tokensWithin } from '../pricing/cost.ts';
 import type { TokenPrice, TokenRates } from '../pricing/price.ts';
 import type { ChatCall } from '../providers/chat.ts';
-import { type InputBound, inputBound } from './bounds.ts';
+import { inputBound } from './bounds.ts';
+import type { InputBound } from './input-tally.ts';
 
 /** The shortest output limit worth starting with; a request is denied when even that costs too much. */
 const minOutputTokens = 1_024;

@@ -1,6 +1,5 @@
 /** Adds up the input tokens that a call can have, in one pass and without copying any of its text. */
 import type { JsonObject } from '../providers/chat.ts';
-import type { InputBound } from './bounds.ts';
 import { LeastTokens } from './least-tokens.ts';
 import {
   argumentWeights,
@@ -10,6 +9,15 @@ import {
   type Weights,
   weigh,
 } from './text-weights.ts';
+
+export type InputBound = Readonly<{
+  /** The most that a provider can report for this call: money is held for it. Never above the context window. */
+  tokens: number;
+  /** What ordinary text does not exceed: the room to leave for the input inside a context window. */
+  likelyTokens: number;
+  /** What its messages have at the least, in any server's form: for a charge that has to be estimated. */
+  leastTokens: number;
+}>;
 
 /** Measured on ordinary text: tokens per UTF-16 unit, and per byte that it takes beyond the first. */
 const likelyTokensPerUnit = 0.65;

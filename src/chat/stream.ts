@@ -1,6 +1,6 @@
 /**
  * Streams the response to a chat request. Until the first usable event another provider can take over: nothing has been
- * sent then, or only the headers and comments, once the providers have been silent for a while (keep-alive.ts). After the
+ * sent then, or only the headers and comments, once the providers have been silent for a while. After the
  * headers every failure becomes an event in the stream. The last byte follows the committed charge.
  */
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
@@ -8,15 +8,14 @@ import { type ClientStream, streamResponse } from '../http/client-stream.ts';
 import type { Abandoned, AbandonedStreams } from '../inference/abandoned-streams.ts';
 import { attemptInTurn, failedAttempts } from '../inference/attempts.ts';
 import { settleAfterDelivery } from '../inference/generation.ts';
-import type { StreamServices } from '../inference/request.ts';
-import type { Run } from '../inference/workload.ts';
+import type { Run, StreamServices } from '../inference/workload.ts';
 import type { Ending } from '../ledger/settlement.ts';
+import { Deadlines } from '../lib/deadlines.ts';
 import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
 import { EndedByGateway, ProviderError, withStatus } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
 import { believed, type ChatBill, type StreamOutcome, streamEnding } from './billing.ts';
-import { unlessSilent, whileWaiting } from './keep-alive.ts';
 import type { ChatRequest } from './parse.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';
@@ -28,8 +27,8 @@ type ChatRun = Run<ChatJob>;
 type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEvent[] }>;
 
 export async function streamChatResponse(run: ChatRun, services: StreamServices): Promise<Response> {
-  const { generation, rotation, claim, client: signal } = run;
-  const opening = attemptInTurn(generation, rotation, signal, services.recordAttempts, (candidate) =>
+  const { generation, candidates, claim, client: signal } = run;
+  const opening = attemptInTurn(generation, candidates, signal, services.recordAttempts, (candidate) =>
     open(run, candidate),
   );
   try {
@@ -49,7 +48,7 @@ export async function streamChatResponse(run: ChatRun, services: StreamServices)
 }
 
 /** What is still needed of a run once its stream is open. The conversation is not, and may be many megabytes. */
-type Delivery = Omit<ChatRun, 'job' | 'rotation'> &
+type Delivery = Omit<ChatRun, 'job' | 'candidates'> &
   Readonly<{ model: string; includeUsage: boolean; bill: ChatBill }>;
 
 function deliveryOf({ requestId, job, generation, claim, client }: ChatRun): Delivery {
@@ -79,6 +78,42 @@ function respondEarly(
     if (opened !== null) await deliver(delivery, opened, client, services);
   };
   return streamResponse(new Headers(eventStreamHeaders), delivery.client, produce, opening);
+}
+
+/**
+ * A model may think for minutes before its first word, and proxies and clients give up on a silent connection. So after a
+ * few seconds the headers are sent, and then a comment every few seconds. Comments are not part of the response:
+ * SSE parsers skip them, and they are not stored for retries.
+ */
+export const maxSilenceMs = 5_000;
+const comment = ': keep-alive\n\n';
+const deadlines = new Deadlines();
+
+/** What `opening` resolves to; null when it takes too long to leave the client without a sign of life. */
+function unlessSilent(opening: Promise<OpenedStream>): Promise<OpenedStream | null> {
+  const { promise, resolve, reject } = Promise.withResolvers<OpenedStream | null>();
+  const deadline = deadlines.start(maxSilenceMs, () => resolve(null));
+  opening.then(
+    (opened) => {
+      deadline.clear();
+      resolve(opened);
+    },
+    (error: unknown) => {
+      deadline.clear();
+      reject(error as Error);
+    },
+  );
+  return promise;
+}
+
+/** Writes comments until `opening` settles or the client has gone, each only once the client has taken the one before. */
+async function whileWaiting(opening: Promise<OpenedStream>, client: ClientStream): Promise<OpenedStream> {
+  while (!client.isGone) {
+    await client.write(comment);
+    const opened = await unlessSilent(opening);
+    if (opened !== null) return opened;
+  }
+  return await opening;
 }
 
 /** The Generation has been settled with the error's own code, which may be one that no stream can end with. */

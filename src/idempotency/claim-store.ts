@@ -9,8 +9,8 @@ export type IdempotentRequest = Readonly<{ keyId: string; idempotencyHash: strin
 export type ClaimState = Readonly<{
   bodyHash: string;
   requestId: string;
-  isAnswered: boolean;
-  /** Its Generation is open, or its node is alive and may still finish it: it may yet be answered and charged. */
+  hasResponse: boolean;
+  /** Its Generation is open, or its node is alive and may still finish it: it may yet be charged and its response stored. */
   isInProgress: boolean;
 }>;
 
@@ -44,7 +44,7 @@ export async function claim(
   return rows.length > 0;
 }
 
-/** Takes over a request that `former` abandoned. False when another node was faster, or it was answered after all. */
+/** Takes over a request that `former` abandoned. False when another node was faster, or its response was stored after all. */
 export async function takeOver(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
@@ -66,7 +66,7 @@ type StateRow = {
   name: string;
   body_hash: string;
   request_id: string;
-  is_answered: boolean;
+  has_response: boolean;
   is_in_progress: boolean;
 };
 
@@ -80,7 +80,7 @@ export async function readStates(
   );
   const rows = await sql<StateRow[]>`
     select request.key_id, encode(name_hash, 'hex') as name, encode(body_hash, 'hex') as body_hash, request_id,
-           answer is not null or chosen is not null as is_answered,
+           answer is not null or chosen is not null as has_response,
            exists (select 1 from open_generations where open_generations.id = request_id)
              or (nodes.id is not null and stopped_at is null
                  and heartbeat_at >= now() - make_interval(secs => ${leaseSeconds})
@@ -97,7 +97,7 @@ export async function readStates(
       {
         bodyHash: row.body_hash,
         requestId: row.request_id,
-        isAnswered: row.is_answered,
+        hasResponse: row.has_response,
         isInProgress: row.is_in_progress,
       },
     ]),
@@ -138,7 +138,7 @@ export async function countStored(sql: SQL, keyId: string, max: number): Promise
   return row;
 }
 
-/** Stores responses of which the ledger then chooses one. False when the request was taken over or answered meanwhile. */
+/** Stores responses of which the ledger then chooses one. False when the request has been taken over, or its response stored. */
 export async function stageResponses(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
@@ -154,7 +154,7 @@ export async function stageResponses(
   return rows.length > 0;
 }
 
-/** Lets the request run again, unless it has been answered meanwhile. */
+/** Lets the request run again, unless its response has been stored meanwhile. */
 export async function releaseClaim(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,

@@ -7,8 +7,8 @@ import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { failure } from '../ledger/settlement.ts';
 import { within } from '../lib/within.ts';
 import { EndedByShutdown, ProviderError } from '../providers/upstream.ts';
-import type { Candidate, PermittedCandidate, Rotation } from '../routing/candidates.ts';
-import { rejectsRequest } from '../routing/findings.ts';
+import type { Candidate, CandidatesInTurn, PermittedCandidate } from '../routing/candidates.ts';
+import { rejectsRequest } from '../routing/failures.ts';
 import type { OpenGeneration } from './generation.ts';
 
 /** The client is waiting. */
@@ -45,13 +45,13 @@ async function storeAttempts(
  */
 export async function attemptInTurn<Result>(
   generation: OpenGeneration,
-  rotation: Rotation,
+  candidates: CandidatesInTurn,
   client: AbortSignal,
   recordAttempts: RecordAttempts,
   attempt: (candidate: Candidate) => Promise<Result>,
 ): Promise<Result> {
-  let current = rotation.current;
-  if (current === null) throw await settleUntried(generation, rotation);
+  let current = candidates.current;
+  if (current === null) throw await settleUntried(generation, candidates);
   for (;;) {
     try {
       return await attempt(current.candidate);
@@ -60,7 +60,7 @@ export async function attemptInTurn<Result>(
       if (problem instanceof EndedByShutdown) throw await settleShutdown(generation, problem);
       generation.attemptFailed(problem);
       // A request that one provider rejects would be rejected by the others too, and a client that has left waits for none.
-      const next = rejectsRequest(problem) || client.aborted ? null : rotation.next();
+      const next = rejectsRequest(problem) || client.aborted ? null : candidates.next();
       if (next === null) throw await settleFailure(generation, problem);
       await startNext(generation, next, recordAttempts);
       if (client.aborted) {
@@ -95,9 +95,9 @@ async function asProviderError(generation: OpenGeneration, thrown: unknown): Pro
   throw thrown;
 }
 
-async function settleUntried(generation: OpenGeneration, rotation: Rotation): Promise<ApiError> {
-  rotation.turnAway();
-  const retryAfterSeconds = rotation.waitSeconds();
+async function settleUntried(generation: OpenGeneration, candidates: CandidatesInTurn): Promise<ApiError> {
+  candidates.turnAway();
+  const retryAfterSeconds = candidates.waitSeconds();
   await generation.settle(failure('all_providers_unavailable'));
   return failedAttempts('all_providers_unavailable', generation, retryAfterSeconds);
 }

@@ -10,7 +10,7 @@ import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { PermittedCandidate } from '../routing/candidates.ts';
-import type { Permit } from '../routing/permit.ts';
+import type { Permit } from '../routing/gate.ts';
 
 export class OpenGeneration {
   readonly facts: GenerationFacts;
@@ -208,6 +208,7 @@ function openAttempt(index: number, { candidate }: PermittedCandidate, startedAt
     errorCode: null,
   };
 }
+
 /**
  * Settles a response that has not been delivered yet. It may be delivered only when this returns: otherwise the hold is
  * released, nothing is charged, and the error is thrown.

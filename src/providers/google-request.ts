@@ -204,8 +204,8 @@ const pack = ({ signature, upstreamId }: Carried) =>
   Buffer.from(JSON.stringify([signature, upstreamId])).toString('base64url');
 
 /** The client sends the ID back with the conversation, so nothing has to be stored here. */
-export function callId(generationId: string, index: number, carried: Carried): string {
-  const id = `call_${generationId.replaceAll(/[^a-zA-Z0-9]/g, '')}_${index}`;
+export function callId(requestId: string, index: number, carried: Carried): string {
+  const id = `call_${requestId.replaceAll(/[^a-zA-Z0-9]/g, '')}_${index}`;
   return carried.signature === null && carried.upstreamId === null ? id : `${id}_${pack(carried)}`;
 }
 

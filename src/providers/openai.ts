@@ -18,13 +18,13 @@ import { arrayAt, type Fields, isCount, isObject, objectAt, parseObject } from '
 
 export const openai: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader, hasUniformText: true };
 
-function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
+function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
   // Some servers report a failure with a success status.
   if (isObject(body) && hasError(body)) throw new ProviderError('provider_unknown_error');
   const choice = firstChoice(body);
   const message = objectAt(choice, 'message');
   if (choice === null || message === null) throw new ProviderError('provider_unknown_error');
-  const toolCalls = readToolCalls(arrayAt(message, 'tool_calls'), generationId);
+  const toolCalls = readToolCalls(arrayAt(message, 'tool_calls'), requestId);
   const content = message.content ?? null;
   if (content !== null && typeof content !== 'string' && !Array.isArray(content))
     throw new ProviderError('provider_unknown_error');
@@ -39,8 +39,8 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   };
 }
 
-function openReader({ generationId }: Upstream): (data: string) => readonly ChatEvent[] {
-  const toolCalls = new ToolCallReader(generationId);
+function openReader({ requestId }: Upstream): (data: string) => readonly ChatEvent[] {
+  const toolCalls = new ToolCallReader(requestId);
   return (data) => {
     if (data === '[DONE]') return [{ type: 'end' }];
     const chunk = parseObject(data);

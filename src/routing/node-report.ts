@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { FollowedCatalog } from './active-catalog.ts';
-import { setbackKinds } from './findings.ts';
+import { setbackKinds } from './failures.ts';
 import type { GateStatus } from './gate.ts';
 
 const reportSchema = z.object({

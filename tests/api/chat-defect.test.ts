@@ -15,7 +15,7 @@ import type { TokenPrice } from '../../src/pricing/price.ts';
 import { Calls } from '../../src/providers/call.ts';
 import { ConnectWatchdog } from '../../src/providers/connect-watchdog.ts';
 import { openai } from '../../src/providers/openai.ts';
-import { Rotation } from '../../src/routing/candidates.ts';
+import { CandidatesInTurn } from '../../src/routing/candidates.ts';
 import { Gates } from '../../src/routing/gates.ts';
 import { eventsOf } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
@@ -78,8 +78,11 @@ function serveStream(
   };
   const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader }, images: null };
   const gate = new Gates().at(provider, 'm');
-  const rotation = new Rotation([{ connection, upstreamModel: 'm', weight: null, gate }], 'account');
-  const first = rotation.current;
+  const candidates = new CandidatesInTurn(
+    [{ connection, upstreamModel: 'm', weight: null, gate }],
+    'account',
+  );
+  const first = candidates.current;
   if (first === null) throw new Error('The gate is open.');
   const server = Bun.serve({
     port: 0,
@@ -100,7 +103,7 @@ function serveStream(
           bill: { price, bounds, leastInputTokens: 10 },
         },
         generation: new OpenGeneration(facts, provider.name, first, null, ledger, log),
-        rotation,
+        candidates,
         claim,
         client: request.signal,
       };

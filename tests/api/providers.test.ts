@@ -244,7 +244,7 @@ describe('what a body says that its status does not', () => {
       model: 'm',
       maxOutputTokens: null,
       dialect: defaultDialect,
-      generationId: 'req_1',
+      requestId: 'req_1',
     };
     const { readError } = chatAdapters.google.chatRequest(emptyCall, upstream, false);
     expect(readError?.(status, { error })).toEqual(told as never);
@@ -265,7 +265,7 @@ describe('images over a real socket', () => {
       model,
       maxOutputTokens: null,
       dialect: defaultDialect,
-      generationId: 'req_1',
+      requestId: 'req_1',
     };
     const call = { prompt: 'a gate', size: '1024x1024', count: 2 };
     const { status, answer } = await makeImages(

@@ -21,7 +21,7 @@ const upstream: Upstream = {
   model: 'claude-x',
   maxOutputTokens: 4_096,
   dialect: defaultDialect,
-  generationId: 'req_1',
+  requestId: 'req_1',
 };
 
 const hello: ChatMessage = { role: 'user', content: 'Hello' };

@@ -16,7 +16,7 @@ const upstream: Upstream = {
   model: 'claude-x',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_1',
+  requestId: 'req_1',
 };
 
 const fixture = (name: string) => readFileSync(join(import.meta.dir, 'fixtures/anthropic', name), 'utf8');

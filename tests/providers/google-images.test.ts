@@ -12,7 +12,7 @@ const upstream: Upstream = {
   model: 'imagen-4.0-generate-001',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6',
+  requestId: 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6',
 };
 
 const call = { prompt: 'A boat', size: '1024x1024', count: 1 };
@@ -39,7 +39,7 @@ test('address and headers', () => {
   expect(headers).toEqual({
     'content-type': 'application/json',
     'accept-encoding': 'identity',
-    'x-client-request-id': upstream.generationId,
+    'x-client-request-id': upstream.requestId,
     'x-goog-api-key': 'key-canary',
   });
   const keyless = googleImages.imageRequest(call, { ...upstream, apiKey: null });

@@ -11,14 +11,14 @@ import { callId, readCallId } from '../../src/providers/google-request.ts';
 import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
 import { emptyCall } from '../support/provider.ts';
 
-const generationId = 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6';
+const requestId = 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6';
 const upstream: Upstream = {
   baseUrl: 'https://example.test/v1beta',
   apiKey: 'key-canary',
   model: 'gemini-3.5-flash',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId,
+  requestId,
 };
 
 const plain: ChatCall = {
@@ -175,7 +175,7 @@ describe('request', () => {
     expect(whole.headers).toEqual({
       'content-type': 'application/json',
       'accept-encoding': 'identity',
-      'x-client-request-id': generationId,
+      'x-client-request-id': requestId,
       'x-goog-api-key': 'key-canary',
     });
     const streamed = google.chatRequest(plain, { ...upstream, apiKey: null }, true);
@@ -509,7 +509,7 @@ describe('call IDs', () => {
   test('carry any signature and any ID there and back', () => {
     fc.assert(
       fc.property(
-        fc.oneof(fc.constant(generationId), fc.string()),
+        fc.oneof(fc.constant(requestId), fc.string()),
         fc.nat(),
         fc.option(anyText),
         fc.option(anyText),
@@ -524,9 +524,9 @@ describe('call IDs', () => {
 
   test('differ from call to call and from request to request', () => {
     const nothing = { signature: null, upstreamId: null };
-    expect(callId(generationId, 0, nothing)).toBe('call_req0198c5a1b2c37d4e8f90a1b2c3d4e5f6_0');
-    expect(callId(generationId, 1, nothing)).not.toBe(callId(generationId, 0, nothing));
-    expect(callId('req_1', 0, nothing)).not.toBe(callId(generationId, 0, nothing));
+    expect(callId(requestId, 0, nothing)).toBe('call_req0198c5a1b2c37d4e8f90a1b2c3d4e5f6_0');
+    expect(callId(requestId, 1, nothing)).not.toBe(callId(requestId, 0, nothing));
+    expect(callId('req_1', 0, nothing)).not.toBe(callId(requestId, 0, nothing));
   });
 
   test('from elsewhere carry nothing', () => {
@@ -618,9 +618,7 @@ describe('answer', () => {
       upstream,
     );
     expect(content).toBe('So: ');
-    expect(toolCalls).toEqual([
-      { id: callId(generationId, 0, readCallId('')), name: 'now', arguments: '{}' },
-    ]);
+    expect(toolCalls).toEqual([{ id: callId(requestId, 0, readCallId('')), name: 'now', arguments: '{}' }]);
   });
 
   // ai.google.dev/api/generate-content, FinishReason
@@ -752,8 +750,8 @@ describe('stream', () => {
 
   // ai.google.dev/gemini-api/docs/function-calling and /thought-signatures
   test('parallel calls, told apart over the whole stream', () => {
-    const first = callId(generationId, 0, { signature: 'CpMCAdHtim8zK/0p+2g=', upstreamId: 'a9d0c1f2' });
-    const second = callId(generationId, 1, { signature: null, upstreamId: 'b3e1d2a7' });
+    const first = callId(requestId, 0, { signature: 'CpMCAdHtim8zK/0p+2g=', upstreamId: 'a9d0c1f2' });
+    const second = callId(requestId, 1, { signature: null, upstreamId: 'b3e1d2a7' });
     expect(read(fixture('stream-parallel-calls.sse'))).toEqual([
       { type: 'tool_call', index: 0, id: first, name: 'tide_table' },
       { type: 'tool_arguments', index: 0, text: '{"harbour":"Brest"}' },

@@ -12,7 +12,7 @@ const upstream: Upstream = {
   model: 'dall-e-3',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
+  requestId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
 };
 const fixture = (name: string): unknown =>
   JSON.parse(readFileSync(join(import.meta.dir, 'fixtures', 'openai', name), 'utf8'));

@@ -18,7 +18,7 @@ const upstream: Upstream = {
   model: 'some-model',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
+  requestId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
 };
 const plainCall: ChatCall = {
   ...emptyCall,

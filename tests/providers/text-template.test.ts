@@ -14,7 +14,7 @@ const upstream: Upstream = {
   model: 'm',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: '0198a1b2-c3d4-7e5f-8091-a2b3c4d5e6f7',
+  requestId: '0198a1b2-c3d4-7e5f-8091-a2b3c4d5e6f7',
 };
 const read = () => openai.openReader(upstream);
 

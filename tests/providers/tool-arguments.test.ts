@@ -21,7 +21,7 @@ const upstream = {
   model: 'gemini-2.5-pro',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_1',
+  requestId: 'req_1',
 };
 const large = '{"id":12345678901234567890,"far":-1e400,"near":0.1,"deep":[{"x":9007199254740993}]}';
 

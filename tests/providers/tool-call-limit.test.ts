@@ -10,7 +10,7 @@ const upstream: Upstream = {
   baseUrl: 'https://example.com',
   apiKey: 'k',
   model: 'm',
-  generationId: '0198a1b2-c3d4-7e5f-8091-a2b3c4d5e6f7',
+  requestId: '0198a1b2-c3d4-7e5f-8091-a2b3c4d5e6f7',
   dialect: defaultDialect,
 } as Upstream;
 

@@ -6,11 +6,10 @@ import fc from 'fast-check';
 import type { ErrorCode } from '../../src/errors.ts';
 import { MachineShortage } from '../../src/providers/machine-shortage.ts';
 import { ProviderError } from '../../src/providers/upstream.ts';
-import { findingOf, findings } from '../../src/routing/findings.ts';
-import type { Gate, GateEvent } from '../../src/routing/gate.ts';
+import { countsFor, failureTable } from '../../src/routing/failures.ts';
+import type { Gate, GateEvent, Permit } from '../../src/routing/gate.ts';
 import { Gates } from '../../src/routing/gates.ts';
 import { noPause, pausedFor } from '../../src/routing/pause.ts';
-import type { Permit } from '../../src/routing/permit.ts';
 import { testProvider as provider } from '../support/provider.ts';
 
 const timeout = new ProviderError('provider_timeout');
@@ -288,8 +287,8 @@ describe('what a failure says', () => {
     ['repeated_streaming_chunk_limit', 200, 'nobody'],
   ];
 
-  test.each(cases)('%s with status %p counts against %s', (code, status, finding) => {
-    expect(findingOf(new ProviderError(code, status))).toBe(finding as 'nobody');
+  test.each(cases)('%s with status %p counts for %s', (code, status, whom) => {
+    expect(countsFor(new ProviderError(code, status))).toBe(whom as 'nobody');
   });
 
   test('a connection that was never made counts for everyone, whatever it is called', () => {
@@ -299,13 +298,13 @@ describe('what a failure says', () => {
       'provider_unknown_error',
       'provider_error',
     ] as const)
-      expect(findingOf(new ProviderError(code, null, null, false, true))).toBe('everyone');
+      expect(countsFor(new ProviderError(code, null, null, false, true))).toBe('everyone');
   });
 
   test('the table in the documentation is the one in the code', () => {
     const text = readFileSync(join(import.meta.dir, '../../docs/catalog.md'), 'utf8');
     const words = { everyone: 'everyone', account: 'the account that asked', nobody: 'nobody' };
-    const rows = findings.map(({ failure, finding }) => `| ${failure} | ${words[finding]} |`);
+    const rows = failureTable.map((row) => `| ${row.failure} | ${words[row.countsFor]} |`);
     expect(text).toContain(rows.join('\n'));
   });
 });

@@ -4,8 +4,8 @@
  */
 import type { ProviderError } from '../providers/upstream.ts';
 
-/** Against whom a failure counts: the provider for everyone, the provider for the account that asked, or nobody. */
-export type Finding = 'everyone' | 'account' | 'nobody';
+/** For whom a failure counts against the provider. `account` is the one that asked. */
+export type CountsFor = 'everyone' | 'account' | 'nobody';
 
 export type CallFailure = Pick<
   ProviderError,
@@ -15,54 +15,54 @@ export type CallFailure = Pick<
 type Row = Readonly<{
   /** As docs/catalog.md has it. */
   failure: string;
-  finding: Finding;
+  countsFor: CountsFor;
   isIt: (failure: CallFailure) => boolean;
 }>;
 
 /** The first row that matches decides, and the last one always does. */
-export const findings: readonly Row[] = [
+export const failureTable: readonly Row[] = [
   {
     failure: 'no connection: refused, unknown host, no route, TLS, or not within `connect_ms`',
-    finding: 'everyone',
+    countsFor: 'everyone',
     isIt: ({ isUnreached }) => isUnreached,
   },
   {
     failure:
       'what the adapter puts down to the request, such as a tool call that Gemini made a mistake in, or no image at all',
-    finding: 'nobody',
+    countsFor: 'nobody',
     isIt: ({ isProvoked }) => isProvoked,
   },
   {
     failure: 'an answer that repeats itself without end',
-    finding: 'nobody',
+    countsFor: 'nobody',
     isIt: ({ code }) => code === 'repeated_streaming_chunk_limit',
   },
   {
     failure: '400, 413, 422 and every other 4xx that is not named here',
-    finding: 'nobody',
+    countsFor: 'nobody',
     isIt: rejectsRequest,
   },
   {
     failure: '429 with `Retry-After`, which is a pause',
-    finding: 'nobody',
+    countsFor: 'nobody',
     isIt: (failure) => failure.code === 'provider_rate_limit' && pauseSecondsOf(failure) > 0,
   },
   {
     failure: '401, or another status whose body says that the key is invalid',
-    finding: 'everyone',
+    countsFor: 'everyone',
     // Firewalls and moderation answer 403 to what a request says.
     isIt: ({ code, upstreamStatus }) => code === 'provider_authentication_error' && upstreamStatus !== 403,
   },
   {
     failure:
       'anything else: 402, 403, 404, 408, 410, 429 without a time, 5xx, silence, a connection or stream that breaks off, an answer that cannot be read',
-    finding: 'account',
+    countsFor: 'account',
     isIt: () => true,
   },
 ];
 
-export function findingOf(failure: CallFailure): Finding {
-  return findings.find(({ isIt }) => isIt(failure))?.finding ?? 'account';
+export function countsFor(failure: CallFailure): CountsFor {
+  return failureTable.find(({ isIt }) => isIt(failure))?.countsFor ?? 'account';
 }
 
 /** The operator's credit is used up (402), or the model is retired or misnamed (404, 410): other providers may serve it. */
