@@ -6,7 +6,7 @@ comment on table accounts is
   'Customers. balance is what the last entry left, held the sum of what is held for open Generations. version changes '
   'with every change of the row, so that a batch of the ledger fails when what it was decided on is no longer true.';
 
-comment on table api_keys is 'With which customers'' programs authenticate. Only the hash of a key is stored.';
+comment on table api_keys is 'What customers'' programs authenticate with. Only the hash of a key is stored.';
 
 comment on table api_key_meters is
   'What changes with every request of a key, kept apart from what describes it, so that gateways'' copies of api_keys '

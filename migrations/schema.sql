@@ -48,7 +48,7 @@ CREATE TRIGGER api_key_meters_renew_version BEFORE UPDATE ON api_key_meters
   FOR EACH ROW WHEN (new.version = old.version)
   EXECUTE FUNCTION renew_version();
 
--- With which customers' programs authenticate. Only the hash of a key is stored.
+-- What customers' programs authenticate with. Only the hash of a key is stored.
 CREATE TABLE api_keys (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
