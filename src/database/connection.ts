@@ -9,8 +9,8 @@ import { explainDatabaseError, isStillAway, unreachable } from './explain.ts';
 import { Hosts } from './hosts.ts';
 import { keepConnected } from './keep-connected.ts';
 import { openListener } from './listener.ts';
-import { openPool } from './pool.ts';
 import { isTransactionPooled } from './pooler.ts';
+import { ReplaceableClient } from './replaceable-client.ts';
 import { openReplica, type Replica } from './replica.ts';
 
 export type Database = Readonly<{
@@ -30,6 +30,9 @@ export type Database = Readonly<{
 
 /** The driver retries until then when a proxy accepts connections and closes them. */
 const connectTimeoutSeconds = 3;
+/** For queries that are running when the pool is replaced, and when it is closed. */
+const finishMs = 60_000;
+const closeSeconds = 5;
 const minServerVersion = 150_000;
 
 /** How long a database may be away before that counts as a failure, unless the signal says sooner that nobody waits. */
@@ -88,7 +91,7 @@ async function openEmbedded(
     listen: listener.listen,
     close: async () => {
       await listener.close();
-      await sql.close({ timeout: 5 });
+      await sql.close({ timeout: closeSeconds });
       await server.release();
     },
   };
@@ -107,7 +110,10 @@ async function openNamed(
     config.databaseDirectUrl === null ? pooled : hostsOf(config.databaseDirectUrl, applicationName);
   await reach({ pooled, direct, urls: [url, config.databaseDirectUrl ?? url] }, log, wait);
   const prepare = direct === pooled;
-  const pool = openPool(() => new SQL({ ...pooled.current, prepare, max: config.databasePool }));
+  const pool = new ReplaceableClient(
+    () => new SQL({ ...pooled.current, prepare, max: config.databasePool }),
+    finishMs,
+  );
   const openDedicated = () => new SQL({ ...direct.current, max: 1 });
   const listener = openListener((onclose) => new SQL({ ...direct.current, max: 1, onclose }), log);
   const watch = keepConnected({ pooled, direct, pool, listener, log });
@@ -128,7 +134,7 @@ async function openNamed(
       watch.stop();
       await replica?.close();
       await listener.close();
-      await pool.close();
+      await pool.close(closeSeconds);
     },
   };
   await checked(database, config);

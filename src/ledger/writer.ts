@@ -1,5 +1,6 @@
 /** A connection to the database for the ledger alone. One that is lost or silent is replaced. */
 import type { ReservedSQL, SQL } from 'bun';
+import { ReplaceableClient } from '../database/replaceable-client.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
 import { reasonNotConnected } from '../lib/shortage.ts';
@@ -11,11 +12,10 @@ const deadlines = new Deadlines();
 export type Session = Readonly<{ connection: SQL; server: string }>;
 
 export class Writer {
-  readonly #open: () => SQL;
+  readonly #client: ReplaceableClient;
   readonly #settings: string;
   readonly #silenceMs: number;
   readonly #log: Log;
-  #client: SQL;
   #session: Promise<ReservedSession> | null = null;
   /** The same, once it is there. */
   #current: Session | null = null;
@@ -23,11 +23,10 @@ export class Writer {
 
   /** `settings` are those of the session. The database must not be silent for longer than `silenceMs`. */
   constructor(open: () => SQL, settings: string, silenceMs: number, log: Log) {
-    this.#open = open;
+    this.#client = new ReplaceableClient(open);
     this.#settings = settings;
     this.#silenceMs = silenceMs;
     this.#log = log;
-    this.#client = open();
   }
 
   /** Null when there is none at the moment. */
@@ -61,11 +60,11 @@ export class Writer {
     this.#isClosed = true;
     const session = await this.#session?.catch(() => null);
     await session?.connection.release();
-    await this.#client.close({ timeout: 5 });
+    await this.#client.close(5);
   }
 
   async #reserve(): Promise<ReservedSession> {
-    const client = this.#client;
+    const client = this.#client.current;
     const connection = await client.reserve().catch((error: unknown) => {
       throw reasonNotConnected(error);
     });
@@ -73,7 +72,7 @@ export class Writer {
     const [{ server }] = await connection<[{ server: string }]>`
       select concat(pg_postmaster_start_time(), ' ', current_database()) as server`;
     const session = { connection, server };
-    if (client === this.#client) this.#current = session;
+    if (this.#client.isCurrent(client)) this.#current = session;
     return session;
   }
 
@@ -86,8 +85,7 @@ export class Writer {
   /** The database may be on another host by now. Others that used the same session may have replaced it already. */
   #replace(broken: Promise<ReservedSession> | null): void {
     if (this.#isClosed || this.#session !== broken) return;
-    this.#client.close({ timeout: 0 }).catch(() => undefined);
-    this.#client = this.#open();
+    this.#client.replace();
     this.#session = null;
     this.#current = null;
   }
