@@ -1,15 +1,15 @@
 import { SQL } from 'bun';
-import { type Config, durabilitySettings } from '../config.ts';
+import type { Config } from '../config.ts';
 import { urlsOfHosts } from '../lib/database-url.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { checkPooling, checkServer } from './check-server.ts';
 import { hasCluster } from './cluster.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { explainDatabaseError, isStillAway, unreachable } from './explain.ts';
 import { Hosts } from './hosts.ts';
 import { keepConnected } from './keep-connected.ts';
 import { openListener } from './listener.ts';
-import { isTransactionPooled } from './pooler.ts';
 import { ReplaceableClient } from './replaceable-client.ts';
 import { openReplica, type Replica } from './replica.ts';
 
@@ -33,7 +33,6 @@ const connectTimeoutSeconds = 3;
 /** For queries that are running when the pool is replaced, and when it is closed. */
 const finishMs = 60_000;
 const closeSeconds = 5;
-const minServerVersion = 150_000;
 
 /** How long a database may be away before that counts as a failure, unless the signal says sooner that nobody waits. */
 export type Wait = Readonly<{ patienceMs: number; signal?: AbortSignal }>;
@@ -176,16 +175,6 @@ async function reach(
   }
 }
 
-/** A session that is lent to one client after the other has neither its settings nor its prepared statements. */
-async function checkPooling(pooled: SQL.Options, direct: SQL.Options): Promise<void> {
-  if (!(await isTransactionPooled(direct))) return;
-  throw new OperatorError(
-    direct === pooled
-      ? 'DATABASE_URL leads to a pooler in transaction mode, such as pgbouncer. Set DATABASE_DIRECT_URL too, to an address of PostgreSQL itself or of a pooler in session mode: the ledger, the lease, LISTEN and migrations need sessions that last.'
-      : 'DATABASE_DIRECT_URL leads to a pooler in transaction mode too. It must name PostgreSQL itself or a pooler in session mode.',
-  );
-}
-
 async function checked(database: Database, config: Config): Promise<Database> {
   try {
     await checkServer(database.sql, config);
@@ -202,32 +191,4 @@ function poolOptions(applicationName: string) {
     bigint: true,
     connection: { application_name: applicationName, timezone: 'UTC' },
   } as const;
-}
-
-type ServerFacts = { version: number; in_recovery: boolean } & Record<
-  (typeof durabilitySettings)[number],
-  string
->;
-
-async function checkServer(sql: SQL, config: Config): Promise<void> {
-  const [facts] = await sql<[ServerFacts]>`
-    select current_setting('server_version_num')::int as version,
-           pg_is_in_recovery() as in_recovery,
-           current_setting('fsync') as fsync,
-           current_setting('full_page_writes') as full_page_writes,
-           current_setting('synchronous_commit') as synchronous_commit`;
-  if (facts.version < minServerVersion) {
-    throw new OperatorError('The database is too old: Tollgate needs PostgreSQL 15 or later.');
-  }
-  if (facts.in_recovery)
-    throw new OperatorError('The database is a read-only standby: DATABASE_URL must name the primary.');
-  const unsafe = durabilitySettings.filter(
-    (name) => facts[name] === 'off' && !config.allowedUnsafeSettings.has(name),
-  );
-  if (unsafe.length > 0) {
-    throw new OperatorError(
-      `The database runs with ${unsafe.join(' and ')} off, so a crash could lose committed charges. ` +
-        `Turn it on, or accept the risk by name with TOLLGATE_ALLOW_UNSAFE=${unsafe.join(',')}.`,
-    );
-  }
 }
