@@ -2,12 +2,12 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { type AuditScope, firstId, invariants } from './invariants.ts';
 
-export type Finding = Readonly<{ invariant: string; checked: number; violations: number }>;
+export type InvariantResult = Readonly<{ invariant: string; checked: number; violations: number }>;
 
 export const invariantCount = invariants.length;
 
 /** Checks everything that is in the database and records nothing. */
-export async function auditLedger(sql: SQL): Promise<Finding[]> {
+export async function auditLedger(sql: SQL): Promise<InvariantResult[]> {
   return await sql.begin('isolation level repeatable read read only', async (transaction) =>
     checkInvariants(transaction, await readScope(transaction, null)),
   );
@@ -36,8 +36,8 @@ export async function checkInvariants(
   transaction: SQL | TransactionSQL,
   scope: AuditScope,
   onStep: (done: number, next: string) => void = () => undefined,
-): Promise<Finding[]> {
-  const findings: Finding[] = [];
+): Promise<InvariantResult[]> {
+  const findings: InvariantResult[] = [];
   for (const { invariant, query } of invariants) {
     onStep(findings.length, invariant);
     const [row] = await transaction.unsafe<[{ checked: bigint; violations: bigint }]>(query(scope));

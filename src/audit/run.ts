@@ -5,7 +5,7 @@
  */
 import type { ReservedSQL, SQL } from 'bun';
 import { newId } from '../lib/ids.ts';
-import { checkInvariants, type Finding, invariantCount, readScope } from './audit.ts';
+import { checkInvariants, type InvariantResult, invariantCount, readScope } from './audit.ts';
 import { auditLock } from './lock.ts';
 
 export type AuditOptions = Readonly<{
@@ -28,7 +28,7 @@ export type AuditResult = Readonly<{
   id: string;
   /** When the audit began whose checkpoints this one went on from; null when it checked everything. */
   since: Date | null;
-  findings: readonly Finding[];
+  findings: readonly InvariantResult[];
   totals: AuditTotals;
   isSound: boolean;
 }>;
@@ -145,7 +145,7 @@ async function recordOutcome(
   connection: ReservedSQL,
   id: string,
   isSound: boolean,
-  findings: readonly Finding[],
+  findings: readonly InvariantResult[],
   totals: AuditTotals,
 ): Promise<void> {
   await connection.unsafe('begin');
@@ -203,7 +203,7 @@ export type RecordedAudit = Readonly<{
   finishedAt: Date | null;
   stepsDone: number;
   stepCount: number;
-  findings: readonly Finding[];
+  findings: readonly InvariantResult[];
   totals: AuditTotals | null;
 }>;
 
@@ -216,7 +216,7 @@ type AuditRow = {
   finished_at: Date | null;
   steps_done: number;
   step_count: number;
-  findings: Finding[] | null;
+  findings: InvariantResult[] | null;
   totals: AuditTotals | null;
 };
 

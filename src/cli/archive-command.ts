@@ -2,8 +2,8 @@
 import { join, resolve } from 'node:path';
 import type { SQL } from 'bun';
 import { addUpAllUsage, archiveMonths } from '../audit/archive.ts';
-import { auditArchives } from '../audit/archives.ts';
-import type { Finding } from '../audit/audit.ts';
+import { auditArchives } from '../audit/archive-audit.ts';
+import type { InvariantResult } from '../audit/audit.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { UsageError } from './arguments.ts';
 import { runAudit } from './audit-progress.ts';
@@ -65,7 +65,7 @@ function readMonth(text: string | null): string | null {
   throw new UsageError(`--before must be a month such as 2027-01, but is "${text}".`);
 }
 
-export async function checkArchives(sql: SQL, folder: string | null): Promise<Finding[]> {
+export async function checkArchives(sql: SQL, folder: string | null): Promise<InvariantResult[]> {
   if (folder === null) return [];
   const bar = progressBar(process.stderr);
   try {

@@ -1,5 +1,5 @@
 import { recordShellAction } from '../accounts/operator-log.ts';
-import type { Finding } from '../audit/audit.ts';
+import type { InvariantResult } from '../audit/audit.ts';
 import { isRepairable } from '../audit/counters.ts';
 import { type DeadLetter, findDeadLetters, retryDeadLetters } from '../ledger/dead-letters.ts';
 import { openLedger } from '../ledger/ledger.ts';
@@ -69,10 +69,10 @@ const retry: DatabaseCommand = {
 
 const repairCommand = 'tollgate ledger repair';
 
-const canRepair = (findings: readonly Finding[]) =>
+const canRepair = (findings: readonly InvariantResult[]) =>
   findings.some(({ invariant, violations }) => violations > 0 && isRepairable(invariant));
 
-function describeRepair(findings: readonly Finding[]): string {
+function describeRepair(findings: readonly InvariantResult[]): string {
   const broken = findings.filter(({ violations }) => violations > 0);
   const repairable = broken.filter(({ invariant }) => isRepairable(invariant));
   const which = repairable.length === broken.length ? 'What is broken' : 'A part of what is broken';
@@ -80,7 +80,7 @@ function describeRepair(findings: readonly Finding[]): string {
   return `${which} can be counted again. Run: ${repairCommand}\n${names}`;
 }
 
-function formatFindings(findings: readonly Finding[]): string {
+function formatFindings(findings: readonly InvariantResult[]): string {
   const rows = findings.map(({ invariant, checked, violations }) => [
     violations === 0 ? 'holds' : 'BROKEN',
     `${checked}`,

@@ -8,7 +8,7 @@ import { repeat } from '../lib/repeat.ts';
 import { LateError, within } from '../lib/within.ts';
 import { acceptsWrites, type Hosts } from './hosts.ts';
 import type { Listener } from './listener.ts';
-import type { Pool } from './pool.ts';
+import type { ReplaceableClient } from './replaceable-client.ts';
 
 const everyMs = 1_000;
 const patienceMs = 4_000;
@@ -18,7 +18,7 @@ const replaceEveryMs = 60_000;
 type Connections = Readonly<{
   pooled: Hosts;
   direct: Hosts;
-  pool: Pool;
+  pool: ReplaceableClient;
   listener: Listener;
   log?: Log | undefined;
 }>;

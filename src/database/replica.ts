@@ -6,6 +6,7 @@ import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { repeat } from '../lib/repeat.ts';
 import { within } from '../lib/within.ts';
+import { ReplaceableClient } from './replaceable-client.ts';
 
 const maxLagSeconds = 5;
 const everyMs = 1_000;
@@ -18,29 +19,27 @@ export type Replica = Readonly<{
 }>;
 
 export async function openReplica(options: SQL.Options, primary: SQL, log?: Log): Promise<Replica> {
-  let sql = new SQL(options);
+  const client = new ReplaceableClient(() => new SQL(options), patienceMs);
   let isUsable = false;
 
   async function look(): Promise<void> {
     const wasUsable = isUsable;
-    isUsable = await isClose(sql, primary);
+    isUsable = await isClose(client.current, primary);
     if (isUsable === wasUsable) return;
     if (isUsable) log?.info('lists and reports come from the replica');
     else {
       log?.warn('the replica is away or too far behind, lists and reports come from the primary');
-      const old = sql;
-      sql = new SQL(options);
-      old.close({ timeout: patienceMs / 1000 }).catch(() => undefined);
+      client.replace();
     }
   }
 
   await look();
   const looking = repeat(everyMs, look);
   return {
-    current: () => (isUsable ? sql : null),
+    current: () => (isUsable ? client.current : null),
     close: async () => {
       looking.stop();
-      await sql.close({ timeout: 1 });
+      await client.close(1);
     },
   };
 }

@@ -1,90 +1,31 @@
 /**
- * Decides a batch of operations on the rows that it touches, and writes it in one statement. Each operation is idempotent by
- * its Generation's ID, so a batch whose outcome is unknown is simply sent again.
+ * Commits a batch with its rows locked, for whatever cannot be decided on what is remembered. Each operation is idempotent
+ * by its Generation's ID, so a batch whose outcome is unknown is simply sent again. `connection` is one connection, not a
+ * pool, and nothing else is sent on it meanwhile.
  */
 import type { SQL } from 'bun';
-import { type Money, moneyFromDatabase } from '../lib/money.ts';
-import { rateAt } from '../lib/rate-limit.ts';
-import {
-  type AccountState,
-  decideCount,
-  decideHold,
-  decideLate,
-  decideRefund,
-  decideSettlement,
-  deny,
-  type Ended,
-  type MeterState,
-} from './decide.ts';
-import { Effects } from './effects.ts';
-import {
-  type KnownAccount,
-  type KnownMeter,
-  knownAccount,
-  knownMeter,
-  meterAt,
-  type ReadRows,
-} from './known-rows.ts';
-import type {
-  Count,
-  CountResult,
-  Hold,
-  HoldResult,
-  Operation,
-  SetAside,
-  Settlement,
-  SettlementResult,
-} from './operations.ts';
+import type { Log } from '../lib/log.ts';
+import { moneyFromDatabase } from '../lib/money.ts';
+import { type Decided, decideBatch } from './batch.ts';
+import { isIntegrityError, isLocked, RowLockedError } from './database-error.ts';
+import type { Ended } from './decide.ts';
+import { type BatchRows, knownAccount, knownMeter, meterAt, type ReadRows, rowsAt } from './known-rows.ts';
+import type { Operation, OperationResult } from './operations.ts';
 import { claimRows } from './rows.ts';
-import { closedUnbilled } from './settlement.ts';
 
-export type OperationResult = HoldResult | CountResult | SettlementResult;
-
-/** What a batch is decided on, updated as its operations are applied. */
-export type BatchRows = Readonly<{
-  accounts: Map<string, KnownAccount>;
-  meters: Map<string, KnownMeter>;
-  /** The holds of open Generations. */
-  openHolds: Map<string, Money>;
-  /** How Generations ended that this batch settles, but that are no longer open. */
-  ended: Map<string, Ended>;
-  /** What this batch has settled so far. */
-  settled: Map<string, SettlementResult>;
-  nowMs: number;
-  month: string;
+/** Unless `isDurable`, a crash of the database may still undo it. `server` is where it was committed. */
+export type Committed<Result = OperationResult> = Readonly<{
+  result: Result;
+  isDurable: boolean;
+  server: string;
 }>;
 
-export type Decided = Readonly<{ results: OperationResult[]; effects: Effects }>;
-
-export function rowsAt(nowMs: number): BatchRows {
-  return {
-    accounts: new Map(),
-    meters: new Map(),
-    openHolds: new Map(),
-    ended: new Map(),
-    settled: new Map(),
-    nowMs,
-    month: monthOf(nowMs),
-  };
-}
-
-/** Its first day, as the database writes it. */
-function monthOf(timeMs: number): string {
-  return `${new Date(timeMs).toISOString().slice(0, 7)}-01`;
-}
-
-export function decideBatch(batch: readonly Operation[], rows: BatchRows): Decided {
-  const effects = new Effects();
-  return { results: batch.map((operation) => apply(operation, rows, effects)), effects };
-}
+export type Outcome = Committed | Error;
 
 /** `wanted` are the operations that the results are of. */
 export type CommittedLocked = Decided & Readonly<{ wanted: readonly Operation[]; rows: BatchRows }>;
 
-/**
- * The locked path, for whatever cannot be decided on what is remembered: locks and reads everything that the batch touches.
- * `connection` is one connection, not a pool, and nothing else is sent on it meanwhile.
- */
+/** Locks and reads everything that the batch touches, waiting for whoever has it locked. */
 export async function commitLocked(
   connection: SQL,
   batch: readonly Operation[],
@@ -94,8 +35,96 @@ export async function commitLocked(
   return await inTransaction(connection, () => lockAndCommit(connection, batch, isDurable, isWanted));
 }
 
+/** `lockedRowOf` is the ID of a row that kept an operation from being committed; null for those that were committed. */
+export type CommittedFree = Readonly<{
+  lockedRowOf: (operation: Operation) => string | null;
+  /** Null when all of them were locked. */
+  committed: CommittedLocked | null;
+}>;
+
+/**
+ * Commits the operations whose account and key nobody else has locked. The row `awaited` is waited for before anything is
+ * locked, so nobody waits for this transaction meanwhile.
+ */
+export async function commitFree(
+  connection: SQL,
+  batch: readonly Operation[],
+  awaited: string | null,
+  isWanted: (operation: Operation) => boolean,
+): Promise<CommittedFree> {
+  return await inTransaction(connection, async () => {
+    if (awaited !== null) {
+      await connection`select 1 from accounts where id = ${awaited} for no key update`;
+      await connection`select 1 from api_key_meters where key_id = ${awaited} for no key update`;
+    }
+    const locked = await lockFreeRows(connection, batch);
+    const lockedRowOf = ({ generation: { accountId, keyId } }: Operation) => {
+      if (locked.has(accountId)) return accountId;
+      return locked.has(keyId) ? keyId : null;
+    };
+    const free = batch.filter((operation) => lockedRowOf(operation) === null);
+    const committed = free.length === 0 ? null : await lockAndCommit(connection, free, false, isWanted);
+    if (committed === null) await connection`rollback`;
+    return { lockedRowOf, committed };
+  });
+}
+
+const givenUp = new Error('Nobody waits for this operation any more.');
+
+/** One outcome per operation of the batch: an error for those that were locked, or that nobody wanted any more. */
+export function outcomesOf(
+  batch: readonly Operation[],
+  { committed, lockedRowOf }: CommittedFree,
+  where: Pick<Committed, 'isDurable' | 'server'>,
+): Outcome[] {
+  const { wanted, results } = committed ?? { wanted: [], results: [] };
+  const resultOf = new Map(wanted.map((operation, index) => [operation, results[index]]));
+  return batch.map((operation) => {
+    const result = resultOf.get(operation);
+    if (result !== undefined) return { result, ...where };
+    const rowId = lockedRowOf(operation);
+    return rowId === null ? givenUp : new RowLockedError(rowId);
+  });
+}
+
+/**
+ * Commits a batch, in parts if it cannot be committed as a whole: what fails one operation must not fail the others that it
+ * shares a batch with. The result of what fails alone is the error.
+ */
+export async function commitOrIsolate<Result>(
+  batch: readonly Operation[],
+  commit: (part: readonly Operation[]) => Promise<readonly (Result | Error)[]>,
+  log: Log,
+): Promise<readonly (Result | Error)[]> {
+  try {
+    return await commit(batch);
+  } catch (error) {
+    if (isIntegrityError(error)) log.error('the database rejected a batch', { count: batch.length, error });
+    const parts = partsOf(batch, error);
+    if (parts.length === 1) {
+      if (isIntegrityError(error)) return batch.map(() => error);
+      throw error;
+    }
+    const outcomes = new Map<Operation, Result | Error>();
+    for (const part of parts) {
+      const results = await commitOrIsolate(part, commit, log).catch((failed: Error) =>
+        part.map(() => failed),
+      );
+      for (const [index, operation] of part.entries())
+        outcomes.set(operation, results[index] as Result | Error);
+    }
+    return batch.map((operation) => outcomes.get(operation) as Result | Error);
+  }
+}
+
+function partsOf(batch: readonly Operation[], error: unknown): readonly (readonly Operation[])[] {
+  if (isIntegrityError(error)) return batch.map((operation) => [operation]);
+  if (!isLocked(error)) return [batch];
+  return [...Map.groupBy(batch, ({ generation }) => generation.accountId).values()];
+}
+
 /** Ends the transaction that it is called in. */
-export async function lockAndCommit(
+async function lockAndCommit(
   connection: SQL,
   batch: readonly Operation[],
   isDurable: boolean,
@@ -113,7 +142,7 @@ export async function lockAndCommit(
 }
 
 /** `work` ends the transaction, unless it fails. */
-export async function inTransaction<Result>(connection: SQL, work: () => Promise<Result>): Promise<Result> {
+async function inTransaction<Result>(connection: SQL, work: () => Promise<Result>): Promise<Result> {
   try {
     // A query is sent when it is awaited, unless it is executed before.
     const begun = connection.unsafe('begin').execute();
@@ -123,118 +152,6 @@ export async function inTransaction<Result>(connection: SQL, work: () => Promise
     await connection.unsafe('rollback').catch(() => undefined);
     throw error;
   }
-}
-
-function apply(operation: Operation, rows: BatchRows, effects: Effects): OperationResult {
-  switch (operation.kind) {
-    case 'hold':
-      return applyHold(operation, rows, effects);
-    case 'settle':
-      return applySettlement(operation, rows, effects);
-    case 'count':
-      return applyCount(operation, rows, effects);
-    case 'set_aside':
-      return applySetAside(operation, rows, effects);
-  }
-}
-
-const unknownKey = deny('invalid_api_key', null);
-
-function applyHold(hold: Hold, rows: BatchRows, effects: Effects): HoldResult {
-  const { accountId, keyId, id } = hold.generation;
-  const account = rows.accounts.get(accountId);
-  const meter = rows.meters.get(keyId);
-  if (!account || !meter) return unknownKey;
-  const amount = rows.openHolds.get(id);
-  // Already held: the batch is being sent again because its outcome was unknown.
-  if (amount !== undefined) {
-    const rate = rateAt(meter.state.requestsPerMinute, meter.state.theoreticalArrivalMs, rows.nowMs);
-    return { outcome: 'held', amount, rate };
-  }
-  const decision = decideHold(account.state, meter.state, hold, rows.nowMs);
-  if (decision.result.outcome === 'held') {
-    update(rows, hold, decision);
-    rows.openHolds.set(id, decision.result.amount);
-    effects.hold(hold, decision.result.amount);
-  }
-  return decision.result;
-}
-
-function applyCount({ generation }: Count, rows: BatchRows, effects: Effects): CountResult {
-  const account = rows.accounts.get(generation.accountId);
-  const meter = rows.meters.get(generation.keyId);
-  if (!account || !meter) return unknownKey;
-  const decision = decideCount(account.state, meter.state, rows.nowMs);
-  if (decision.result.outcome === 'counted') {
-    rows.meters.set(generation.keyId, { ...meter, state: decision.meter });
-    effects.touchKey(generation.keyId);
-  }
-  return decision.result;
-}
-
-function applySettlement(settlement: Settlement, rows: BatchRows, effects: Effects): SettlementResult {
-  const { accountId, keyId, id } = settlement.generation;
-  const account = rows.accounts.get(accountId);
-  const meter = rows.meters.get(keyId);
-  if (!account || !meter) return 'interrupted';
-  const hold = rows.openHolds.get(id);
-  if (hold !== undefined) {
-    rows.openHolds.delete(id);
-    return close(settlement, account.state, meter.state, hold, rows, effects);
-  }
-  const ended = rows.ended.get(id);
-  if (ended === undefined) return rows.settled.get(id) ?? 'interrupted';
-  const decision = decideLate(ended, settlement);
-  if (decision === 'reopen' || decision === 'record') {
-    if (decision === 'reopen') effects.reopen(id);
-    rows.ended.delete(id);
-    const reopened = { ...meter.state, openCount: meter.state.openCount + 1 };
-    return close(settlement, account.state, reopened, null, rows, effects);
-  }
-  if (decision === 'refund') {
-    update(rows, settlement, decideRefund(account.state, meter.state, ended));
-    rows.ended.set(id, { ...ended, charged: null });
-    effects.refund(settlement.generation, rows);
-    return 'settled';
-  }
-  // Gives the key another version: the statement of a hold that was given up may still be on its way.
-  if (ended.isLost) effects.touchKey(keyId);
-  if (decision === 'interrupted') effects.noteLateLoss(settlement);
-  return decision;
-}
-
-/** `hold` is null when nothing is held for it any more. */
-function close(
-  settlement: Settlement,
-  account: AccountState,
-  meter: MeterState,
-  hold: Money | null,
-  rows: BatchRows,
-  effects: Effects,
-): SettlementResult {
-  const decision = decideSettlement(account, meter, hold ?? 0n, settlement);
-  update(rows, settlement, decision);
-  effects.settle(settlement, decision, hold);
-  const result = decision.shortfall > 0n ? 'short' : 'settled';
-  rows.settled.set(settlement.generation.id, result);
-  return result;
-}
-
-/** An open Generation is closed. One that has ended, and was to be charged late or refunded, is left for the retry. */
-function applySetAside(operation: SetAside, rows: BatchRows, effects: Effects): SettlementResult {
-  if (rows.openHolds.has(operation.generation.id))
-    applySettlement(closedUnbilled(operation.settlement), rows, effects);
-  effects.setAside(operation);
-  return 'set_aside';
-}
-
-function update(
-  { accounts, meters }: BatchRows,
-  { generation: { accountId, keyId } }: Operation,
-  { account, meter }: Readonly<{ account: AccountState; meter: MeterState }>,
-): void {
-  accounts.set(accountId, { ...(accounts.get(accountId) as KnownAccount), state: account });
-  meters.set(keyId, { ...(meters.get(keyId) as KnownMeter), state: meter });
 }
 
 async function lockRows(connection: SQL, batch: readonly Operation[]): Promise<BatchRows> {
@@ -264,7 +181,7 @@ export async function readRows(
 }
 
 /** UUIDs need no quoting. */
-export function uuidArray(ids: readonly string[]): string {
+function uuidArray(ids: readonly string[]): string {
   return `{${[...new Set(ids)].join(',')}}`;
 }
 
@@ -289,4 +206,29 @@ async function findEnded(
     select * from ledger_find_missing(${claimRows.literal(missing)}::text::ledger_claim_row[], ${month}::text::date)`;
   for (const { id, ...row } of rows)
     ended.set(id, { ...row, charged: row.charged === null ? null : moneyFromDatabase(row.charged) });
+}
+
+/**
+ * Accounts before keys, as everywhere: whoever has the account finds its keys free, unless somebody keeps just the key. What
+ * is locked is skipped.
+ */
+async function lockFreeRows(connection: SQL, batch: readonly Operation[]): Promise<Set<string>> {
+  const accountIds = uuidArray(batch.map(({ generation }) => generation.accountId));
+  const lockedAccounts = await connection<{ id: string }[]>`
+    with free as materialized (
+      select id from accounts where id = any (${accountIds}::text::uuid[]) for no key update skip locked
+    )
+    select id from accounts where id = any (${accountIds}::text::uuid[]) and id not in (select id from free)`;
+  const locked = new Set(lockedAccounts.map(({ id }) => id));
+  const others = batch.filter(({ generation }) => !locked.has(generation.accountId));
+  if (others.length === 0) return locked;
+  const keyIds = uuidArray(others.map(({ generation }) => generation.keyId));
+  const lockedKeys = await connection<{ id: string }[]>`
+    with free as materialized (
+      select key_id from api_key_meters where key_id = any (${keyIds}::text::uuid[]) for no key update skip locked
+    )
+    select key_id as id from api_key_meters
+    where key_id = any (${keyIds}::text::uuid[]) and key_id not in (select key_id from free)`;
+  for (const { id } of lockedKeys) locked.add(id);
+  return locked;
 }

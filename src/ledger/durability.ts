@@ -7,7 +7,12 @@
  * with another server than the one that committed.
  */
 import { GroupCommit } from '../lib/group-commit.ts';
+import { isLocked } from './database-error.ts';
+import { type Lane, pauseBeforeRetry } from './lane.ts';
+import type { Operation, OperationResult } from './operations.ts';
 import type { Session, Writer } from './writer.ts';
+
+const lockPatienceMs = 500;
 
 export class Durability {
   readonly #writer: Writer;
@@ -45,5 +50,37 @@ export class Durability {
       await connection`select pg_logical_emit_message(true, 'tollgate', '')`;
       return sessions.map((session) => session === current);
     });
+  }
+}
+
+/** Commits operations on the lane, and waits until they are durable. */
+export class DurableLane {
+  readonly #lane: Lane;
+  readonly #durability: Durability;
+
+  constructor(lane: Lane, durability: Durability) {
+    this.#lane = lane;
+    this.#durability = durability;
+  }
+
+  async submit<Result extends OperationResult>(operation: Operation): Promise<Result> {
+    const known = this.#durability.session();
+    const session = known instanceof Promise ? await known : known;
+    const { result, isDurable, server } = await this.#lane.submit<Result>(operation);
+    if (!isDurable) await this.#durability.confirm(session, server);
+    return result;
+  }
+
+  /** For what is tried only once: a row that is locked may be free again in a moment. */
+  async submitWhenFree<Result extends OperationResult>(operation: Operation): Promise<Result> {
+    const deadlineMs = performance.now() + lockPatienceMs;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.submit<Result>(operation);
+      } catch (error) {
+        if (!isLocked(error) || performance.now() > deadlineMs) throw error;
+        await pauseBeforeRetry(attempt);
+      }
+    }
   }
 }

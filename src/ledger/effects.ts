@@ -1,9 +1,8 @@
 /** Collects what a batch changes, and writes it in one statement. */
 import type { SQL } from 'bun';
 import { formatMoney, type Money } from '../lib/money.ts';
-import type { BatchRows } from './commit.ts';
 import type { SettlementDecision } from './decide.ts';
-import type { KnownRows } from './known-rows.ts';
+import type { BatchRows, KnownRows } from './known-rows.ts';
 import type { Attempt, GenerationFacts, Hold, SetAside, Settlement } from './operations.ts';
 import {
   accountChanges,

@@ -5,20 +5,36 @@
  * waits here for long for a row that others have locked: such operations go to `locked-lane.ts`.
  */
 import type { SQL } from 'bun';
+import { backOffMs } from '../lib/back-off.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
-import { type CommittedLocked, commitLocked, decideBatch, type OperationResult, readRows } from './commit.ts';
-import { type CommittedFree, commitFree } from './commit-free.ts';
-import { type Committed, type Outcome, outcomesOf } from './committed.ts';
+import { decideBatch } from './batch.ts';
+import {
+  type Committed,
+  type CommittedFree,
+  type CommittedLocked,
+  commitFree,
+  commitLocked,
+  commitOrIsolate,
+  type Outcome,
+  outcomesOf,
+  readRows,
+} from './commit.ts';
 import { isConflict, isIntegrityError, isLocked, RowLockedError } from './database-error.ts';
-import { commitOrIsolate } from './isolation.ts';
 import { LockedLane } from './locked-lane.ts';
 import { Memory } from './memory.ts';
-import type { Operation } from './operations.ts';
+import type { Operation, OperationResult } from './operations.ts';
 import type { Writer } from './writer.ts';
 
 /** Another batch is decided and sent while one is being executed. */
 const batchesAtOnce = 2;
+const minPauseMs = 20;
+const maxPauseMs = 1_000;
+
+/** For whoever submits an operation again that was not committed. */
+export async function pauseBeforeRetry(attempt: number): Promise<void> {
+  await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
+}
 
 export class Lane {
   readonly #writer: Writer;

@@ -6,11 +6,15 @@
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { RecentMap } from '../lib/recent-map.ts';
-import type { CommittedLocked } from './commit.ts';
-import { commitFree } from './commit-free.ts';
-import { type Committed, type Outcome, outcomesOf } from './committed.ts';
+import {
+  type Committed,
+  type CommittedLocked,
+  commitFree,
+  commitOrIsolate,
+  type Outcome,
+  outcomesOf,
+} from './commit.ts';
 import { isLocked, RowLockedError } from './database-error.ts';
-import { commitOrIsolate } from './isolation.ts';
 import type { Memory } from './memory.ts';
 import type { Operation } from './operations.ts';
 import type { Writer } from './writer.ts';

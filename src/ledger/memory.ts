@@ -4,18 +4,26 @@
  */
 import type { Money } from '../lib/money.ts';
 import { RecentMap } from '../lib/recent-map.ts';
-import { type BatchRows, type OperationResult, rowsAt } from './commit.ts';
 import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
-import { DatabaseTime } from './database-time.ts';
 import type { Effects } from './effects.ts';
-import { KnownRows, knownAccount, knownMeter, meterAt, type ReadRows } from './known-rows.ts';
-import type { Operation } from './operations.ts';
+import {
+  type BatchRows,
+  KnownRows,
+  knownAccount,
+  knownMeter,
+  meterAt,
+  type ReadRows,
+  rowsAt,
+} from './known-rows.ts';
+import type { Operation, OperationResult } from './operations.ts';
 
 /** An account that another node has just used is probably used by it again. */
 const contendedMs = 1_000;
 const maxContended = 1_000;
 /** Far more than a node has in flight. */
 const maxDoubtful = 100_000;
+/** Clocks drift apart by less than a millisecond in this time. */
+const renewClockMs = 10_000;
 
 export class Memory {
   readonly #known = new KnownRows();
@@ -138,5 +146,28 @@ export class Memory {
     if (isIntegrityError(error) || isLocked(error)) return;
     // An operation that is tried only once leaves no doubt behind that anyone would resolve.
     for (const { kind, generation } of batch) if (kind !== 'count') this.#doubtful.set(generation.id, true);
+  }
+}
+
+/** The database's clock, as far as its last answers tell. Decisions that many nodes make on one row need one clock. */
+class DatabaseTime {
+  /** The database's time minus this process's. An answer takes time to arrive, so the largest difference is the best. */
+  #offsetMs = Number.NEGATIVE_INFINITY;
+  #renewAtMs = 0;
+
+  get isKnown(): boolean {
+    return this.#offsetMs !== Number.NEGATIVE_INFINITY;
+  }
+
+  note(databaseMs: number): void {
+    const nowMs = performance.now();
+    const offsetMs = databaseMs - nowMs;
+    if (offsetMs <= this.#offsetMs && nowMs < this.#renewAtMs) return;
+    this.#offsetMs = offsetMs;
+    this.#renewAtMs = nowMs + renewClockMs;
+  }
+
+  nowMs(): number {
+    return performance.now() + this.#offsetMs;
   }
 }

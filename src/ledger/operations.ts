@@ -144,3 +144,5 @@ export type CountResult = Readonly<{ outcome: 'counted'; rate: RateLimit }> | De
  * stays closed. `set_aside`: the database will never accept it.
  */
 export type SettlementResult = 'settled' | 'short' | 'interrupted' | 'set_aside';
+
+export type OperationResult = HoldResult | CountResult | SettlementResult;

@@ -52,8 +52,7 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
   const written = new Map<string, Settlement>();
   /** Generations whose last settlement could not be written. */
   const unstored = new Set<string>();
-  let takenFiles: string[] = [];
-  let malformed: string[] = [];
+  const others = new FilesLeftBehind(folder, owner, processId);
 
   function keep(settlement: Settlement): void {
     const { id } = settlement.generation;
@@ -90,27 +89,6 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     return free === null ? null : ownFile.reservedBytes + free;
   }
 
-  function findLeftBehind(): string[] {
-    return filesIn(folder)
-      .filter((name) => !isProcessRunning(name.split('.', 1)[0] ?? '', processId))
-      .map((name) => join(folder, name));
-  }
-
-  function readFiles(files: readonly string[]): LeftBehind {
-    const lines = files.flatMap((file) => readFileSync(file, 'utf8').split('\n'));
-    // The last line of a Generation is what its client was told.
-    const settlements = new Map<string, Settlement>();
-    malformed = [];
-    for (const line of lines.filter((text) => text.trim() !== '')) {
-      const settlement = parseSettlement(line);
-      const settledId = settlement === null ? parseSettled(line) : null;
-      if (settlement !== null) settlements.set(settlement.generation.id, settlement);
-      else if (settledId !== null) settlements.delete(settledId);
-      else malformed.push(line);
-    }
-    return { settlements: [...settlements.values()], malformedCount: malformed.length };
-  }
-
   return {
     keep,
     forget,
@@ -118,21 +96,66 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     unstoredCount: () => unstored.size,
     problem,
     freeBytes,
-    leftBehind: () => readFiles(findLeftBehind()),
-    takeLeftBehind: () => {
-      takenFiles = findLeftBehind().flatMap((file) => {
-        const taken = join(folder, `${owner}.${newId()}${linesEnding}`);
-        return wasRenamed(file, taken) ? [taken] : [];
-      });
-      return readFiles(takenFiles);
-    },
-    clearTaken: () => {
-      if (malformed.length > 0)
-        writeDurably(join(folder, malformedFile), Buffer.from(`${malformed.join('\n')}\n`), 'a');
-      for (const file of takenFiles) rmSync(file, { force: true });
-    },
+    leftBehind: () => others.read(),
+    takeLeftBehind: () => others.take(),
+    clearTaken: () => others.clearTaken(),
     close: () => ownFile.close(),
   };
+}
+
+/** The files of processes that have ended. */
+class FilesLeftBehind {
+  readonly #folder: string;
+  readonly #owner: string;
+  readonly #processId: number;
+  #taken: string[] = [];
+  #malformed: string[] = [];
+
+  /** `owner` is the name of this process, to which it renames what it takes. */
+  constructor(folder: string, owner: string, processId: number) {
+    this.#folder = folder;
+    this.#owner = owner;
+    this.#processId = processId;
+  }
+
+  read(): LeftBehind {
+    return this.#readFiles(this.#find());
+  }
+
+  take(): LeftBehind {
+    this.#taken = this.#find().flatMap((file) => {
+      const taken = join(this.#folder, `${this.#owner}.${newId()}${linesEnding}`);
+      return wasRenamed(file, taken) ? [taken] : [];
+    });
+    return this.#readFiles(this.#taken);
+  }
+
+  clearTaken(): void {
+    if (this.#malformed.length > 0)
+      writeDurably(join(this.#folder, malformedFile), Buffer.from(`${this.#malformed.join('\n')}\n`), 'a');
+    for (const file of this.#taken) rmSync(file, { force: true });
+  }
+
+  #find(): string[] {
+    return filesIn(this.#folder)
+      .filter((name) => !isProcessRunning(name.split('.', 1)[0] ?? '', this.#processId))
+      .map((name) => join(this.#folder, name));
+  }
+
+  #readFiles(files: readonly string[]): LeftBehind {
+    const lines = files.flatMap((file) => readFileSync(file, 'utf8').split('\n'));
+    // The last line of a Generation is what its client was told.
+    const settlements = new Map<string, Settlement>();
+    this.#malformed = [];
+    for (const line of lines.filter((text) => text.trim() !== '')) {
+      const settlement = parseSettlement(line);
+      const settledId = settlement === null ? parseSettled(line) : null;
+      if (settlement !== null) settlements.set(settlement.generation.id, settlement);
+      else if (settledId !== null) settlements.delete(settledId);
+      else this.#malformed.push(line);
+    }
+    return { settlements: [...settlements.values()], malformedCount: this.#malformed.length };
+  }
 }
 
 /** A line that says that the settlement of a Generation, written before, has been made. */

@@ -4,14 +4,15 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { SQL } from 'bun';
+import { Hosts } from '../database/hosts.ts';
+import { ReplaceableClient } from '../database/replaceable-client.ts';
 import { repeat } from '../lib/repeat.ts';
-import { Rotation } from '../lib/rotation.ts';
 import { within } from '../lib/within.ts';
 import type { Beat, HeartbeatCommand, HeartbeatReport, HeartbeatTask, SignOfLife } from './heartbeat.ts';
 
-const { hosts, node, timings, signOfLife }: HeartbeatTask = workerData;
-const rotation = new Rotation(hosts);
-let sql = new SQL(rotation.current);
+const { node, timings, signOfLife, ...task }: HeartbeatTask = workerData;
+const hosts = new Hosts(task.hosts);
+const client = new ReplaceableClient(() => new SQL(hosts.current));
 let heard = { sign: signOfLife, atMs: performance.now() };
 let sentReport: string | null = null;
 let isStopped = false;
@@ -33,13 +34,13 @@ async function beat(): Promise<void> {
     sentReport = null;
     send({ kind: 'failed', error });
     // A connection that does not answer may never do so again.
-    sql.close({ timeout: 0 }).catch(() => undefined);
-    sql = new SQL(rotation.next());
+    hosts.moveOn();
+    client.replace();
   }
 }
 
 async function renew({ nowMs, report }: SignOfLife, silentMs: number): Promise<Beat> {
-  const [row] = await sql<[{ database_ms: number; gap_ms: number | null; live: LiveNode[] | null }]>`
+  const [row] = await client.sql<[{ database_ms: number; gap_ms: number | null; live: LiveNode[] | null }]>`
     with before as (select heartbeat_at from nodes where id = ${node.id}),
          live as (select id, report -> 'calls' as calls from nodes
                   where id = ${node.id}
@@ -72,6 +73,6 @@ function send(report: HeartbeatReport): void {
 function stop(): void {
   isStopped = true;
   beating.stop();
-  sql.close({ timeout: 0 }).catch(() => undefined);
+  client.close(0).catch(() => undefined);
   parentPort?.close();
 }

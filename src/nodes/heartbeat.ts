@@ -66,80 +66,100 @@ type Observer = Readonly<{
   onTrouble: () => void;
 }>;
 
-export type Heartbeat = Readonly<{ stop: () => Promise<void> }>;
-
 /** Resolves when the lease has been renewed for the first time. */
 export async function startHeartbeat(
   task: Omit<HeartbeatTask, 'signOfLife'>,
-  { signOfLife, onBeat, onTrouble }: Observer,
+  observer: Observer,
   log: Log,
-): Promise<Heartbeat> {
-  const { beatMs, patienceMs } = task.timings;
-  const nodeId = task.node.id;
-  const first = Promise.withResolvers<void>();
-  const ended = Promise.withResolvers<void>();
-  let isStopped = false;
-  let thread = launch();
-  const signs = setInterval(() => send({ kind: 'sign', sign: signOfLife() }), beatMs);
+): Promise<Pick<Heartbeat, 'stop'>> {
+  const heartbeat = new Heartbeat(task, observer, log);
+  try {
+    await heartbeat.renewed;
+    return heartbeat;
+  } catch (error) {
+    await heartbeat.stop();
+    throw error;
+  }
+}
 
-  function launch(): Worker {
-    const launched = new Worker(join(rootFolder, 'src/nodes/heartbeat-worker.ts'), {
-      workerData: { ...task, signOfLife: signOfLife() } satisfies HeartbeatTask,
-    });
-    launched.on('message', onReport);
-    launched.on('error', (error) => log.error('the heartbeat thread failed', { nodeId, error }));
-    launched.on('exit', onExit);
-    // Listening for messages would keep the process alive, so this comes last.
-    launched.unref();
-    return launched;
+class Heartbeat {
+  readonly #task: Omit<HeartbeatTask, 'signOfLife'>;
+  readonly #observer: Observer;
+  readonly #log: Log;
+  readonly #first = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<void>();
+  readonly #signs: ReturnType<typeof setInterval>;
+  #thread: Worker;
+  #isStopped = false;
+
+  constructor(task: Omit<HeartbeatTask, 'signOfLife'>, observer: Observer, log: Log) {
+    this.#task = task;
+    this.#observer = observer;
+    this.#log = log;
+    this.#thread = this.#launch();
+    this.#signs = setInterval(
+      () => this.#send({ kind: 'sign', sign: observer.signOfLife() }),
+      task.timings.beatMs,
+    );
   }
 
-  function send(command: HeartbeatCommand): void {
-    thread.postMessage(command);
-  }
-
-  function onReport(report: HeartbeatReport): void {
-    if (report.kind === 'beat') {
-      onBeat(report.beat);
-      first.resolve();
-      return;
-    }
-    log.warn('heartbeat failed', { nodeId, error: report.error });
-    onTrouble();
-    first.reject(report.error);
-  }
-
-  function onExit(): void {
-    if (isStopped) {
-      ended.resolve();
-      return;
-    }
-    log.error('the heartbeat thread ended, restarting it', { nodeId });
-    onTrouble();
-    first.reject(new Error('The heartbeat thread ended.'));
-    setTimeout(() => {
-      if (isStopped) ended.resolve();
-      else thread = launch();
-    }, beatMs);
+  /** For the first time. Fails if that does. */
+  get renewed(): Promise<void> {
+    return this.#first.promise;
   }
 
   /** The thread is not terminated, because that has crashed whole processes. It ends by itself. */
-  async function stop(): Promise<void> {
-    isStopped = true;
-    clearInterval(signs);
-    send({ kind: 'stop' });
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#signs);
+    this.#send({ kind: 'stop' });
     try {
-      await within(patienceMs, ended.promise);
+      await within(this.#task.timings.patienceMs, this.#ended.promise);
     } catch (error) {
-      log.warn('the heartbeat thread does not end', { nodeId, error });
+      this.#log.warn('the heartbeat thread does not end', { nodeId: this.#task.node.id, error });
     }
   }
 
-  try {
-    await first.promise;
-  } catch (error) {
-    await stop();
-    throw error;
+  #launch(): Worker {
+    const thread = new Worker(join(rootFolder, 'src/nodes/heartbeat-worker.ts'), {
+      workerData: { ...this.#task, signOfLife: this.#observer.signOfLife() } satisfies HeartbeatTask,
+    });
+    thread.on('message', (report: HeartbeatReport) => this.#onReport(report));
+    thread.on('error', (error) =>
+      this.#log.error('the heartbeat thread failed', { nodeId: this.#task.node.id, error }),
+    );
+    thread.on('exit', () => this.#onExit());
+    // Listening for messages would keep the process alive, so this comes last.
+    thread.unref();
+    return thread;
   }
-  return { stop };
+
+  #send(command: HeartbeatCommand): void {
+    this.#thread.postMessage(command);
+  }
+
+  #onReport(report: HeartbeatReport): void {
+    if (report.kind === 'beat') {
+      this.#observer.onBeat(report.beat);
+      this.#first.resolve();
+      return;
+    }
+    this.#log.warn('heartbeat failed', { nodeId: this.#task.node.id, error: report.error });
+    this.#observer.onTrouble();
+    this.#first.reject(report.error);
+  }
+
+  #onExit(): void {
+    if (this.#isStopped) {
+      this.#ended.resolve();
+      return;
+    }
+    this.#log.error('the heartbeat thread ended, restarting it', { nodeId: this.#task.node.id });
+    this.#observer.onTrouble();
+    this.#first.reject(new Error('The heartbeat thread ended.'));
+    setTimeout(() => {
+      if (this.#isStopped) this.#ended.resolve();
+      else this.#thread = this.#launch();
+    }, this.#task.timings.beatMs);
+  }
 }

@@ -4,7 +4,7 @@ import type { SQL } from 'bun';
 import { describeFile } from '../lib/gzip-lines.ts';
 import { formatMoney } from '../lib/money.ts';
 import { type ArchiveContent, readArchive } from './archive-file.ts';
-import type { Finding } from './audit.ts';
+import type { InvariantResult } from './audit.ts';
 
 type ArchiveRow = { id: string; file_name: string; digest: string; ends_on: string };
 
@@ -13,10 +13,10 @@ export async function auditArchives(
   sql: SQL,
   folder: string,
   onStep: (done: number, total: number, label: string) => void = () => undefined,
-): Promise<Finding[]> {
+): Promise<InvariantResult[]> {
   const archives = await sql<ArchiveRow[]>`
     select id, file_name, encode(digest, 'hex') as digest, ends_on::text from ledger_archives order by ends_on`;
-  const findings: Finding[] = [];
+  const findings: InvariantResult[] = [];
   for (const archive of archives) {
     onStep(findings.length, archives.length, archive.file_name);
     const { checked, violations } = await checkArchive(sql, folder, archive);
