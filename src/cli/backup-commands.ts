@@ -109,7 +109,7 @@ function putBackFiles(checked: CheckedBackup, dataFolder: string): void {
 function requireEmbedded({ databaseUrl }: Config, program: string): void {
   if (databaseUrl !== null)
     throw new OperatorError(
-      `This is for the embedded database, and DATABASE_URL names one of your own: use ${program}. docs/operate.md says how.`,
+      `This is for the embedded database, and DATABASE_URL names one of your own: use ${program}. docs/deployment.md says how.`,
     );
 }
 

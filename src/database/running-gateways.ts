@@ -99,7 +99,7 @@ function describe(broken: readonly RunningGateway[], pending: readonly Migration
     ...(rest > 0 ? [`  and ${rest} more`] : []),
     'What would break them:',
     ...breaking.map(({ name }) => `  ${name}`),
-    'Stop these gateways, run tollgate migrate, and start the new version: see "Upgrades" in docs/operate.md.',
+    'Stop these gateways, run tollgate migrate, and start the new version: see "Upgrades" in docs/deployment.md.',
     'tollgate migrate --force does not wait for that. Their requests then fail, and tollgate ledger repair may be needed.',
   ].join('\n');
 }
