@@ -598,7 +598,7 @@ describe('the team', () => {
     };
     await signInAs('member');
     await knownPage.getByRole('button', { name: 'Join', exact: true }).click();
-    await knownPage.getByText('This user belongs to the account already.').waitFor();
+    await knownPage.getByText('This user already belongs to the account.').waitFor();
     await knownPage.getByRole('button', { name: 'Use another sign-in' }).click();
     await signInAs('stranger');
     await takePicture(knownPage, 'invitation-signed-in');

@@ -404,7 +404,7 @@ test('mail: connected and signed in, and none sent', async () => {
   const wrong = new URL(server.url);
   wrong.password = 'wrong';
   expect(await about('mail', { ...changes, SMTP_URL: wrong.href }, false)).toMatchObject([
-    { level: 'problem', text: expect.stringContaining('refuses the login') },
+    { level: 'problem', text: expect.stringContaining('rejects the login') },
   ]);
   const gone = await about('mail', { ...changes, SMTP_URL: 'smtp://u:p@127.0.0.1:1' }, false);
   expect(gone).toMatchObject([{ level: 'problem' }]);
@@ -450,7 +450,7 @@ describe('this machine', () => {
     expect(found.find((finding) => finding.about === 'data folder')).toMatchObject({
       level: 'problem',
       text: expect.stringContaining('cannot be written (EFBIG)'),
-      remedy: expect.stringContaining('Make room'),
+      remedy: expect.stringContaining('Free some space'),
     });
     expect(await exited).toBe(1);
   });
