@@ -87,7 +87,7 @@ export const errorTable = {
   invalid_credentials: console(401, 'authentication_error', 'no', 'The e-mail address or the password is wrong.'),
   invalid_origin: console(403, 'permission_error', 'no', 'This request did not come from the dashboard. Behind a proxy, PUBLIC_URL must be the address in the browser.'),
   permission_denied: console(403, 'permission_error', 'no', 'Your role does not allow this.'),
-  sign_up_closed: console(403, 'permission_error', 'no', 'Sign-up is closed here. Ask the operator for a sign-in.'),
+  sign_up_closed: console(403, 'permission_error', 'no', 'Sign-up is closed. Ask the operator for a login.'),
   account_suspended: console(403, 'permission_error', 'no', 'This account is suspended. Ask the operator why.'),
   account_not_found: console(404, 'invalid_request_error', 'no', 'There is no such account, or you do not belong to it.'),
   key_not_found: console(404, 'invalid_request_error', 'no', 'This account has no such key.'),

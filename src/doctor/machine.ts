@@ -40,7 +40,8 @@ function findDescriptorLimit(): number | null {
 }
 
 export function examineDataFolder({ dataFolder }: Pick<Config, 'dataFolder'>): Finding[] {
-  const remedy = 'Make it writable for the user that runs the gateway, or set TOLLGATE_DATA to another folder.';
+  const remedy =
+    'Make it writable for the user that runs the gateway, or set TOLLGATE_DATA to another folder.';
   if (!existsSync(dataFolder)) {
     const parent = firstExisting(dirname(dataFolder));
     return [

@@ -5,8 +5,7 @@ import { codeOf, type Finding, good, problem } from './finding.ts';
 
 /** Connects, greets and signs in as for a mail, but sends none. No address or password is part of what is found. */
 export async function examineMail(mail: MailSettings | null, patienceMs: number): Promise<Finding> {
-  if (mail === null)
-    return good('mail', 'not set up; for forgotten passwords, use tollgate user reset-link');
+  if (mail === null) return good('mail', 'not set up; for forgotten passwords, use tollgate user reset-link');
   const { host } = new URL(mail.url);
   const transport = createTransport({
     url: mail.url,
