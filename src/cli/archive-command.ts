@@ -13,7 +13,7 @@ import { progressBar } from './progress-bar.ts';
 export const archive: DatabaseCommand = {
   name: 'ledger archive',
   summary:
-    'Audit the ledger, then move closed months to files in a folder (default: archive in the data folder), and keep a checkpoint of each in the database. The current month and the one before stay.',
+    'Audit the ledger, then move closed months to files in a folder (default: archive in the data folder), and keep a checkpoint of each in the database. The current and the previous month stay.',
   options: [
     { name: 'before', value: 'YYYY-MM' },
     { name: 'to', value: 'FOLDER' },
