@@ -175,7 +175,7 @@ describe('a small balance and answers without end', () => {
     expect(message).toMatch(
       /^This request may cost up to \$7\.\d{4}; \$0\.2500 is available\. Set max_tokens to ([\d,]+) or less\.$/,
     );
-    const fits = Number(/max_tokens ([\d,]+)/.exec(message)?.[1]?.replaceAll(',', ''));
+    const fits = Number(/max_tokens to ([\d,]+)/.exec(message)?.[1]?.replaceAll(',', ''));
     expect((await ask(key, 'hello', { max_tokens: fits + 1 })).status).toBe(402);
     expect((await ask(key, 'hello', { max_tokens: fits })).status).toBe(200);
   });
