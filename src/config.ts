@@ -225,7 +225,7 @@ function readAuthSecret(environment: Environment): string | null {
   const text = readSecret(environment, 'AUTH_SECRET');
   if (text === null || text.length >= minSecret) return text;
   throw new OperatorError(
-    `AUTH_SECRET must have at least ${minSecret} characters. Make one with: openssl rand -base64 32`,
+    `AUTH_SECRET must have at least ${minSecret} characters. Generate one with: openssl rand -base64 32`,
   );
 }
 

@@ -79,7 +79,7 @@ async function archiveMonth(
   const name = `ledger-${beginsOn === null ? 'to-' : ''}${monthBefore(endsOn)}.jsonl.gz`;
   const file = join(folder, name);
   if (existsSync(file))
-    throw new OperatorError(`${file} is there already: move it away, or name another folder.`);
+    throw new OperatorError(`${file} already exists: move it away, or choose another folder.`);
   try {
     const staying = await writeFile(connection, month, file);
     const content = await readArchive(file);

@@ -48,10 +48,10 @@ export function outputBound(terms: ChatTerms, held: Money): number {
 /** What a client with no more than this can do. */
 export function adviceFor(terms: ChatTerms, available: Money): string | null {
   const tokens = affordableOutput(terms, available);
-  if (tokens > 0) return `With max_tokens ${tokens.toLocaleString('en')} or less it fits.`;
+  if (tokens > 0) return `Set max_tokens to ${tokens.toLocaleString('en')} or less.`;
   const least = costOf(terms, 1);
   return least < costOf(terms, terms.minOutputTokens)
-    ? `A lower max_tokens needs less, but no less than ${formatDollars(least, 'up')}.`
+    ? `A lower max_tokens needs less, but at least ${formatDollars(least, 'up')}.`
     : null;
 }
 

@@ -13,7 +13,7 @@ import { progressBar } from './progress-bar.ts';
 export const archive: DatabaseCommand = {
   name: 'ledger archive',
   summary:
-    'Audit the ledger, then move months that are over to files in a folder (archive in the data folder), each with a checkpoint in the database. This month and the last one stay.',
+    'Audit the ledger, then move closed months to files in a folder (default: archive in the data folder), and keep a checkpoint of each in the database. The current and the previous month stay.',
   options: [
     { name: 'before', value: 'YYYY-MM' },
     { name: 'to', value: 'FOLDER' },
@@ -49,7 +49,7 @@ export const archive: DatabaseCommand = {
         },
         text:
           months.length === 0
-            ? 'There is no month to archive.'
+            ? 'There are no months to archive.'
             : `${formatTable(['FILE', 'FROM', 'BEFORE', 'ENTRIES', 'BYTES'], rows)}\nThese months are no longer in the database. Keep the files: tollgate ledger audit --archive FOLDER checks them.`,
       };
     } finally {

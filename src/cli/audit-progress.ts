@@ -25,5 +25,5 @@ export async function runAudit(sql: SQL, openDedicated: () => SQL, isFull: boole
 export function describeScope(since: Date | null): string {
   return since === null
     ? 'Everything in the database was checked.'
-    : `What is new since the sound audit of ${since.toISOString()} was checked; --full checks everything.`;
+    : `Only what is new since the sound audit of ${since.toISOString()} was checked; --full checks everything.`;
 }

@@ -16,7 +16,7 @@ import { shellUserOf } from './shell-user.ts';
 const audit: DatabaseCommand = {
   name: 'ledger audit',
   summary:
-    'Check every invariant of the ledger for what is new since the last sound audit, with --full for everything, and list dead letters. Exit 0 only if all invariants hold.',
+    'Check every invariant of the ledger on what is new since the last sound audit, or with --full on everything, and list rejected settlements. Exit 0 only if all invariants hold.',
   options: [
     { name: 'full', value: null },
     { name: 'archive', value: 'FOLDER' },
@@ -75,9 +75,9 @@ const canRepair = (findings: readonly InvariantResult[]) =>
 function describeRepair(findings: readonly InvariantResult[]): string {
   const broken = findings.filter(({ violations }) => violations > 0);
   const repairable = broken.filter(({ invariant }) => isRepairable(invariant));
-  const which = repairable.length === broken.length ? 'What is broken' : 'A part of what is broken';
+  const which = repairable.length === broken.length ? 'All of this' : 'Some of this';
   const names = repairable.map(({ invariant }) => `  ${invariant}`).join('\n');
-  return `${which} can be counted again. Run: ${repairCommand}\n${names}`;
+  return `${which} can be repaired. Run: ${repairCommand}\n${names}`;
 }
 
 function formatFindings(findings: readonly InvariantResult[]): string {
@@ -116,7 +116,7 @@ function formatLetters(letters: readonly DeadLetter[]): string {
 }
 
 function describeRetry({ settled, refused }: Readonly<{ settled: number; refused: number }>): string {
-  if (settled + refused === 0) return 'No settlement is set aside.';
+  if (settled + refused === 0) return 'No settlements are set aside.';
   const outcome = `${settled} settled, ${refused} rejected again.`;
   return refused === 0 ? outcome : `${outcome} tollgate ledger audit shows why.`;
 }

@@ -41,7 +41,7 @@ function readPasswordFile(file: string): string {
 async function askForPassword(email: string): Promise<string> {
   if (!process.stdin.isTTY)
     throw new UsageError(
-      'Give the password with --password-file FILE, or - for standard input. On a terminal you are asked for it.',
+      'Give the password with --password-file FILE, or - for standard input. On a terminal, you are asked for it.',
     );
   const prompt = openPrompt(process.stdin, process.stderr);
   try {
@@ -49,7 +49,7 @@ async function askForPassword(email: string): Promise<string> {
       const password = await prompt.askHidden(`Password for ${email}: `);
       if (!isLongEnough(password)) prompt.say(`It must have ${minPassword} to ${maxPassword} characters.`);
       else if ((await prompt.askHidden('Repeat the password: ')) === password) return password;
-      else prompt.say('These were two different passwords.');
+      else prompt.say('The passwords do not match.');
     }
   } finally {
     prompt.close();

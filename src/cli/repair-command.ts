@@ -7,7 +7,7 @@ import { shellUserOf } from './shell-user.ts';
 export const repair: DatabaseCommand = {
   name: 'ledger repair',
   summary:
-    'Count again what is held and open, and what keys have spent this month, and correct what differs. Balances are never changed. With --dry-run, only show it.',
+    'Recount what is held and open, and what keys have spent this month, and correct the counters that are wrong. Never changes a balance. With --dry-run, only shows what is wrong.',
   options: [{ name: 'dry-run', value: null }],
   run: async (_sql, words, config, openDedicated) => {
     const isDryRun = words.flag('dry-run');
@@ -33,7 +33,7 @@ function present({ accountId, keyId, counter, was, is }: Repair) {
 }
 
 function describe(repairs: readonly Repair[], isDryRun: boolean): string {
-  if (repairs.length === 0) return 'Every counter is right. Nothing was changed.';
+  if (repairs.length === 0) return 'All counters are correct. Nothing was changed.';
   const rows = repairs.map(({ accountId, keyId, counter, was, is }) => [
     accountId,
     keyId ?? '-',

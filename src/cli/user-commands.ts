@@ -13,7 +13,7 @@ import { shellUserOf } from './shell-user.ts';
 
 const create: DatabaseCommand = {
   name: 'user create',
-  summary: 'Create a dashboard user: for an account, for the operator (--admin), or both.',
+  summary: 'Create a dashboard user: a member of an account, an operator (--admin), or both.',
   options: [
     { name: 'email', value: 'E', required: true },
     { name: 'password-file', value: 'FILE|-' },
@@ -74,7 +74,7 @@ const list: DatabaseCommand = {
 
 const resetLink: DatabaseCommand = {
   name: 'user reset-link',
-  summary: 'Print a link with which a user chooses a new password, once and within an hour.',
+  summary: 'Print a link for choosing a new password. It works once, within an hour.',
   positionals: ['EMAIL'],
   run: async (sql, words, config) => {
     const [email = ''] = words.positionals;

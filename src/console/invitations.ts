@@ -74,7 +74,7 @@ export function invitationsPage(services: InvitationsServices): Routes<AccountHa
 function noMail(): ApiError {
   return new ApiError('invalid_parameter', {
     param: 'email',
-    message: 'This gateway cannot send mail. Leave the address out, and hand the link over yourself.',
+    message: 'This gateway cannot send e-mail. Leave out the address, and send the link yourself.',
   });
 }
 

@@ -50,7 +50,7 @@ export async function openDatabase(
 ): Promise<Database> {
   if (config.databaseUrl === null && Bun.isStandaloneExecutable)
     throw new OperatorError(
-      'DATABASE_URL is not set, and this executable has no PostgreSQL of its own. Set it to a server of yours, as postgres://user:password@host:5432/database.',
+      'DATABASE_URL is not set, and this executable does not include PostgreSQL. Set it to your own server: postgres://user:password@host:5432/database',
     );
   return config.databaseUrl === null
     ? await openEmbedded(config, log, applicationName)

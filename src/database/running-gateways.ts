@@ -94,12 +94,12 @@ function describe(broken: readonly RunningGateway[], pending: readonly Migration
     );
   const rest = broken.length - shown.length;
   return [
-    'Nothing was migrated, because these gateways are running and could not go on:',
+    'Nothing was migrated, because it would break these running gateways:',
     ...shown,
     ...(rest > 0 ? [`  and ${rest} more`] : []),
-    'What would break them:',
+    'These migrations would break them:',
     ...breaking.map(({ name }) => `  ${name}`),
-    'Stop these gateways, run tollgate migrate, and start the new version: see "Upgrades" in docs/operate.md.',
+    'Stop these gateways, run tollgate migrate, and start the new version: see "Upgrades" in docs/deployment.md.',
     'tollgate migrate --force does not wait for that. Their requests then fail, and tollgate ledger repair may be needed.',
   ].join('\n');
 }

@@ -50,7 +50,7 @@ export function judgeConnections(facts: Facts, gatewayCount: number): Finding[] 
       whose: '',
       count: facts.server_count,
       max: facts.server_max,
-      remedy: 'Raise max_connections of PostgreSQL, or find out who holds them in pg_stat_activity.',
+      remedy: 'Raise max_connections in PostgreSQL, or look in pg_stat_activity for what uses them.',
     },
     {
       whose: ` for user "${user}"`,

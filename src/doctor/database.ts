@@ -30,7 +30,7 @@ export async function examineDatabase(config: Config, patienceMs: number): Promi
         warning(
           'database',
           `There is no embedded database in ${config.dataFolder} yet.`,
-          'The first tollgate serve creates it. For a PostgreSQL of your own set DATABASE_URL.',
+          'The first tollgate serve creates it. To use your own PostgreSQL, set DATABASE_URL.',
         ),
       ],
       localPorts: new Set(),
@@ -97,7 +97,7 @@ async function examineServer(sql: SQL, config: Config): Promise<Finding[]> {
       problem(
         'database',
         'Transactions are read-only.',
-        'Name the primary in DATABASE_URL, and set default_transaction_read_only off for it.',
+        'Point DATABASE_URL to the primary, and turn default_transaction_read_only off there.',
       ),
     );
   if (!facts.is_owner)
@@ -113,7 +113,7 @@ async function examineServer(sql: SQL, config: Config): Promise<Finding[]> {
       warning(
         'database',
         `${facts.off.join(' and ')} is off, as TOLLGATE_ALLOW_UNSAFE allows: a crash can lose committed charges.`,
-        'Turn it on wherever money is real.',
+        'Turn it on wherever real money is involved.',
       ),
     );
   return findings;
@@ -126,12 +126,12 @@ async function examineSchema(sql: SQL): Promise<Finding> {
     return warning(
       'schema',
       'The database is empty.',
-      'Run tollgate migrate. Without MIGRATE=off, tollgate serve does it, too.',
+      'Run tollgate migrate, or tollgate serve without MIGRATE=off.',
     );
   await requireMigrated(sql);
   const [{ version }] = await sql<[{ version: number }]>`
     select max(version)::int as version from schema_migrations`;
-  return good('schema', `version ${version}, the one of this program`);
+  return good('schema', `version ${version}, as this program expects`);
 }
 
 async function examineClock(sql: SQL): Promise<Finding> {

@@ -10,17 +10,17 @@ export async function examineReplica(url: string, primary: SQL, patienceMs: numb
   const replica = new SQL({ ...connectionOptions(url, doctorName), max: 1 });
   try {
     const state = await within(patienceMs, compareReplica(replica, primary));
-    if (state === 'close') return good('replica', 'DATABASE_READ_URL is close behind the primary');
+    if (state === 'close') return good('replica', 'DATABASE_READ_URL keeps up with the primary');
     return state === 'behind'
       ? warning(
           'replica',
           'DATABASE_READ_URL is too far behind: lists and reports come from the primary.',
-          'Look at pg_stat_replication on the primary.',
+          'Check pg_stat_replication on the primary.',
         )
       : warning(
           'replica',
-          'DATABASE_READ_URL leads to a server that accepts writes: lists and reports come from the primary.',
-          'Name a standby of the primary, or leave DATABASE_READ_URL unset.',
+          'DATABASE_READ_URL points to a server that accepts writes: lists and reports come from the primary.',
+          'Point it to a standby of the primary, or leave it unset.',
         );
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

@@ -13,8 +13,8 @@ export function examineSecret({ authSecret, databaseUrl }: Settings): Finding {
   if (databaseUrl === null) return good('secret', 'kept in the data folder');
   return warning(
     'secret',
-    'AUTH_SECRET is not set: it is kept in the database, next to what it encrypts.',
-    'Set AUTH_SECRET to the same value on every gateway. Make one with: openssl rand -base64 32',
+    'AUTH_SECRET is not set: the secret is stored in the database, next to what it encrypts.',
+    'Set AUTH_SECRET to the same value on every gateway. Generate one with: openssl rand -base64 32',
   );
 }
 
@@ -27,7 +27,7 @@ export async function compareSecrets(sql: SQL, { authSecret, databaseUrl }: Sett
   return [
     warning(
       'secret',
-      `${count === 1 ? 'One running gateway has' : `${count} running gateways have`} another secret than this environment: people are signed out between them, and stored responses cannot be read.`,
+      `${count === 1 ? 'One running gateway has' : `${count} running gateways have`} a different secret than this environment: users are signed out when they move between gateways, and stored responses cannot be read.`,
       'Set AUTH_SECRET to the same value on every gateway.',
     ),
   ];

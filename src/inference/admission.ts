@@ -137,7 +137,7 @@ function rateLimited(retryAfterMs: number, concurrencyLimit: number | null): Api
   const retryAfterSeconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
   const message =
     concurrencyLimit === null
-      ? 'This API key has exceeded its requests per minute.'
+      ? 'This API key has exceeded its limit of requests per minute.'
       : `This API key already has ${concurrencyLimit} requests in progress, the most it may have at once.`;
   return new ApiError('rate_limit_exceeded', { message, retryAfterSeconds });
 }

@@ -30,5 +30,5 @@ export class ShortageError extends Error {
 export function reasonNotConnected(error: unknown): unknown {
   const shortage = shortOfDescriptors();
   if (shortage === null) return error;
-  return new ShortageError(`This machine is short of something: ${shortage}.`, { cause: error });
+  return new ShortageError(`This machine is out of resources (${shortage}).`, { cause: error });
 }

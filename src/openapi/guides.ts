@@ -23,7 +23,7 @@ const sections = [
       'sandbox',
     ],
   },
-  { title: 'For operators', names: ['operate', 'operator', 'catalog', 'sign-in', 'alerts'] },
+  { title: 'For operators', names: ['deployment', 'operator-pages', 'catalog', 'sign-in', 'alerts'] },
 ] as const;
 
 export const guideNames: readonly string[] = sections.flatMap(({ names }) => names);

@@ -62,7 +62,7 @@ export const requestNotes: Readonly<
     fields: {
       role: 'Always `assistant`.',
       content: 'Its text. May be null or missing only when there are `tool_calls`.',
-      tool_calls: 'The calls it asked for, each with an ID of its own. Null means none.',
+      tool_calls: 'The calls it asked for, each with its own ID. Null means none.',
       name: nullNote,
       ...sdkNotes,
     },

@@ -109,7 +109,7 @@ export function startWorkers({ config, port, sandboxUrl, log }: Options): Worker
     const [first, ...rest] = workers;
     const areListening =
       first !== undefined && (await launch(first)) && (await Promise.all(rest.map(launch))).every(Boolean);
-    if (!areListening) throw new OperatorError('A worker did not start, for the reason that it printed.');
+    if (!areListening) throw new OperatorError('A worker did not start; it printed why.');
     for (const worker of workers)
       keepRunning(worker).catch((error: unknown) =>
         log.error('a worker is no longer watched', { worker: worker.number, error }),

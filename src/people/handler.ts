@@ -203,7 +203,7 @@ async function requestPasswordReset(request: Request, { services, client }: Visi
   services.resetMail?.send(email);
   return respond({
     status: true,
-    message: 'If there is a sign-in with this address, a mail with a link is on its way.',
+    message: 'If there is a user with this address, an e-mail with a link is on its way.',
   });
 }
 

@@ -27,7 +27,7 @@ export class MachineShortage extends ProviderError {
   constructor(shortage: string) {
     super('server_overloaded', null, retryAfterSeconds);
     this.name = 'MachineShortage';
-    this.message = `This machine is short of something: ${shortage}.`;
+    this.message = `This machine is out of resources (${shortage}).`;
     this.shortage = shortage;
   }
 }

@@ -82,7 +82,7 @@ async function launch(port: number): Promise<Running> {
   if (announced === null) {
     child.kill();
     throw new OperatorError(
-      'The sandbox provider does not start. To do without it, remove the providers with the adapter "sandbox" from the catalogue.',
+      'The sandbox provider could not be started. To run without it, remove the providers with the adapter "sandbox" from the catalogue.',
     );
   }
   return {

@@ -115,7 +115,7 @@ function logGateEvent(log: Log, event: GateEvent): void {
   const { provider, model, kind } = event;
   if (kind === 'short') {
     const fields = { provider, model, code: event.shortage };
-    log.error('provider not called, this machine is short of something', fields);
+    log.error('provider not called, this machine is out of resources', fields);
     return;
   }
   const { account, pauseMs } = event;

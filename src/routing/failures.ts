@@ -28,17 +28,17 @@ export const failureTable: readonly Row[] = [
   },
   {
     failure:
-      'what the adapter puts down to the request, such as a tool call that Gemini made a mistake in, or no image at all',
+      'a failure that the adapter attributes to the request, such as a malformed tool call by Gemini, or no image at all',
     countsFor: 'nobody',
     isIt: ({ isProvoked }) => isProvoked,
   },
   {
-    failure: 'an answer that repeats itself without end',
+    failure: 'an answer that repeats itself endlessly',
     countsFor: 'nobody',
     isIt: ({ code }) => code === 'repeated_streaming_chunk_limit',
   },
   {
-    failure: '400, 413, 422 and every other 4xx that is not named here',
+    failure: '400, 413, 422 and every other 4xx that is not listed here',
     countsFor: 'nobody',
     isIt: rejectsRequest,
   },
@@ -55,7 +55,7 @@ export const failureTable: readonly Row[] = [
   },
   {
     failure:
-      'anything else: 402, 403, 404, 408, 410, 429 without a time, 5xx, silence, a connection or stream that breaks off, an answer that cannot be read',
+      'anything else: 402, 403, 404, 408, 410, 429 without a time, 5xx, silence, a broken connection or stream, an unreadable answer',
     countsFor: 'account',
     isIt: () => true,
   },

@@ -59,7 +59,7 @@ export function listenForMetrics(hostname: string, port: number, { show }: Metri
       reusePort: false,
       development: false,
       routes: { '/metrics': { GET: show } },
-      fetch: () => new Response('Only /metrics is here.\n', { status: 404 }),
+      fetch: () => new Response('This port serves only /metrics.\n', { status: 404 }),
     });
     return () => server.stop(true);
   } catch (error) {

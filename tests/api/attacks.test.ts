@@ -173,9 +173,9 @@ describe('a small balance and answers without end', () => {
     expect(response.status).toBe(402);
     const { message } = ((await response.json()) as ErrorBody).error;
     expect(message).toMatch(
-      /^This request may cost up to \$7\.\d{4}; \$0\.2500 is available\. With max_tokens ([\d,]+) or less it fits\.$/,
+      /^This request may cost up to \$7\.\d{4}; \$0\.2500 is available\. Set max_tokens to ([\d,]+) or less\.$/,
     );
-    const fits = Number(/max_tokens ([\d,]+)/.exec(message)?.[1]?.replaceAll(',', ''));
+    const fits = Number(/max_tokens to ([\d,]+)/.exec(message)?.[1]?.replaceAll(',', ''));
     expect((await ask(key, 'hello', { max_tokens: fits + 1 })).status).toBe(402);
     expect((await ask(key, 'hello', { max_tokens: fits })).status).toBe(200);
   });

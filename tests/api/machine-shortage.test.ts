@@ -111,7 +111,7 @@ test('no descriptors left: 503 server_overloaded, named in the log, and held aga
   // One failure would have shut them for a minute.
   for (const name of ['by-number', 'by-name']) expect(await outcomeOf(name)).toBe('200 completed');
   expect(fresh.entries).toHaveLength(2);
-  const told = [...gateway.output().matchAll(/this machine is short of something.*"code":"(\w+)"/g)];
+  const told = [...gateway.output().matchAll(/this machine is out of resources.*"code":"(\w+)"/g)];
   expect(told.map(([, code]) => code)).toEqual(['EMFILE', 'EMFILE', 'EMFILE']);
   const lost = await database.sql`select reason from write_offs`;
   expect(lost.length).toBe(0);

@@ -252,7 +252,7 @@ describe('one address from everywhere', () => {
     const outcomes = await times(15, () => tryPassword(browser, 'jon@example.com'));
     expect(outcomes.filter((code) => code === 'too_many_attempts')).toHaveLength(5);
     await exhaust(anywhere('jon@example.com'), 90);
-    expect(async () => await attempts.take([anywhere('jon@example.com')])).toThrow('too many attempts');
+    expect(async () => await attempts.take([anywhere('jon@example.com')])).toThrow('Too many attempts');
   });
 });
 

@@ -206,7 +206,7 @@ test('the command goes on from the last one, and --full does not', async () => {
     since: null,
   });
   const second = await tollgate(['ledger', 'audit'], environment);
-  expect(second.stdout).toContain('What is new since the sound audit of 20');
+  expect(second.stdout).toContain('Only what is new since the sound audit of 20');
   expect([second.exitCode, second.stderr]).toEqual([0, '']);
   const full = await outcomeOf(['ledger', 'audit', '--full'], environment);
   expect(full.text).toContain('Everything in the database was checked.\nThe ledger is sound.');

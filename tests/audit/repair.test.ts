@@ -71,7 +71,7 @@ describe('a counter that is wrong', () => {
     const broken = await run('audit');
     expect(broken).toMatchObject({ holds: false, exitCode: 1, repair: 'tollgate ledger repair' });
     expect(broken.text).toContain(
-      'The ledger is BROKEN.\nWhat is broken can be counted again. Run: tollgate ledger repair\n  the number of open Generations that is stored with each key is right',
+      'The ledger is BROKEN.\nAll of this can be repaired. Run: tollgate ledger repair\n  the number of open Generations that is stored with each key is right',
     );
     expect(await failureOf('archive', '--to', folder)).toStartWith('The ledger is broken');
     const { accountId, keyId } = owner;
@@ -93,14 +93,14 @@ describe('a counter that is wrong', () => {
     expect(await run('audit')).toMatchObject({ holds: true, repair: null, exitCode: 0 });
     expect(await run('repair')).toMatchObject({
       repairs: [],
-      text: 'Every counter is right. Nothing was changed.',
+      text: 'All counters are correct. Nothing was changed.',
     });
   });
 
   test('is corrected whatever it counts; a balance is not', async () => {
     await disturb({ held: 2, keyHeld: 1, openCount: 3, spent: 4 });
     await database.sql`update accounts set balance = balance + 7`;
-    expect((await run('audit', '--full')).text).toContain('A part of what is broken can be counted again.');
+    expect((await run('audit', '--full')).text).toContain('Some of this can be repaired.');
     const { repairs } = await run('repair');
     expect(repairs.map(({ counter, key_id: key }) => [counter, key])).toEqual([
       ['held', null],

@@ -579,7 +579,7 @@ describe('the team', () => {
     await guestPage.getByLabel('Name').fill('Ada');
     await guestPage.getByLabel('E-mail').fill('ada@example.com');
     await guestPage.getByLabel('Password', { exact: true }).fill('a password of her own');
-    await guestPage.getByRole('button', { name: 'Create sign-in and join' }).click();
+    await guestPage.getByRole('button', { name: 'Create login and join' }).click();
     await guestPage.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     await rowOf(page, 'ada@example.com').getByText('Owner', { exact: true }).waitFor();
     expectNoComplaints(guest);
@@ -598,7 +598,7 @@ describe('the team', () => {
     };
     await signInAs('member');
     await knownPage.getByRole('button', { name: 'Join', exact: true }).click();
-    await knownPage.getByText('This user belongs to the account already.').waitFor();
+    await knownPage.getByText('This user already belongs to the account.').waitFor();
     await knownPage.getByRole('button', { name: 'Use another sign-in' }).click();
     await signInAs('stranger');
     await takePicture(knownPage, 'invitation-signed-in');

@@ -192,7 +192,7 @@ describe('a hold', () => {
         if (decision.result.outcome === 'held' || decision.result.shortage === null) return;
         const advice = adviceFor(terms, decision.result.shortage.spendable);
         const fits = Number(
-          /max_tokens ([\d,]+) or less/.exec(advice ?? '')?.[1]?.replaceAll(',', '') ?? '0',
+          /max_tokens to ([\d,]+) or less/.exec(advice ?? '')?.[1]?.replaceAll(',', '') ?? '0',
         );
         if (fits > 0) expect(admit({ ...asked, maxTokens: fits }, owned).admitted).not.toBeNull();
         // Of an inexact rate a token may be rounded down to what is there; it is not advised.
@@ -503,8 +503,8 @@ describe('how long an answer may get', () => {
     expect(outputBound(terms, input + 10_240n)).toBe(1_024);
     expect(outputBound(terms, input + 99_999n)).toBe(5_000);
     expect(outputBound(terms, 0n)).toBe(1_024);
-    expect(adviceFor(terms, input + 12_340n)).toContain('max_tokens 1,234 or less');
-    expect(adviceFor(terms, input + 10n)).toContain('max_tokens 1 or less');
-    expect(adviceFor(terms, input + 9n)).toMatch(/^A lower max_tokens needs less, but no less than \$/);
+    expect(adviceFor(terms, input + 12_340n)).toContain('max_tokens to 1,234 or less');
+    expect(adviceFor(terms, input + 10n)).toContain('max_tokens to 1 or less');
+    expect(adviceFor(terms, input + 9n)).toMatch(/^A lower max_tokens needs less, but at least \$/);
   });
 });

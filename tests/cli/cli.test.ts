@@ -141,7 +141,7 @@ test('a key for models that the catalogue does not have is created, with a warni
     'tollgate: warning: The catalogue has no model sandbox-chta. Did you mean sandbox-chat?\n' +
       'tollgate: warning: The catalogue has no model llama.\n',
   );
-  expect(unread.stderr).toContain('tollgate: warning: Whether these models exist was not checked: ');
+  expect(unread.stderr).toContain('tollgate: warning: Could not check whether these models exist: ');
   const [first] = await prepare<{ id: string }[]>('key', 'list', '--account', account);
   const changed = await tollgate(['key', 'update', first?.id ?? '', '--allow', 'sandbox-imag'], environment);
   expect([changed.exitCode, changed.stderr]).toEqual([
@@ -178,7 +178,7 @@ test('key update changes what is given and nothing else', async () => {
   expect(await tollgate(['key', 'update', id, '--rpm', '9'], environment)).toEqual({
     exitCode: 1,
     stdout: '',
-    stderr: `tollgate: Key ${id} is revoked and cannot be changed. Create another one: tollgate key create\n`,
+    stderr: `tollgate: Key ${id} is revoked and cannot be changed. Create a new one: tollgate key create\n`,
   });
   expect((await prepare<{ rpm: number }[]>('key', 'list', '--account', account))[0]?.rpm).toBe(8);
 });
@@ -290,7 +290,7 @@ test('what the database refused to settle is listed by the audit and can be trie
   );
   const { id: keyId } = await runCommand<{ id: string }>(['key', 'create', '--account', account], settings);
   const nothing = await tollgate(['ledger', 'retry'], settings);
-  expect(nothing).toEqual({ exitCode: 0, stdout: 'No settlement is set aside.\n', stderr: '' });
+  expect(nothing).toEqual({ exitCode: 0, stdout: 'No settlements are set aside.\n', stderr: '' });
 
   const requestId = await settleAs(own, { accountId: account, keyId }, impossible);
   const letter = {
@@ -352,7 +352,7 @@ test('catalog init writes the default one, or says what is in the way', async ()
   expect(await runCommand(['catalog', 'init', file], {})).toEqual({ file });
   const refusal = (path: string) =>
     runCommand(['catalog', 'init', path], {}).catch((error: Error) => error.message);
-  expect(await refusal(file)).toBe(`${file} exists and stays as it is.`);
+  expect(await refusal(file)).toBe(`${file} already exists and was not changed.`);
   expect(await refusal(join(folder, 'new folder/catalog.yaml'))).toBe(
     `The folder ${folder}/new folder does not exist. Create it first: mkdir -p "${folder}/new folder"`,
   );
@@ -401,12 +401,12 @@ test('--version', async () => {
 test.each([
   [['account', 'create'], 2, '--name is required.'],
   [['account', 'create', '--name', ''], 2, '--name must have 1 to 200 characters'],
-  [['account', 'create', '--name', 'x', '--credit', '1e3'], 2, '--credit must be an amount of USD'],
+  [['account', 'create', '--name', 'x', '--credit', '1e3'], 2, '--credit must be an amount in USD'],
   [['account', 'create', '--name', 'x', '--credit', '-5'], 2, '--credit must not be negative, but is "-5".'],
-  [['account', 'create', '--name', 'x', '--credit=-5'], 2, '--credit must be an amount of USD'],
-  [['account', 'create', '--name', 'x', '--credit', '1000000000001'], 2, 'not above 1000000000000'],
-  [['account', 'create', '--name', 'x', '--credit', '9'.repeat(40)], 2, 'not above 1000000000000'],
-  [['account', 'create', '--name', 'a\u001b[31mb'], 2, '--name must not hold control characters'],
+  [['account', 'create', '--name', 'x', '--credit=-5'], 2, '--credit must be an amount in USD'],
+  [['account', 'create', '--name', 'x', '--credit', '1000000000001'], 2, 'no more than 1000000000000'],
+  [['account', 'create', '--name', 'x', '--credit', '9'.repeat(40)], 2, 'no more than 1000000000000'],
+  [['account', 'create', '--name', 'a\u001b[31mb'], 2, '--name must not contain control characters'],
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057', '-5'], 2, 'An amount must not be negative'],
   [['account', 'create', '--name', 'x', '--colour', 'red'], 2, "Unknown option '--colour'"],
   [['account', 'credit', '01890a5d-ac96-774b-bcce-b302099a8057'], 2, 'USD is missing'],
@@ -468,7 +468,7 @@ test.each([
   [
     ['key', 'update', '01890a5d-ac96-774b-bcce-b302099a8057', '--monthly-limit', 'all'],
     2,
-    '--monthly-limit must be an amount of USD',
+    '--monthly-limit must be an amount in USD',
   ],
   [['key', 'update', '01890a5d-ac96-774b-bcce-b302099a8057', '--rpm', '5'], 1, 'There is no key 01890a5d'],
   [['key', 'revoke', '01890a5d-ac96-774b-bcce-b302099a8057'], 1, 'There is no key 01890a5d'],

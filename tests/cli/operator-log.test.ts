@@ -63,7 +63,7 @@ describe('account credit --reference', () => {
     const printed = await tollgate(words, environment);
     expect(printed).toEqual({
       exitCode: 0,
-      stdout: `Reference Invoice 2026-117 was credited before: nothing was added. Account ${account} has 12.5 USD.\n`,
+      stdout: `Reference Invoice 2026-117 was already credited: nothing was added. Account ${account} has 12.5 USD.\n`,
       stderr: '',
     });
   });
@@ -271,7 +271,7 @@ describe('a password', () => {
       [ask, 'short\r'],
       [ask, 'hidden wordz\u007fs\r'],
       ['Repeat the password: ', 'another word\r'],
-      ['two different passwords', ''],
+      ['passwords do not match', ''],
       [ask, 'wrong\u0015hidden wörds\r'],
       ['Repeat the password: ', 'hidden wörds\r'],
     );

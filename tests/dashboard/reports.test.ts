@@ -317,7 +317,7 @@ test('an estimated charge is explained, whether or not the balance covered it', 
   const estimated = { charged: '0.01', refunded: null, is_estimated: true };
   const whole = describeMoney({ ...estimated, written_off: null, write_off_reason: 'usage_missing' });
   expect(whole.label).toBe('Charged');
-  expect(whole.text).toContain('estimated by their words');
+  expect(whole.text).toContain('estimated by counting words');
   expect(whole.text).not.toContain('written off');
   const short = describeMoney({
     ...estimated,
@@ -325,7 +325,7 @@ test('an estimated charge is explained, whether or not the balance covered it', 
     write_off_reason: 'insufficient_balance',
   });
   expect(short.label).toBe('Partly charged');
-  expect(short.text).toContain('estimated by their words');
+  expect(short.text).toContain('estimated by counting words');
 });
 
 test('an error without words of its own is told with those of the gateway', () => {

@@ -51,7 +51,7 @@ test('a gateway continues from a backup as if nothing had happened', async () =>
   await call(gateway.origin, 'two');
   expect(await failureOf(runCommand(['restore', file, '--force'], environment))).toContain('stop it before');
   expect(await gateway.stop()).toBe(0);
-  expect(await failureOf(runCommand(['backup', file], environment))).toContain('is there already');
+  expect(await failureOf(runCommand(['backup', file], environment))).toContain('already exists');
   expect(await failureOf(runCommand(['restore', file], environment))).toContain('is not empty');
 
   // It has no database yet.

@@ -134,7 +134,7 @@ describe('gateways that are running', () => {
       const { exitCode, stderr } = await tollgate([command], environment);
       expect([command, exitCode]).toEqual([command, 1]);
       expect(stderr).toStartWith(
-        'tollgate: Nothing was migrated, because these gateways are running and could not go on:\n  a:8080 (an earlier version, newest migration 0007)\n  b:8080 (',
+        'tollgate: Nothing was migrated, because it would break these running gateways:\n  a:8080 (an earlier version, newest migration 0007)\n  b:8080 (',
       );
       for (const { name } of after(7)) expect(stderr).toContain(`\n  ${name}\n`);
       expect(stderr).toContain('tollgate migrate --force');
@@ -171,7 +171,7 @@ describe('gateways that are running', () => {
     }).catch((error: Error) => error.message);
     const known = upTo(19).at(-1)?.name.slice(0, 4);
     expect(problem).toContain(
-      `:\n  c:8080 (an earlier version, newest migration ${known})\n  d:8080 (version 0.3.0, newest migration 0021)\nWhat would break them:\n  0097_breaks.sql\n`,
+      `:\n  c:8080 (an earlier version, newest migration ${known})\n  d:8080 (version 0.3.0, newest migration 0021)\nThese migrations would break them:\n  0097_breaks.sql\n`,
     );
     const harmless = next('0097_adds.sql', '-- compatible-with: 0015', 'select 1;');
     expect(await migrate(database.sql, { migrations: [...knownMigrations, harmless] })).toEqual([

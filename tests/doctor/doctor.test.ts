@@ -128,7 +128,9 @@ test('the report is aligned, with what to do below', () => {
 test('a secret that is too short is a problem among the others', async () => {
   const { exitCode, stdout } = await tollgate(['doctor', '--offline'], { ...healthy, AUTH_SECRET: 'short' });
   expect(exitCode).toBe(1);
-  expect(stdout).toMatch(/^✗ secret +AUTH_SECRET must have at least 32 characters\. Make one with: openssl/m);
+  expect(stdout).toMatch(
+    /^✗ secret +AUTH_SECRET must have at least 32 characters\. Generate one with: openssl/m,
+  );
   expect(stdout).toMatch(/^✓ schema /m);
   expect(stdout.match(/^. secret /gm)).toHaveLength(1);
   // What is wrong elsewhere is said as by every command.
@@ -256,7 +258,7 @@ test('gateways with another secret are noticed by the doctor and by the one that
     (await about('secret', { ...environment, ...changes })).map(({ text }) => text);
   expect(await secrets({ AUTH_SECRET: 'y'.repeat(32) })).toEqual(['AUTH_SECRET is set']);
   expect(await secrets({})).toEqual([
-    expect.stringContaining('One running gateway has another secret'),
+    expect.stringContaining('One running gateway has a different secret'),
     'AUTH_SECRET is set',
   ]);
   expect(await secrets({ AUTH_SECRET: '' })).toContainEqual(
@@ -404,7 +406,7 @@ test('mail: connected and signed in, and none sent', async () => {
   const wrong = new URL(server.url);
   wrong.password = 'wrong';
   expect(await about('mail', { ...changes, SMTP_URL: wrong.href }, false)).toMatchObject([
-    { level: 'problem', text: expect.stringContaining('refuses the login') },
+    { level: 'problem', text: expect.stringContaining('rejects the login') },
   ]);
   const gone = await about('mail', { ...changes, SMTP_URL: 'smtp://u:p@127.0.0.1:1' }, false);
   expect(gone).toMatchObject([{ level: 'problem' }]);
@@ -450,7 +452,7 @@ describe('this machine', () => {
     expect(found.find((finding) => finding.about === 'data folder')).toMatchObject({
       level: 'problem',
       text: expect.stringContaining('cannot be written (EFBIG)'),
-      remedy: expect.stringContaining('Make room'),
+      remedy: expect.stringContaining('Free some space'),
     });
     expect(await exited).toBe(1);
   });
@@ -473,7 +475,7 @@ describe('this machine', () => {
     await database.sql`
       insert into nodes (id, name) values (gen_random_uuid(), ${`${hostname()}:${ofGateway} worker 2`})`;
     expect(await about('port', { PORT: ofGateway })).toMatchObject([
-      { level: 'good', text: expect.stringContaining('a gateway that is running') },
+      { level: 'good', text: expect.stringContaining('a running gateway') },
     ]);
     await database.sql`delete from nodes`;
     await gateway.stop();

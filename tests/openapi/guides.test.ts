@@ -21,7 +21,7 @@ test('every page is there, and no other file', () => {
 });
 
 test('there are guides for customers and for operators', () => {
-  for (const name of ['decisions', 'reports', 'operate', 'operator', 'catalog', 'sign-in', 'alerts'])
+  for (const name of ['decisions', 'reports', 'deployment', 'operator-pages', 'catalog', 'sign-in', 'alerts'])
     expect([name, pages.has(name)]).toEqual([name, true]);
   expect(guide('chat')).toContain('<p>For operators</p>');
 });
@@ -33,7 +33,7 @@ test('README names every guide that is served', () => {
 
 test('an address without a guide gets a page with the contents', () => {
   expect(missing()).toContain('<h1 id="page-not-found">');
-  expect(missing()).toContain('href="/docs/operate"');
+  expect(missing()).toContain('href="/docs/deployment"');
 });
 
 test('every section that an error names exists', () => {

@@ -106,7 +106,7 @@ test('names its version, and what it lacks', async () => {
   expect(await run(['serve'], { PATH })).toMatchObject({
     exitCode: 1,
     stderr: expect.stringMatching(
-      /^tollgate: DATABASE_URL is not set, and this executable has no PostgreSQL/,
+      /^tollgate: DATABASE_URL is not set, and this executable does not include PostgreSQL/,
     ),
   });
   expect(await run(['serve'])).toMatchObject({

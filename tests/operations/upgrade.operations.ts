@@ -1,5 +1,5 @@
 /**
- * Upgrades under traffic, from the last release and from 0.1, as docs/operate.md describes them, and what becomes of one that
+ * Upgrades under traffic, from the last release and from 0.1, as docs/deployment.md describes them, and what becomes of one that
  * is forced. The earlier versions come from the history of the repository, so a shallow clone does not do.
  *
  * Needs `git`: it comes with the clone, or apt-get install git.

@@ -117,7 +117,7 @@ describe('a parent whose first worker does not start', () => {
     });
     taken.stop(true);
     expect(stderr).toBe(
-      `tollgate: METRICS_PORT ${taken.port} cannot be opened.\ntollgate: A worker did not start, for the reason that it printed.\n`,
+      `tollgate: METRICS_PORT ${taken.port} cannot be opened.\ntollgate: A worker did not start; it printed why.\n`,
     );
     expect(exitCode).toBe(1);
   });

@@ -146,13 +146,13 @@ function SignUpForm({ token, invitation }: InvitationProps) {
   return (
     <SignedOutForm
       title={titleOf(invitation)}
-      description={`You are invited as ${roleWords(invitation)} of this account. Create a sign-in to join it.`}
-      submitLabel="Create sign-in and join"
+      description={`You are invited as ${roleWords(invitation)} of this account. Create a login to join it.`}
+      submitLabel="Create login and join"
       action={signing}
       ownFields={['name', 'email', 'password']}
       footer={
         <>
-          Already have a sign-in?{' '}
+          Already have a login?{' '}
           <Link to="/sign-in" search={{ next: '/invitation' }} className={textLinkClass}>
             Sign in
           </Link>
