@@ -11,6 +11,7 @@ import {
   score,
   send,
 } from '../support/decisions-fixture.ts';
+import { preparedFolder } from '../support/embedded.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, temporaryFolder, tollgate, tollgateJson } from '../support/gateway.ts';
 
@@ -107,7 +108,7 @@ describe('settings that do not go together', () => {
 });
 
 test('a first start has the sandbox decide', async () => {
-  const environment = { TOLLGATE_DATA: temporaryFolder() };
+  const environment = { TOLLGATE_DATA: await preparedFolder() };
   const demo = await startGateway(environment);
   try {
     const words = ['--email', 'someone@example.com', '--password', 'correct horse battery', '--admin'];

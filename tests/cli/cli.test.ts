@@ -7,7 +7,7 @@ import { isWellFormedKey } from '../../src/keys/key-format.ts';
 import { OperatorError } from '../../src/lib/operator-error.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from '../support/cluster.ts';
 import { outcomeOf, runCommand } from '../support/commands.ts';
-import { temporaryFolder, tollgate, tollgateJson, writeCatalog } from '../support/gateway.ts';
+import { shippedCatalog, temporaryFolder, tollgate, tollgateJson, writeCatalog } from '../support/gateway.ts';
 import { impossible, settleAs } from '../support/rare-settlements.ts';
 
 let database: TestDatabase;
@@ -128,8 +128,9 @@ test('key create, list and revoke', async () => {
 
 test('a key for models that the catalogue does not have is created, with a warning that names them', async () => {
   const { id: account } = await prepare<{ id: string }>('account', 'create', '--name', 'Allowing');
+  const withModels = { ...environment, TOLLGATE_CATALOG: shippedCatalog };
   const allowing = (models: string, more: Record<string, string> = {}) =>
-    tollgate(['key', 'create', '--account', account, '--allow', models], { ...environment, ...more });
+    tollgate(['key', 'create', '--account', account, '--allow', models], { ...withModels, ...more });
   const [known, unknown, unread] = await Promise.all([
     allowing('sandbox-chat'),
     allowing('sandbox-chat,sandbox-chta,llama'),
@@ -143,7 +144,7 @@ test('a key for models that the catalogue does not have is created, with a warni
   );
   expect(unread.stderr).toContain('tollgate: warning: Could not check whether these models exist: ');
   const [first] = await prepare<{ id: string }[]>('key', 'list', '--account', account);
-  const changed = await tollgate(['key', 'update', first?.id ?? '', '--allow', 'sandbox-imag'], environment);
+  const changed = await tollgate(['key', 'update', first?.id ?? '', '--allow', 'sandbox-imag'], withModels);
   expect([changed.exitCode, changed.stderr]).toEqual([
     0,
     'tollgate: warning: The catalogue has no model sandbox-imag. Did you mean sandbox-image?\n',

@@ -38,7 +38,7 @@ import {
 } from '../support/chat-bodies.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
-import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
+import { type Gateway, shippedCatalog, startGateway, temporaryFolder } from '../support/gateway.ts';
 
 // The text that clients get, so that nothing counts that JSON cannot carry.
 const document = JSON.parse(JSON.stringify(createDocument())) as ReturnType<typeof createDocument>;
@@ -552,7 +552,12 @@ describe('a gateway', () => {
 
   beforeAll(async () => {
     database = await createDatabase();
-    const environment = { DATABASE_URL: database.url, TOLLGATE_DATA: temporaryFolder() };
+    const environment = {
+      DATABASE_URL: database.url,
+      TOLLGATE_DATA: temporaryFolder(),
+      // The examples name its models.
+      TOLLGATE_CATALOG: shippedCatalog,
+    };
     gateway = await startGateway(environment);
     const account = await runCommand<{ id: string }>(
       ['account', 'create', '--name', 'Reader', '--credit', '5'],

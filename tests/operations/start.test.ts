@@ -10,6 +10,7 @@ import {
   type Gateway,
   launchGateway,
   programEnvironment,
+  shippedCatalog,
   startGateway,
   temporaryFolder,
   tollgate,
@@ -303,6 +304,7 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     const database = await createDatabase();
     const message = await refusal({
       DATABASE_URL: database.url,
+      TOLLGATE_CATALOG: shippedCatalog,
       OPENAI_API_KEY: 'one',
       OPENAI_API_KEY_FILE: '/dev/null',
     });
