@@ -145,11 +145,16 @@ async function openAll(given: Start) {
 
   const keys = await openKeyCache(database.sql, Date.now, {}, database.listen);
   closers.add('keys', keys.close);
-  const money = await openMoney(given, database, catalog, fingerprintOf(deriveKey), metrics);
-  const nodeId = money.node.id;
-  const traces = config.traces === null ? null : new OtlpExporter(config.traces, nodeId, log);
+  const { ledger, node, lease, spool } = await startLedger(
+    given,
+    database,
+    catalog,
+    fingerprintOf(deriveKey),
+    metrics,
+  );
+  const traces = config.traces === null ? null : new OtlpExporter(config.traces, node.id, log);
   if (traces !== null) closers.add('traces', () => traces.close());
-  const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), nodeId, streamResponse, log);
+  const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), node.id, streamResponse, log);
   closers.add('idempotency', idempotency.close);
   const mailer = config.mail === null ? null : openMailer(config.mail, log);
   if (mailer !== null) closers.add('mail', mailer.close);
@@ -158,13 +163,16 @@ async function openAll(given: Start) {
   closers.add('audits', audits.close);
   const abandoned = new AbandonedStreams();
   return {
-    ...money,
     database,
     deriveKey,
     calls,
     metrics,
     catalog,
     keys,
+    ledger,
+    node,
+    lease,
+    spool,
     traces,
     idempotency,
     people,
@@ -183,7 +191,7 @@ function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, cl
 }
 
 /** The ledger, with the lease on which its holds depend and the spool for when the database is away. */
-async function openMoney(
+async function startLedger(
   { config, leaseTimings, log, closers }: Start,
   database: Database,
   catalog: FollowedCatalog,

@@ -1,4 +1,7 @@
-/** Whether the database can be reached, is fit for money, belongs to us and has our schema, and whether the clocks agree. */
+/**
+ * Whether the database can be reached, is fit for money, belongs to us and has our schema, whether the clocks agree, and
+ * whether its replica is close behind.
+ */
 import { SQL } from 'bun';
 import { type Config, durabilitySettings } from '../config.ts';
 import { hasCluster } from '../database/cluster.ts';
