@@ -82,7 +82,7 @@ async function checkStatically(): Promise<boolean[]> {
     check('types', [tool('tsc'), '--noEmit']),
     check('types of the dashboard', [tool('tsc'), '--noEmit', '-p', 'dashboard']),
     check('format and lint', [tool('biome'), 'check', '--error-on-warnings']),
-    check('floating promises', [tool('oxlint'), '--type-aware', '--deny-warnings']),
+    check('promises and long functions', [tool('oxlint'), '--type-aware', '--deny-warnings']),
   ]);
 }
 

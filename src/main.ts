@@ -6,7 +6,6 @@ import type { Database } from './database/connection.ts';
 import { explainDatabaseError } from './database/explain.ts';
 import { fingerprintOf } from './database/node-secrets.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
-import { prepareSchema } from './database/prepare-schema.ts';
 import { keepRetention } from './database/retention.ts';
 import { watchDatabaseState } from './database/state.ts';
 import { openDecisions } from './decisions/open.ts';
@@ -31,20 +30,15 @@ import { takeLease } from './nodes/lease.ts';
 import { drain } from './operations/drain.ts';
 import { checkReadiness } from './operations/health.ts';
 import { type Closers, listenForSignals, type Signals } from './operations/lifecycle.ts';
-import { checkPlace, listen } from './operations/listen.ts';
+import { listen } from './operations/listen.ts';
 import { defaultPatienceMs, openForServing } from './operations/open-for-serving.ts';
-import { reportOtherGateways } from './operations/other-gateways.ts';
 import { serveWithWorkers } from './operations/parent.ts';
 import { runToEnd } from './operations/run-to-end.ts';
 import { openSecret } from './operations/secret.ts';
 import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { followParent, type Parent } from './operations/worker.ts';
-import { openAttempts } from './people/attempts.ts';
-import { createAuth } from './people/auth.ts';
-import { openInvitationMail } from './people/invitation-mail.ts';
 import { openMailer } from './people/mailer.ts';
-import { openResetMail } from './people/reset-mail.ts';
-import { openSessions } from './people/sessions.ts';
+import { openPeople } from './people/open.ts';
 import { keepSignInTidy } from './people/upkeep.ts';
 import { Calls } from './providers/call.ts';
 import { createRoutes } from './routes.ts';
@@ -52,7 +46,7 @@ import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts
 import { reportOf } from './routing/node-report.ts';
 import { GatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { measuredLedger } from './telemetry/measured-ledger.ts';
-import { listenForMetrics, openMetricsPage } from './telemetry/metrics-page.ts';
+import { listenForMetrics, type MetricsPage, openMetricsPage } from './telemetry/metrics-page.ts';
 import { OtlpExporter } from './telemetry/otlp-exporter.ts';
 import { RequestRecorder } from './telemetry/request-recorder.ts';
 import { keepUsageAddedUp } from './usage/usage-days.ts';
@@ -71,141 +65,35 @@ export async function serve(
     log,
     signals,
     isReported: parent === null,
-    start: (closers) => start(config, leaseTimings, databasePatienceMs, log, signals, parent, closers),
+    start: (closers) => start({ config, leaseTimings, databasePatienceMs, log, signals, parent, closers }),
     explain: (error) => explainDatabaseError(error, config),
   });
 }
 
-async function start(
-  config: Config,
-  leaseTimings: LeaseTimings,
-  databasePatienceMs: number,
-  log: Log,
-  signals: Signals,
-  parent: Parent | null,
-  closers: Closers,
-) {
-  if (parent === null) await checkPlace(config);
-  const database = await openForServing(config, databasePatienceMs, log, closers);
-  // The parent of a worker has migrated, if it may.
-  await prepareSchema(database, config.migratesAtStart && parent === null, log);
-  if (database.isEmbedded && parent === null) await reportOtherGateways(database.sql, config, log);
-  closers.add('partitions', keepPartitionsAhead(database.sql, log));
-  closers.add('usage', keepUsageAddedUp(database.sql, log));
-  if (config.generationRetentionDays !== null)
-    closers.add('retention', keepRetention(database.openDedicated, config.generationRetentionDays, log));
-  const deriveKey = await openSecret(config, database.sql, log);
+/** What a start is given. Whatever it opens is added to the closers. */
+type Start = Readonly<{
+  config: Config;
+  leaseTimings: LeaseTimings;
+  databasePatienceMs: number;
+  log: Log;
+  signals: Signals;
+  /** Null unless this is a worker. */
+  parent: Parent | null;
+  closers: Closers;
+}>;
 
-  const calls = new Calls();
-  const { secret, isProxied } = config;
-  const metrics = config.metrics.isOn ? new GatewayMetrics() : null;
-  const catalog = await followCatalog(
-    config.catalogFile,
-    { secret, isProxied, calls },
-    database.sql,
-    log,
-    (outcome) => metrics?.catalogReloaded(outcome),
-    parent?.sandbox,
-  );
-  closers.add('catalogue', catalog.close);
-  signals.onReload(catalog.reload);
-
-  const keys = await openKeyCache(database.sql, Date.now, {}, database.listen);
-  closers.add('keys', keys.close);
-  const { ledger, node, lease, spool } = await startLedger(
-    config,
-    leaseTimings,
-    database,
-    catalog,
-    fingerprintOf(deriveKey),
-    metrics,
-    log,
-    closers,
-  );
-  const traces = config.traces === null ? null : new OtlpExporter(config.traces, node.id, log);
-  if (traces !== null) closers.add('traces', () => traces.close());
-
-  const idempotency = new Idempotency(database.sql, deriveKey('idempotency'), node.id, streamResponse, log);
-  closers.add('idempotency', idempotency.close);
-  closers.add('sign-in', keepSignInTidy(database.sql, log));
-  const auth = createAuth(database.sql, {
-    secret: deriveKey('sessions').toString('base64'),
-    publicUrl: config.publicUrl,
-  });
-  const mailer = config.mail === null ? null : openMailer(config.mail, log);
-  if (mailer !== null) closers.add('mail', mailer.close);
-  const audits = openAuditJobs(database.sql, database.openDedicated, log);
-  closers.add('audits', audits.close);
+async function start(given: Start) {
+  const { config, log, signals, parent, closers } = given;
+  const opened = await openAll(given);
+  const { database, catalog, ledger, calls, abandoned } = opened;
   let isDraining = false;
-  const abandoned = new AbandonedStreams();
-  const rates = new KnownRates();
-  const services = {
-    log,
-    sql: database.sql,
-    reads: database.reads,
-    keys,
-    bodies: new BodyBudget(config.bodyBudgetBytes),
-    catalog: catalog.current,
-    catalogFile: catalog.file,
-    catalogStatus: catalog.status,
-    nodeId: node.id,
-    audits,
-    authenticate: authenticateWith(keys),
-    rates,
-    recorder: new RequestRecorder(log, metrics, traces),
-    admission: new Admission(ledger, node.id, rates, lease.clock),
-    recordAttempts: (generation: OpenGeneration) => recordAttempts(database.sql, generation),
-    ledger,
-    abandoned,
-    idempotency,
-    deriveKey,
-    sessions: openSessions(database.sql, auth),
-    attempts: openAttempts(database.sql, deriveKey('sign-in attempts')),
-    isSignUpOpen: config.isSignUpOpen,
-    resetMail: mailer && openResetMail(database.sql, mailer),
-    invitationMail: mailer && openInvitationMail(mailer),
-    trustedProxies: config.trustedProxies,
-    decisions: openDecisions({
-      settings: config.decisions,
-      secret: config.secret,
-      isDemo: database.isEmbedded,
-      catalog: catalog.current,
-      log,
-    }),
-    publicUrl: config.publicUrl,
-    securityContact: config.securityContact,
-    isDraining: () => isDraining,
-    databaseState: watchDatabaseState(database.sql),
-    clockProblem: () => lease.clock.problem(),
-    leaseProblem: lease.problem,
-    spoolProblem: spool.problem,
-    catalogProblem: () => (catalog.current().catalog.models.size === 0 ? 'no models' : null),
-  };
-  const metricsPage =
-    metrics === null
-      ? null
-      : openMetricsPage(metrics, config.metrics.token, {
-          sql: database.sql,
-          ledger,
-          spool,
-          report: () => reportOf(catalog),
-          abandonedCount: () => abandoned.count,
-          droppedSpanCount: () => traces?.droppedCount ?? null,
-          leaseAgeMs: lease.ageMs,
-          isDraining: services.isDraining,
-          isReady: async () => (await checkReadiness(services)).reasons.length === 0,
-        });
-  if (metricsPage !== null) closers.add('metrics', metricsPage.close);
-  const origin = (): string => config.publicUrl ?? server.localOrigin;
-  const isShared = parent !== null;
+  const services = servicesOf(config, log, opened, () => isDraining);
   // Whoever starts a parent again that was killed needs its ports at once. What is open may still end well.
   const portRequested = parent?.lost ?? new Promise<never>(() => undefined);
   // Before the gateway's own port, so that nobody is served when this one cannot be opened.
-  if (metricsPage !== null && config.metrics.port !== null) {
-    const closePort = listenForMetrics(config.host, config.metrics.port, metricsPage);
-    closers.add('metrics port', closePort);
-    portRequested.then(closePort).catch(() => undefined);
-  }
+  const metricsPage = openMetrics(given, opened, services, portRequested);
+  const origin = (): string => config.publicUrl ?? server.localOrigin;
+  const isShared = parent !== null;
   const server = listen({ ...config, isShared }, createRoutes({ ...services, metricsPage }, origin));
   closers.add('server', server.closeAll);
   parent?.listening();
@@ -232,15 +120,83 @@ async function start(
   };
 }
 
+type Opened = Awaited<ReturnType<typeof openAll>>;
+
+/** Everything that lasts as long as the process, in the order in which one needs the other. */
+async function openAll(given: Start) {
+  const { config, log, signals, parent, closers } = given;
+  const database = await openForServing(config, given.databasePatienceMs, log, closers);
+  keepTidy(config, database, log, closers);
+  const deriveKey = await openSecret(config, database.sql, log);
+
+  const calls = new Calls();
+  const { secret, isProxied } = config;
+  const metrics = config.metrics.isOn ? new GatewayMetrics() : null;
+  const catalog = await followCatalog(
+    config.catalogFile,
+    { secret, isProxied, calls },
+    database.sql,
+    log,
+    (outcome) => metrics?.catalogReloaded(outcome),
+    parent?.sandbox,
+  );
+  closers.add('catalogue', catalog.close);
+  signals.onReload(catalog.reload);
+
+  const keys = await openKeyCache(database.sql, Date.now, {}, database.listen);
+  closers.add('keys', keys.close);
+  const { ledger, node, lease, spool } = await startLedger(
+    given,
+    database,
+    catalog,
+    fingerprintOf(deriveKey),
+    metrics,
+  );
+  const traces = config.traces === null ? null : new OtlpExporter(config.traces, node.id, log);
+  if (traces !== null) closers.add('traces', () => traces.close());
+  const idempotency = new Idempotency(database.sql, deriveKey('idempotency'), node.id, streamResponse, log);
+  closers.add('idempotency', idempotency.close);
+  const mailer = config.mail === null ? null : openMailer(config.mail, log);
+  if (mailer !== null) closers.add('mail', mailer.close);
+  const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer);
+  const audits = openAuditJobs(database.sql, database.openDedicated, log);
+  closers.add('audits', audits.close);
+  const abandoned = new AbandonedStreams();
+  return {
+    database,
+    deriveKey,
+    calls,
+    metrics,
+    catalog,
+    keys,
+    ledger,
+    node,
+    lease,
+    spool,
+    traces,
+    idempotency,
+    people,
+    audits,
+    abandoned,
+  };
+}
+
+/** What the database needs from time to time, done by every node. */
+function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, closers: Closers): void {
+  closers.add('partitions', keepPartitionsAhead(sql, log));
+  closers.add('usage', keepUsageAddedUp(sql, log));
+  if (config.generationRetentionDays !== null)
+    closers.add('retention', keepRetention(openDedicated, config.generationRetentionDays, log));
+  closers.add('sign-in', keepSignInTidy(sql, log));
+}
+
+/** The ledger, with the lease on which its holds depend and the spool for when the database is away. */
 async function startLedger(
-  config: Config,
-  leaseTimings: LeaseTimings,
+  { config, leaseTimings, log, closers }: Start,
   database: Database,
   catalog: FollowedCatalog,
   secret: string,
   metrics: GatewayMetrics | null,
-  log: Log,
-  closers: Closers,
 ) {
   const place = config.worker === null ? '' : ` worker ${config.worker}`;
   const node = { id: newId(), name: `${hostname()}:${config.port}${place}` };
@@ -266,4 +222,77 @@ async function startLedger(
   });
   closers.add('lease', lease.stop);
   return { ledger, node, lease, spool };
+}
+
+/** What the handlers of all routes share. */
+function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => boolean) {
+  const { database, catalog, keys, ledger, node, lease, spool, metrics, traces } = opened;
+  const rates = new KnownRates();
+  return {
+    log,
+    sql: database.sql,
+    reads: database.reads,
+    keys,
+    bodies: new BodyBudget(config.bodyBudgetBytes),
+    catalog: catalog.current,
+    catalogFile: catalog.file,
+    catalogStatus: catalog.status,
+    nodeId: node.id,
+    audits: opened.audits,
+    authenticate: authenticateWith(keys),
+    rates,
+    recorder: new RequestRecorder(log, metrics, traces),
+    admission: new Admission(ledger, node.id, rates, lease.clock),
+    recordAttempts: (generation: OpenGeneration) => recordAttempts(database.sql, generation),
+    ledger,
+    abandoned: opened.abandoned,
+    idempotency: opened.idempotency,
+    deriveKey: opened.deriveKey,
+    ...opened.people,
+    isSignUpOpen: config.isSignUpOpen,
+    trustedProxies: config.trustedProxies,
+    decisions: openDecisions({
+      settings: config.decisions,
+      secret: config.secret,
+      isDemo: database.isEmbedded,
+      catalog: catalog.current,
+      log,
+    }),
+    publicUrl: config.publicUrl,
+    securityContact: config.securityContact,
+    isDraining,
+    databaseState: watchDatabaseState(database.sql),
+    clockProblem: () => lease.clock.problem(),
+    leaseProblem: lease.problem,
+    spoolProblem: spool.problem,
+    catalogProblem: () => (catalog.current().catalog.models.size === 0 ? 'no models' : null),
+  };
+}
+
+/** Null when they are switched off. */
+function openMetrics(
+  { config, closers }: Start,
+  { database, catalog, ledger, lease, spool, metrics, traces, abandoned }: Opened,
+  checks: Parameters<typeof checkReadiness>[0],
+  portRequested: Promise<void>,
+): MetricsPage | null {
+  if (metrics === null) return null;
+  const page = openMetricsPage(metrics, config.metrics.token, {
+    sql: database.sql,
+    ledger,
+    spool,
+    report: () => reportOf(catalog),
+    abandonedCount: () => abandoned.count,
+    droppedSpanCount: () => traces?.droppedCount ?? null,
+    leaseAgeMs: lease.ageMs,
+    isDraining: checks.isDraining,
+    isReady: async () => (await checkReadiness(checks)).reasons.length === 0,
+  });
+  closers.add('metrics', page.close);
+  if (config.metrics.port !== null) {
+    const closePort = listenForMetrics(config.host, config.metrics.port, page);
+    closers.add('metrics port', closePort);
+    portRequested.then(closePort).catch(() => undefined);
+  }
+  return page;
 }

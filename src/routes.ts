@@ -22,7 +22,7 @@ import { referencePages } from './openapi/serve.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { defaultIdleSeconds } from './operations/listen.ts';
 import { securityTxtPath, showSecurityTxt } from './operations/security-txt.ts';
-import { signInRoutes } from './people/handler.ts';
+import { signInRoutes } from './people/sign-in-handler.ts';
 import type { MetricsPage } from './telemetry/metrics-page.ts';
 import type { RequestRecorder } from './telemetry/request-recorder.ts';
 import { listUsage } from './usage/handler.ts';

@@ -9,7 +9,7 @@ import type {
   InvitationDetails,
   JoinedAccount,
   ListedSession,
-} from '../../src/people/contract.ts';
+} from '../../src/people/sign-in-contract.ts';
 import { forgetWork } from '../saved-work.ts';
 import { readStored, removeStored, writeStored } from '../storage.ts';
 import { get, post, type Query, queryClient } from './client.ts';

@@ -27,14 +27,14 @@ export type WatchedKey = Readonly<{
   isReplaced: boolean;
 }>;
 
-export type Circuit = NodeReport['circuits'][number];
+export type ReportedCircuit = NodeReport['circuits'][number];
 
 export type Facts = Readonly<{
   account: AccountState;
   /** The recent average. */
   dailySpend: Money;
   keys: readonly WatchedKey[];
-  circuits: readonly Circuit[];
+  circuits: readonly ReportedCircuit[];
   /** Those that the account has called recently; problems of others do not concern it. */
   models: ReadonlySet<string>;
   /** The name that customers see. */
@@ -86,7 +86,7 @@ function expiryAttention(key: WatchedKey, kind: 'key_expired' | 'key_expiring'):
 
 /** Each once, though several nodes may report it, with the time at which the last of them will try again. */
 function circuitAttention({ circuits, models, providerName }: Facts): Attention[] {
-  const open = new Map<string, Circuit>();
+  const open = new Map<string, ReportedCircuit>();
   for (const circuit of circuits) {
     if (circuit.state !== 'open' || !models.has(circuit.model)) continue;
     const name = JSON.stringify([circuit.model, circuit.provider]);

@@ -68,7 +68,7 @@ export type Providers = {
     /** The variable that its key is read from; null when it needs none. */
     key_variable: string | null;
     /** One per model and node that has seen a failure. Empty when all is well. */
-    circuits: Circuit[];
+    circuits: ListedCircuit[];
     /**
      * Of the newest 100,000 attempts of all providers, which may be less than a day; see `attempts_since`. Requests that a
      * provider rejected as invalid do not count as failed.
@@ -89,7 +89,7 @@ export type Providers = {
     at: string;
   }[];
 };
-export type Circuit = {
+export type ListedCircuit = {
   /** The name of the node. */
   node: string;
   model: string;

@@ -14,9 +14,9 @@ import type { Caller } from './access.ts';
 import {
   type AccountState,
   attentionTo,
-  type Circuit,
   expiryDays,
   nearLimitPercent,
+  type ReportedCircuit,
   type WatchedKey,
 } from './attention.ts';
 import type { Overview } from './contract.ts';
@@ -159,7 +159,7 @@ async function findWatchedKeys(sql: SQL, { userId, accountId }: Caller): Promise
 }
 
 /** What the live nodes report about providers. It is the same for every account, but only members see it. */
-async function findCircuits(sql: SQL, { userId, accountId }: Caller): Promise<Circuit[]> {
+async function findCircuits(sql: SQL, { userId, accountId }: Caller): Promise<ReportedCircuit[]> {
   const rows = await sql<{ report: unknown }[]>`
     select report from nodes
     where stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseSeconds})

@@ -7,8 +7,8 @@ import { type Finding, good, warning } from './finding.ts';
 export const doctorName = 'tollgate-doctor';
 
 const busyShare = 0.8;
-/** Besides DATABASE_POOL: for the ledger, the heartbeat, dead nodes, announcements and maintenance. */
-const ownConnections = 5;
+/** Besides DATABASE_POOL: three for the ledger, and one each for the heartbeat, dead nodes, `LISTEN` and maintenance. */
+const ownConnections = 7;
 
 type Facts = {
   user: string;

@@ -1,16 +1,20 @@
-/** Whether the database can be reached, is fit for money, belongs to us and has our schema, and whether the clocks agree. */
-import type { SQL } from 'bun';
+/**
+ * Whether the database can be reached, is fit for money, belongs to us and has our schema, whether the clocks agree, and
+ * whether its replica is close behind.
+ */
+import { SQL } from 'bun';
 import { type Config, durabilitySettings } from '../config.ts';
 import { hasCluster } from '../database/cluster.ts';
-import { openExistingDatabase } from '../database/connection.ts';
+import { connectionOptions, openExistingDatabase } from '../database/connection.ts';
 import { explainDatabaseError } from '../database/explain.ts';
 import { requireMigrated } from '../database/migrate.ts';
+import { compareReplica } from '../database/replica.ts';
 import { findLocalPorts } from '../database/running-gateways.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { within } from '../lib/within.ts';
 import { clockOffsetMs, judgeClock } from '../nodes/database-clock.ts';
 import { doctorName, examineConnections } from './connections.ts';
 import { type Finding, good, problem, warning } from './finding.ts';
-import { examineReplica } from './replica.ts';
 import { compareSecrets } from './secret.ts';
 
 /** Above this the gateway still works, but logs of several nodes no longer fit together. */
@@ -151,4 +155,33 @@ export function judgeOffset(reading: Parameters<typeof judgeClock>[0]): Finding 
   if (Math.abs(offsetMs) > noticeableOffsetMs)
     return warning('clock', text, 'Synchronise both machines with NTP.');
   return good('clock', `within ${seconds} of the database`);
+}
+
+/** Whether DATABASE_READ_URL leads to a replica that the gateway would use. Without one it reads from the primary. */
+async function examineReplica(url: string, primary: SQL, patienceMs: number): Promise<Finding> {
+  const replica = new SQL({ ...connectionOptions(url, doctorName), max: 1 });
+  try {
+    const state = await within(patienceMs, compareReplica(replica, primary));
+    if (state === 'close') return good('replica', 'DATABASE_READ_URL keeps up with the primary');
+    return state === 'behind'
+      ? warning(
+          'replica',
+          'DATABASE_READ_URL is too far behind: lists and reports come from the primary.',
+          'Check pg_stat_replication on the primary.',
+        )
+      : warning(
+          'replica',
+          'DATABASE_READ_URL points to a server that accepts writes: lists and reports come from the primary.',
+          'Point it to a standby of the primary, or leave it unset.',
+        );
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return warning(
+      'replica',
+      `DATABASE_READ_URL cannot be reached: ${reason}. Lists and reports come from the primary.`,
+      'Check DATABASE_READ_URL and that the replica is running.',
+    );
+  } finally {
+    await replica.close({ timeout: 0 });
+  }
 }

@@ -1,5 +1,5 @@
 import type { Handler } from '../http/context.ts';
-import { descriptorProblem } from './descriptors.ts';
+import { countDescriptors, readDescriptorLimit } from '../lib/descriptors.ts';
 
 /** The process is alive. Dependencies are not checked: a restart would not bring back a lost database. */
 export function reportHealth(): Response {
@@ -57,4 +57,20 @@ export async function checkReadiness(checks: Checks) {
     goodStates.has(state) ? [] : [`${name}: ${state}`],
   );
   return { reasons, found };
+}
+
+const minFreeShare = 0.05;
+const minFree = 32;
+/** Read once at the start. */
+const softLimit = readDescriptorLimit();
+
+/**
+ * How many files and sockets this process may still open. When there are none left, new connections are not even
+ * accepted, so a balancer has to know before. In words; null while there are enough, and where nobody can tell.
+ */
+function descriptorProblem(): string | null {
+  const used = softLimit === null ? null : countDescriptors();
+  if (softLimit === null || used === null) return null;
+  const isScarce = softLimit - used < Math.max(minFree, softLimit * minFreeShare);
+  return isScarce ? `${used} of ${softLimit} in use` : null;
 }

@@ -4,15 +4,13 @@
  */
 import type { Config } from '../config.ts';
 import { explainDatabaseError } from '../database/explain.ts';
-import { prepareSchema } from '../database/prepare-schema.ts';
 import { prepareDemo } from '../demo.ts';
 import { createLog, type Log } from '../lib/log.ts';
 import { readCatalogFile } from '../models/catalog-store.ts';
 import { SharedSandbox } from '../providers/shared-sandbox.ts';
 import { type Closers, listenForSignals, type Signals } from './lifecycle.ts';
-import { checkPlace, findSharedPlace } from './listen.ts';
+import { findSharedPlace } from './listen.ts';
 import { openForServing } from './open-for-serving.ts';
-import { reportOtherGateways } from './other-gateways.ts';
 import { runToEnd } from './run-to-end.ts';
 import { openSecret } from './secret.ts';
 import { sandboxChat, showWelcome } from './welcome.ts';
@@ -41,10 +39,7 @@ async function start(
   signals: Signals,
   closers: Closers,
 ) {
-  await checkPlace(config);
   const database = await openForServing({ ...config, databasePool }, databasePatienceMs, log, closers);
-  await prepareSchema(database, config.migratesAtStart, log);
-  if (database.isEmbedded) await reportOtherGateways(database.sql, config, log);
   // Generated once, before any worker looks for it.
   await openSecret(config, database.sql, log);
   const sandbox = new SharedSandbox(() => log.warn('sandbox ended, starting it again'));

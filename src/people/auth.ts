@@ -1,13 +1,21 @@
 /**
- * better-auth on the gateway's own table of sessions. None of its routes is reachable: src/sign-in calls what it needs, and
- * does itself what has to happen in one transaction or in a queue.
+ * better-auth on the gateway's own table of sessions. None of its routes is reachable: the sign-in endpoints call what they
+ * need of it, and do themselves what has to happen in one transaction or in a queue.
  */
 import { type BetterAuthOptions, type BetterAuthPlugin, betterAuth } from 'better-auth';
 import { createAuthEndpoint } from 'better-auth/api';
-import type { SQL } from 'bun';
+import type { ReservedSQL, SQL } from 'bun';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+} from 'kysely';
 import { z } from 'zod';
 import { newId } from '../lib/ids.ts';
-import { bunDialect } from './dialect.ts';
 
 /** Three steps that better-auth offers only as part of larger ones, some of which hide failures. */
 const sessionTokens = {
@@ -116,4 +124,51 @@ function optionsOf(sql: SQL, settings: AuthSettings) {
 /** With this prefix a browser accepts the cookie only over HTTPS and only from this host. */
 function sessionCookieName(isHttps: boolean): string {
   return isHttps ? '__Host-tollgate_session' : 'tollgate_session';
+}
+
+/** Lets better-auth, which uses Kysely, share the PostgreSQL driver of the gateway. */
+function bunDialect(sql: SQL): Dialect {
+  return {
+    createAdapter: () => new PostgresAdapter(),
+    createIntrospector: (database) => new PostgresIntrospector(database),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+    createDriver: () => ({
+      init: async () => undefined,
+      acquireConnection: async () => new BunConnection(await sql.reserve()),
+      beginTransaction: (connection) => run(connection, 'begin'),
+      commitTransaction: (connection) => run(connection, 'commit'),
+      rollbackTransaction: (connection) => run(connection, 'rollback'),
+      releaseConnection: async (connection) => {
+        if (connection instanceof BunConnection) await connection.release();
+      },
+      // The pool belongs to the gateway.
+      destroy: async () => undefined,
+    }),
+  };
+}
+
+async function run(connection: DatabaseConnection, statement: string): Promise<void> {
+  await connection.executeQuery(CompiledQuery.raw(statement));
+}
+
+class BunConnection implements DatabaseConnection {
+  readonly #reserved: ReservedSQL;
+
+  constructor(reserved: ReservedSQL) {
+    this.#reserved = reserved;
+  }
+
+  async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
+    const rows = await this.#reserved.unsafe<Row[] & { count: number }>(sql, [...parameters]);
+    return { rows: [...rows], numAffectedRows: BigInt(rows.count ?? 0) };
+  }
+
+  // biome-ignore lint/correctness/useYield: results are not streamed.
+  async *streamQuery(): AsyncIterableIterator<never> {
+    throw new Error('Results are not streamed.');
+  }
+
+  async release(): Promise<void> {
+    await this.#reserved.release();
+  }
 }

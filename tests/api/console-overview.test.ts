@@ -1,7 +1,12 @@
 /** The console's overview: how an account stands, and what needs attention. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { attentionTo, type Circuit, type Facts, type WatchedKey } from '../../src/console/attention.ts';
+import {
+  attentionTo,
+  type Facts,
+  type ReportedCircuit,
+  type WatchedKey,
+} from '../../src/console/attention.ts';
 import type { Attention, Overview } from '../../src/console/contract.ts';
 import { createKey } from '../../src/keys/key-store.ts';
 import { newId } from '../../src/lib/ids.ts';
@@ -362,7 +367,7 @@ describe('attention', () => {
     expect(of({ keys: many })).toHaveLength(20);
   });
 
-  const circuit: Circuit = {
+  const circuit: ReportedCircuit = {
     provider: 'p',
     model: 'm',
     state: 'open',
@@ -380,7 +385,7 @@ describe('attention', () => {
   });
 
   test('only open ones count, and only of models that the account calls', () => {
-    const others: Circuit[] = [
+    const others: ReportedCircuit[] = [
       { ...circuit, state: 'half_open' },
       { ...circuit, state: 'closed' },
       { ...circuit, model: '__proto__' },

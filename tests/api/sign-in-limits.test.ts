@@ -2,8 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deriveKeys } from '../../src/lib/derived-keys.ts';
 import { type Attempts, type Limit, openAttempts } from '../../src/people/attempts.ts';
-import { guessLimits, networkLimits, resetRequestLimits, signUpLimits } from '../../src/people/limits.ts';
 import { createResetToken } from '../../src/people/reset-link.ts';
+import {
+  guessLimits,
+  networkLimits,
+  resetRequestLimits,
+  signUpLimits,
+} from '../../src/people/sign-in-limits.ts';
 import {
   type Browser,
   codeOf,

@@ -15,7 +15,7 @@ import {
   explainSetback,
   failedShare,
 } from '../../dashboard/pages/operator/providers/provider-card.tsx';
-import type { Circuit } from '../../src/console/operator-contract.ts';
+import type { ListedCircuit } from '../../src/console/operator-contract.ts';
 import { isUuid } from '../../src/lib/ids.ts';
 import { parseMoney } from '../../src/lib/money.ts';
 
@@ -86,7 +86,7 @@ describe('a new UUID', () => {
 });
 
 describe('a provider', () => {
-  const circuit = (state: Circuit['state'], until: string | null): Circuit => ({
+  const circuit = (state: ListedCircuit['state'], until: string | null): ListedCircuit => ({
     node: 'one',
     model: 'm',
     state,

@@ -6,7 +6,7 @@ import { formatCountMarks, formatMoneyMarks, marksOf, namedDays } from '../../da
 import { digitsOf } from '../../dashboard/pages/billing/statement.tsx';
 import { timelineOf } from '../../dashboard/pages/generations/attempts.tsx';
 import { describeMoney, explainError } from '../../dashboard/pages/generations/explain.ts';
-import { filterIn } from '../../dashboard/pages/generations/filters.tsx';
+import { filterIn } from '../../dashboard/pages/generations/filter.ts';
 import { requestIdIn } from '../../dashboard/pages/generations/find-request.tsx';
 import { speedOf } from '../../dashboard/pages/generations/generation-view.tsx';
 import { pinRows } from '../../dashboard/pages/generations/pinned-rows.ts';

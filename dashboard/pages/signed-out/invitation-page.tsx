@@ -2,7 +2,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useRouter } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { InvitationDetails } from '../../../src/people/contract.ts';
+import type { InvitationDetails } from '../../../src/people/sign-in-contract.ts';
 import { useAddressToken } from '../../address-token.ts';
 import { ApiProblem } from '../../api/client.ts';
 import {

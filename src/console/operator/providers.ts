@@ -8,7 +8,7 @@ import { readReport } from '../../routing/node-report.ts';
 import { type Found, rowsForOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
-import type { Circuit, Providers } from '../operator-contract.ts';
+import type { ListedCircuit, Providers } from '../operator-contract.ts';
 
 type ProvidersServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
 
@@ -42,7 +42,7 @@ export function providersPage({ sql, catalog: current }: ProvidersServices): Rou
   };
 }
 
-function circuitsByProvider(reports: readonly ReportRow[]): ReadonlyMap<string, Circuit[]> {
+function circuitsByProvider(reports: readonly ReportRow[]): ReadonlyMap<string, ListedCircuit[]> {
   const reported = reports.flatMap(({ name, report }) =>
     (readReport(report)?.circuits ?? []).map(({ provider, ...circuit }) => ({
       provider,

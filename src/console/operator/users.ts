@@ -43,16 +43,6 @@ export function usersPage({
   sql,
   publicUrl,
 }: Readonly<{ sql: SQL; publicUrl: string | null }>): Routes<ConsoleHandler> {
-  async function showUser({ signedIn }: ConsoleContext, userId: string): Promise<UserRow> {
-    const user = await findUser(sql, signedIn.userId, userId);
-    if (user === null) throw new ApiError('user_not_found');
-    return user;
-  }
-
-  function presentLink(request: Request, { token, expiresAt }: ResetToken): Unsent<ResetLink> {
-    return { reset_url: resetUrl(ownOriginOf(request, publicUrl), token), expires_at: expiresAt };
-  }
-
   return {
     '/users': {
       GET: async (request, { signedIn }) => {
@@ -63,8 +53,8 @@ export function usersPage({
       POST: async (request, context) => {
         const draft = await readDraft(request);
         const { userId, link } = await createUserAs(sql, context.signedIn.userId, draft);
-        const user = await showUser(context, userId);
-        return Response.json({ user, ...presentLink(request, link) } satisfies Unsent<NewUser>);
+        const user = await showUser(sql, context, userId);
+        return Response.json({ user, ...presentLink(request, publicUrl, link) } satisfies Unsent<NewUser>);
       },
     },
     '/users/:user': {
@@ -78,7 +68,7 @@ export function usersPage({
             message: 'Only another operator can change whether you are one.',
           });
         await makeOperatorAs(sql, operatorId, userId, change.is_operator, change.confirm_unverified);
-        return Response.json(await showUser(context, userId));
+        return Response.json(await showUser(sql, context, userId));
       },
     },
     '/users/:user/memberships': {
@@ -90,7 +80,7 @@ export function usersPage({
           role: membership.role,
           isConfirmed: membership.confirm_unverified,
         });
-        return Response.json(await showUser(context, userId));
+        return Response.json(await showUser(sql, context, userId));
       },
     },
     '/users/:user/reset-link': {
@@ -98,7 +88,7 @@ export function usersPage({
         const userId = userIn(context);
         await readBody(request, nothing);
         const link = await makeResetLinkAs(sql, context.signedIn.userId, userId);
-        return Response.json(presentLink(request, link));
+        return Response.json(presentLink(request, publicUrl, link));
       },
     },
     '/users/:user/sign-out': {
@@ -114,6 +104,20 @@ export function usersPage({
 
 function userIn({ params }: ConsoleContext): string {
   return idIn(params, 'user', 'user_not_found');
+}
+
+async function showUser(sql: SQL, { signedIn }: ConsoleContext, userId: string): Promise<UserRow> {
+  const user = await findUser(sql, signedIn.userId, userId);
+  if (user === null) throw new ApiError('user_not_found');
+  return user;
+}
+
+function presentLink(
+  request: Request,
+  publicUrl: string | null,
+  { token, expiresAt }: ResetToken,
+): Unsent<ResetLink> {
+  return { reset_url: resetUrl(ownOriginOf(request, publicUrl), token), expires_at: expiresAt };
 }
 
 async function readDraft(request: Request): Promise<InvitedUser> {

@@ -7,21 +7,21 @@ import { OverloadError, type Ticket } from '../lib/bounded-queue.ts';
 import { clientNetworkOf, parseAddress, siteNetworksOf } from '../lib/ip-address.ts';
 import { LateError } from '../lib/within.ts';
 import type { Attempts } from './attempts.ts';
-import type { InvitationDetails, JoinedAccount, ListedSession } from './contract.ts';
 import { acceptInvitation, findInvitation, requireInvitation } from './invitations.ts';
+import { hashPassword, verifyPassword } from './password.ts';
+import { findResetUser, spendResetToken } from './reset-link.ts';
+import type { ResetMail } from './reset-mail.ts';
+import type { Sessions, SignedIn } from './sessions.ts';
+import { endOtherSessions, endSession, findSession, findSessions } from './sessions.ts';
+import * as bodies from './sign-in-bodies.ts';
+import type { InvitationDetails, JoinedAccount, ListedSession } from './sign-in-contract.ts';
 import {
   type ClientNetworks,
   guessLimits,
   networkLimits,
   resetRequestLimits,
   signUpLimits,
-} from './limits.ts';
-import * as parse from './parse.ts';
-import { hashPassword, verifyPassword } from './password.ts';
-import { findResetUser, spendResetToken } from './reset-link.ts';
-import type { ResetMail } from './reset-mail.ts';
-import type { Sessions, SignedIn } from './sessions.ts';
-import { endOtherSessions, endSession, findSession, findSessions } from './sessions.ts';
+} from './sign-in-limits.ts';
 import {
   beginSession,
   changeKnownPassword,
@@ -112,7 +112,7 @@ function explain(thrown: unknown): unknown {
 async function signIn(request: Request, visit: Visit): Promise<Response> {
   const { place, client } = visit;
   const { sql, sessions, attempts } = visit.services;
-  const { email, password } = await parse.readSignIn(request);
+  const { email, password } = await bodies.readSignIn(request);
   const { user, cookies } = await guessing(visit, email, async (ticket) => {
     const credential = await findCredential(sql, email);
     // An unknown address costs as much work as a wrong password and gets the same response.
@@ -128,7 +128,7 @@ async function signIn(request: Request, visit: Visit): Promise<Response> {
 async function signUp(request: Request, visit: Visit): Promise<Response> {
   const { services, place, client } = visit;
   if (!services.isSignUpOpen) throw new ApiError('sign_up_closed');
-  const customer = await parse.readSignUp(request);
+  const customer = await bodies.readSignUp(request);
   await services.attempts.take(signUpLimits(customer.email, client));
   const { sql, sessions } = services;
   const signedUp = await signUpCustomer(sql, customer, ticketOf(client, false));
@@ -141,7 +141,7 @@ async function signUp(request: Request, visit: Visit): Promise<Response> {
 
 /** Succeeds without a session too. */
 async function signOut(request: Request, visit: Visit): Promise<Response> {
-  await parse.readNothing(request);
+  await bodies.readNothing(request);
   await endCurrentSession(request, visit);
   const { headers } = await visit.services.sessions.auth.api.clearSessionCookie({ returnHeaders: true });
   return respond({ success: true }, headers.getSetCookie());
@@ -168,13 +168,13 @@ async function listSessions(_request: Request, { services, signedIn }: UserVisit
 }
 
 async function revokeSession(request: Request, { services, signedIn }: UserVisit): Promise<Response> {
-  const { id } = await parse.readSessionId(request);
+  const { id } = await bodies.readSessionId(request);
   await endSession(services.sql, signedIn.userId, id);
   return respond({ status: true });
 }
 
 async function revokeOtherSessions(request: Request, { services, signedIn }: UserVisit): Promise<Response> {
-  await parse.readNothing(request);
+  await bodies.readNothing(request);
   await endOtherSessions(services.sql, signedIn.userId, signedIn.sessionId);
   return respond({ status: true });
 }
@@ -183,7 +183,7 @@ async function revokeOtherSessions(request: Request, { services, signedIn }: Use
 async function changePassword(request: Request, visit: UserVisit): Promise<Response> {
   const { place, client, signedIn } = visit;
   const { sql, sessions } = visit.services;
-  const { currentPassword, newPassword } = await parse.readPasswordChange(request);
+  const { currentPassword, newPassword } = await bodies.readPasswordChange(request);
   const currentHash = await guessing(visit, signedIn.email, async (ticket) => {
     const hash = await findPasswordHash(sql, signedIn.userId);
     if (hash === null || !(await verifyPassword(currentPassword, hash, ticket))) throw wrongPassword();
@@ -198,7 +198,7 @@ async function changePassword(request: Request, visit: UserVisit): Promise<Respo
 
 /** The response is the same for every address and sent before anything is looked up, so not even its timing tells more. */
 async function requestPasswordReset(request: Request, { services, client }: Visit): Promise<Response> {
-  const { email } = await parse.readResetRequest(request);
+  const { email } = await bodies.readResetRequest(request);
   await services.attempts.take(resetRequestLimits(email, client));
   services.resetMail?.send(email);
   return respond({
@@ -208,7 +208,7 @@ async function requestPasswordReset(request: Request, { services, client }: Visi
 }
 
 async function resetPassword(request: Request, { services, client }: Visit): Promise<Response> {
-  const { token, newPassword } = await parse.readReset(request);
+  const { token, newPassword } = await bodies.readReset(request);
   await services.attempts.take(networkLimits(client, false));
   // A hash is expensive, so the link is checked first.
   const userId = await findResetUser(services.sql, token);
@@ -223,7 +223,7 @@ async function resetPassword(request: Request, { services, client }: Visit): Pro
 
 /** For anyone with the link: what it leads to. The token is in the body, because addresses end up in logs. */
 async function showInvitation(request: Request, { services, client }: Visit): Promise<Response> {
-  const { token } = await parse.readInvitation(request);
+  const { token } = await bodies.readInvitation(request);
   await services.attempts.take(networkLimits(client, false));
   const invitation = await findInvitation(services.sql, token);
   if (invitation === null) throw new ApiError('invalid_invitation');
@@ -231,7 +231,7 @@ async function showInvitation(request: Request, { services, client }: Visit): Pr
 }
 
 async function joinAccount(request: Request, { services, client, signedIn }: UserVisit): Promise<Response> {
-  const { token } = await parse.readInvitation(request);
+  const { token } = await bodies.readInvitation(request);
   await services.attempts.take(networkLimits(client, true));
   const accountId = await acceptInvitation(services.sql, token, signedIn);
   return respond({ accountId } satisfies JoinedAccount);
@@ -241,7 +241,7 @@ async function joinAccount(request: Request, { services, client, signedIn }: Use
 async function signUpInvited(request: Request, visit: Visit): Promise<Response> {
   const { services, place, client } = visit;
   const { sql, sessions, attempts } = services;
-  const { token, ...newcomer } = await parse.readInvitedSignUp(request);
+  const { token, ...newcomer } = await bodies.readInvitedSignUp(request);
   await attempts.take(signUpLimits(newcomer.email, client));
   // A hash is expensive, so the link is checked first.
   await requireInvitation(sql, token, newcomer.email);

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { readJsonBody } from '../json/body.ts';
 import { parseBody } from '../json/problem.ts';
-import type { AuthBodies } from './contract.ts';
 import { maxPassword, minPassword } from './password.ts';
+import type { AuthBodies } from './sign-in-contract.ts';
 import { isEmailAddress } from './user-store.ts';
 
 const maxBytes = 64 * 1024;
