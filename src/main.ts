@@ -13,7 +13,7 @@ import { prepareDemo } from './demo.ts';
 import { BodyBudget } from './http/body-budget.ts';
 import { streamResponse } from './http/client-stream.ts';
 import { Idempotency } from './idempotency/once.ts';
-import { AbandonedStreams } from './inference/abandoned-streams.ts';
+import { ReadOnStreams } from './inference/read-on-streams.ts';
 import { Admission } from './inference/admission.ts';
 import { recordAttempts } from './inference/attempts.ts';
 import type { OpenGeneration } from './inference/generation.ts';
@@ -85,7 +85,7 @@ type Start = Readonly<{
 async function start(given: Start) {
   const { config, log, signals, parent, closers } = given;
   const opened = await openAll(given);
-  const { database, catalog, ledger, calls, abandoned } = opened;
+  const { database, catalog, ledger, calls, readOn } = opened;
   let isDraining = false;
   const services = servicesOf(config, log, opened, () => isDraining);
   // Whoever starts a parent again that was killed needs its ports at once. What is open may still end well.
@@ -110,7 +110,7 @@ async function start(given: Start) {
       isDraining = true;
       // Streams that are still being read for their usage at the deadline are settled without it.
       const endCalls = () => {
-        abandoned.giveUp();
+        readOn.giveUp();
         calls.endAll();
       };
       const { isBusy } = ledger;
@@ -161,7 +161,7 @@ async function openAll(given: Start) {
   const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer);
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
-  const abandoned = new AbandonedStreams();
+  const readOn = new ReadOnStreams();
   return {
     database,
     deriveKey,
@@ -177,7 +177,7 @@ async function openAll(given: Start) {
     idempotency,
     people,
     audits,
-    abandoned,
+    readOn,
   };
 }
 
@@ -245,7 +245,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     admission: new Admission(ledger, node.id, rates, lease.clock),
     recordAttempts: (generation: OpenGeneration) => recordAttempts(database.sql, generation),
     ledger,
-    abandoned: opened.abandoned,
+    readOn: opened.readOn,
     idempotency: opened.idempotency,
     deriveKey: opened.deriveKey,
     ...opened.people,
@@ -272,7 +272,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
 /** Null when they are switched off. */
 function openMetrics(
   { config, closers }: Start,
-  { database, catalog, ledger, lease, spool, metrics, traces, abandoned }: Opened,
+  { database, catalog, ledger, lease, spool, metrics, traces, readOn }: Opened,
   checks: Parameters<typeof checkReadiness>[0],
   portRequested: Promise<void>,
 ): MetricsPage | null {
@@ -282,7 +282,7 @@ function openMetrics(
     ledger,
     spool,
     report: () => reportOf(catalog),
-    abandonedCount: () => abandoned.count,
+    readOnCount: () => readOn.count,
     droppedSpanCount: () => traces?.droppedCount ?? null,
     leaseAgeMs: lease.ageMs,
     isDraining: checks.isDraining,

@@ -173,7 +173,7 @@ test('SQL gets its values as parameters: no template builds a statement from tex
     'src/database/migrate.ts',
     'src/database/restore.ts',
     'src/database/retention.ts',
-    'src/ledger/commit.ts',
+    'src/ledger/locked-commit.ts',
     'src/ledger/writer.ts',
     'src/people/auth.ts',
   ]);

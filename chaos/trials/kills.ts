@@ -4,7 +4,7 @@
  */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { orphanPatienceMs } from '../../src/database/orphans.ts';
+import { leftoverPatienceMs } from '../../src/database/leftover-processes.ts';
 import type { Random } from '../random.ts';
 import { databaseKills } from '../world/database.ts';
 import type { GatewayNode } from '../world/gateway-node.ts';
@@ -135,7 +135,7 @@ class Killer {
     this.#note(`database ${how}`);
     // What is asked for as time away is not time that anything took.
     const awayMs = this.#databases.length % 2 === 0 ? this.#options.awayMs : 0;
-    const blockedMs = how === 'all but one' ? orphanPatienceMs : 0;
+    const blockedMs = how === 'all but one' ? leftoverPatienceMs : 0;
     this.#databaseHitAt = performance.now() + awayMs + blockedMs;
     this.#lastKillAtMs = Date.now() + awayMs + blockedMs;
     this.#databaseIsBack = Bun.sleep(awayMs).then(async () => {

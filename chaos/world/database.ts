@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { SQL } from 'bun';
 import { type Cluster, openCluster } from '../../src/database/cluster.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { orphanEnder, statusOf } from '../../src/database/orphans.ts';
+import { leftoverEnder, statusOf } from '../../src/database/leftover-processes.ts';
 
 const databaseName = 'tollgate_chaos';
 const startDeadlineMs = 60_000;
@@ -83,12 +83,12 @@ export class ChaosDatabase {
 
   async #start(database: string): Promise<void> {
     const deadline = Date.now() + startDeadlineMs;
-    const endOrphans = orphanEnder(this.#cluster.folder);
+    const endLeftover = leftoverEnder(this.#cluster.folder);
     while (!(await answers(this.#urlOf(database)))) {
       if (Date.now() > deadline) throw new Error(`The database does not start: see ${this.#cluster.logFile}`);
       // While children of a killed server live, PostgreSQL refuses to start and ends at once.
       this.#server ??= this.#run();
-      endOrphans();
+      endLeftover();
       await Bun.sleep(retryMs);
     }
   }

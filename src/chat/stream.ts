@@ -5,7 +5,7 @@
  */
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { type ClientStream, streamResponse } from '../http/client-stream.ts';
-import type { Abandoned, AbandonedStreams } from '../inference/abandoned-streams.ts';
+import type { ReadOn, ReadOnStreams } from '../inference/read-on-streams.ts';
 import { attemptInTurn, failedAttempts } from '../inference/attempts.ts';
 import { settleAfterDelivery } from '../inference/generation.ts';
 import type { Run, StreamServices } from '../inference/workload.ts';
@@ -176,10 +176,10 @@ async function deliver(
     run.model,
   );
   const progress = new StreamProgress(chunks);
-  if (run.claim?.isStored === true) client.record();
+  if (run.claim?.mayBeStored === true) client.record();
   let outcome: Outcome;
   try {
-    outcome = await relay(run, stream, first, progress, chunks, client, services.abandoned);
+    outcome = await relay(run, stream, first, progress, chunks, client, services.readOn);
   } catch (error) {
     services.log.error('stream failed', { requestId: run.requestId, error });
     outcome = { code: 'streaming_error', isProvoked: true, isEndedHere: false, finishedAt: new Date() };
@@ -212,9 +212,9 @@ async function relay(
   progress: StreamProgress,
   chunks: ChunkWriter,
   client: ClientStream,
-  abandoned: AbandonedStreams,
+  readOn: ReadOnStreams,
 ): Promise<Outcome> {
-  let reading: Abandoned | null = null;
+  let reading: ReadOn | null = null;
   let events: readonly ChatEvent[] | null = first;
   let text = chunks.role(first.find(isUsable)?.type !== 'tool_call');
   let isFailureSent = false;
@@ -239,8 +239,8 @@ async function relay(
       if (progress.isEnded) break;
       if (client.isGone || progress.failure !== null) {
         // What is stored for a retry counts as delivered.
-        progress.isDelivering = run.claim?.isStored === true;
-        reading ??= abandoned.begin(run.generation.facts.accountId, () => stream.close());
+        progress.isDelivering = run.claim?.mayBeStored === true;
+        reading ??= readOn.begin(run.generation.facts.accountId, () => stream.close());
       }
       events = await stream.next();
       // What arrived while we waited for the client had been ready before.

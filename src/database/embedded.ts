@@ -8,7 +8,7 @@ import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { type Cluster, openCluster, type SocketConnection } from './cluster.ts';
-import { orphanEnder } from './orphans.ts';
+import { leftoverEnder } from './leftover-processes.ts';
 import { startServer, stopServer } from './postmaster.ts';
 
 type EmbeddedServer = Readonly<{
@@ -70,7 +70,7 @@ export async function acquireEmbeddedServer(dataFolder: string, log?: Log): Prom
 
 /** Starts the server unless it is running, and takes the shared lock. */
 async function arrive(cluster: Cluster, log?: Log): Promise<Presence> {
-  const endOrphans = orphanEnder(cluster.folder, log);
+  const endLeftover = leftoverEnder(cluster.folder, log);
   const startedAtMs = performance.now();
   let answeredAtMs = startedAtMs;
   let reason = 'it does not answer';
@@ -89,7 +89,7 @@ async function arrive(cluster: Cluster, log?: Log): Promise<Presence> {
         if (failure !== null) {
           reason = failure;
           // On a busy machine that alone may have taken all the time there was.
-          if (endOrphans()) answeredAtMs = performance.now();
+          if (endLeftover()) answeredAtMs = performance.now();
         }
       }
     }

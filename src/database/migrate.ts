@@ -7,7 +7,7 @@
  */
 import { join } from 'node:path';
 import type { ReservedSQL, SQL, TransactionSQL } from 'bun';
-import { leaseMs } from '../lib/lease.ts';
+import { leaseMs } from '../lib/lease-duration.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { rootFolder } from '../lib/root-folder.ts';
 import { buildIndex, parseIndexStatement, withoutConcurrency } from './concurrent-index.ts';

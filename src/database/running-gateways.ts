@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os';
 import type { SQL } from 'bun';
-import { leaseMs as defaultLeaseMs } from '../lib/lease.ts';
+import { leaseMs as defaultLeaseMs } from '../lib/lease-duration.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import type { Migration } from './migration-files.ts';
 

@@ -65,9 +65,9 @@ export class Claims implements ClaimKeeper {
   }
 
   /** Null when the idempotency key is taken. */
-  async make(request: IdempotentRequest, requestId: string, isStored: boolean): Promise<Claim | null> {
+  async make(request: IdempotentRequest, requestId: string, mayBeStored: boolean): Promise<Claim | null> {
     const claiming = claim(this.#sql, request, requestId, this.#nodeId);
-    return await this.#made(request, requestId, isStored, claiming);
+    return await this.#made(request, requestId, mayBeStored, claiming);
   }
 
   /** Takes the claim of a request that was abandoned. Null when another node was faster, or it was not abandoned. */
@@ -75,17 +75,17 @@ export class Claims implements ClaimKeeper {
     request: IdempotentRequest,
     former: string,
     requestId: string,
-    isStored: boolean,
+    mayBeStored: boolean,
   ): Promise<Claim | null> {
     const claiming = takeOver(this.#sql, request, former, requestId, this.#nodeId);
-    return await this.#made(request, requestId, isStored, claiming);
+    return await this.#made(request, requestId, mayBeStored, claiming);
   }
 
   /** When the database's reply is lost, the claim may be ours without our knowing: then it is released. */
   async #made(
     request: IdempotentRequest,
     requestId: string,
-    isStored: boolean,
+    mayBeStored: boolean,
     claiming: Promise<boolean>,
   ): Promise<Claim | null> {
     try {
@@ -94,8 +94,8 @@ export class Claims implements ClaimKeeper {
       await this.#insist(() => releaseClaim(this.#sql, request, requestId));
       throw error;
     }
-    if (isStored) this.#limit.add(request.keyId, 1, 0);
-    return new Claim(request, requestId, isStored, this);
+    if (mayBeStored) this.#limit.add(request.keyId, 1, 0);
+    return new Claim(request, requestId, mayBeStored, this);
   }
 
   note({ request }: Claim, bytes: number): void {
@@ -115,8 +115,8 @@ export class Claims implements ClaimKeeper {
     return await within(stagePatienceMs, staged).catch(() => false);
   }
 
-  async release({ request, requestId, isStored }: Claim): Promise<void> {
-    if (isStored) this.#limit.add(request.keyId, -1, 0);
+  async release({ request, requestId, mayBeStored }: Claim): Promise<void> {
+    if (mayBeStored) this.#limit.add(request.keyId, -1, 0);
     await this.#insist(() => releaseClaim(this.#sql, request, requestId));
     this.#onRelease(request);
   }

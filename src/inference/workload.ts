@@ -7,7 +7,7 @@ import type { Workload as WorkloadName } from '../models/model.ts';
 import type { CallOrigin } from '../providers/upstream.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import type { Candidate, CandidatesInTurn } from '../routing/candidates.ts';
-import type { AbandonedStreams } from './abandoned-streams.ts';
+import type { ReadOnStreams } from './read-on-streams.ts';
 import type { RecordAttempts } from './attempts.ts';
 import type { OpenGeneration } from './generation.ts';
 
@@ -34,7 +34,7 @@ export type Run<Job> = Readonly<{
 /** What streaming needs beyond the run itself. */
 export type StreamServices = Readonly<{
   log: Log;
-  abandoned: AbandonedStreams;
+  readOn: ReadOnStreams;
   recordAttempts: RecordAttempts;
 }>;
 

@@ -19,7 +19,7 @@ import {
   type Outcome,
   outcomesOf,
   readRows,
-} from './commit.ts';
+} from './locked-commit.ts';
 import { isConflict, isIntegrityError, isLocked, RowLockedError } from './database-error.ts';
 import { LockedLane } from './locked-lane.ts';
 import { Memory } from './memory.ts';

@@ -13,7 +13,7 @@ import {
   commitOrIsolate,
   type Outcome,
   outcomesOf,
-} from './commit.ts';
+} from './locked-commit.ts';
 import { isLocked, RowLockedError } from './database-error.ts';
 import type { Memory } from './memory.ts';
 import type { Operation } from './operations.ts';

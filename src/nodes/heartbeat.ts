@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { SQL } from 'bun';
-import { leaseMs } from '../lib/lease.ts';
+import { leaseMs } from '../lib/lease-duration.ts';
 import type { Log } from '../lib/log.ts';
 import { rootFolder } from '../lib/root-folder.ts';
 import { within } from '../lib/within.ts';

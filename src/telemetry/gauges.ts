@@ -13,7 +13,7 @@ type Sources = Readonly<{
   ledger: Ledger;
   spool: Spool;
   report: () => NodeReport;
-  abandonedCount: () => number;
+  readOnCount: () => number;
   /** Null when no traces are exported. */
   droppedSpanCount: () => number | null;
   leaseAgeMs: () => number;
@@ -26,7 +26,7 @@ const databaseMs = 1_000;
 
 /** Returns what has to be done before each scrape, and `close`. */
 export function addGauges(metrics: GatewayMetrics, sources: Sources) {
-  const { ledger, spool, report, abandonedCount, leaseAgeMs, isDraining } = sources;
+  const { ledger, spool, report, readOnCount, leaseAgeMs, isDraining } = sources;
   const lag = new LoopLag();
   let database: DatabaseFigures | null = null;
   let isReady = false;
@@ -37,7 +37,7 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
     'What waits, by queue.',
     () => [
       ['ledger', ledger.counts().waiting],
-      ['abandoned_streams', abandonedCount()],
+      ['abandoned_streams', readOnCount()],
     ],
     { label: 'queue' },
   );

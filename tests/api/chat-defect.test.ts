@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { startSandbox } from '../../sandbox/server.ts';
 import { streamChatResponse } from '../../src/chat/stream.ts';
 import { Claim } from '../../src/idempotency/claim.ts';
-import { AbandonedStreams } from '../../src/inference/abandoned-streams.ts';
+import { ReadOnStreams } from '../../src/inference/read-on-streams.ts';
 import { OpenGeneration } from '../../src/inference/generation.ts';
 import type { Settlement } from '../../src/ledger/operations.ts';
 import { newId, requestIdFromUuid } from '../../src/lib/ids.ts';
@@ -35,7 +35,7 @@ type Served = Readonly<{
 /** Answers one chat request as a stream, from a sandbox and to a real socket, with a ledger that only takes notes. */
 function serveStream(
   content: string,
-  abandoned: AbandonedStreams,
+  readOn: ReadOnStreams,
   openReader: typeof openai.openReader = openai.openReader,
   claim: Claim | null = null,
 ): Served {
@@ -108,7 +108,7 @@ function serveStream(
         client: request.signal,
       };
       const response = await streamChatResponse(run, {
-        abandoned,
+        readOn,
         log,
         recordAttempts: () => Promise.resolve(),
       });
@@ -127,7 +127,7 @@ function serveStream(
 
 test('in-band streaming_error, settled without a charge, the cause in the log only', async () => {
   let count = 0;
-  const served = serveStream('[[chunk-delay 10]] a b c d e f', new AbandonedStreams(), (upstream) => {
+  const served = serveStream('[[chunk-delay 10]] a b c d e f', new ReadOnStreams(), (upstream) => {
     const read = openai.openReader(upstream);
     return (data: string) => {
       count += 1;
@@ -147,7 +147,7 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
 });
 
 test('a stream that was left and cannot be read on is charged by what was delivered, under-estimated', async () => {
-  const noPlaces = new AbandonedStreams(0);
+  const noPlaces = new ReadOnStreams(0);
   const served = serveStream('[[long 500]] [[chunk-delay 20]]', noPlaces);
   const client = new AbortController();
   const response = await fetch(served.url, { method: 'POST', signal: client.signal });
@@ -179,7 +179,7 @@ test('the time that it takes to store a long response is part of the time that i
     release: () => Promise.resolve(),
     note: () => undefined,
   });
-  const served = serveStream('[[long 500]]', new AbandonedStreams(), openai.openReader, claim);
+  const served = serveStream('[[long 500]]', new ReadOnStreams(), openai.openReader, claim);
   await (await fetch(served.url, { method: 'POST' })).text();
   await served.stop();
   expect(served.settled).toMatchObject([{ status: 'completed', stored: { response: 'staged' } }]);

@@ -13,7 +13,7 @@ import {
 import { basename, join } from 'node:path';
 import { SQL } from 'bun';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
-import { findOrphans } from '../../src/database/orphans.ts';
+import { findLeftoverProcesses } from '../../src/database/leftover-processes.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { isServerThere, keyIn, modelIds, postmaster, preparedFolder, welcomed } from '../support/embedded.ts';
@@ -344,7 +344,7 @@ describe('a server that is lost under a gateway', () => {
       const bystander = Bun.spawn(['sleep', '60'], { cwd: cluster, stdio: ['ignore', 'ignore', 'ignore'] });
       const sql = new SQL({ adapter: 'postgres', ...server.connection, max: 1 });
       const [{ left }] = await sql<[{ left: number }]>`select pg_backend_pid() as left`;
-      expect(findOrphans(cluster)).toEqual([]);
+      expect(findLeftoverProcesses(cluster)).toEqual([]);
       process.kill(left, 'SIGSTOP');
       const killed = postmaster(folder);
       process.kill(killed, 'SIGKILL');

@@ -8,7 +8,7 @@ import { createAccount } from '../../src/accounts/account-store.ts';
 import { auditLedger } from '../../src/audit/audit.ts';
 import { findGeneration, findPage, newestPosition } from '../../src/generations/generation-store.ts';
 import { createKey } from '../../src/keys/key-store.ts';
-import { commitLocked } from '../../src/ledger/commit.ts';
+import { commitLocked } from '../../src/ledger/locked-commit.ts';
 import { findDeadLetters, retryDeadLetters } from '../../src/ledger/dead-letters.ts';
 import { type Ledger, openLedger } from '../../src/ledger/ledger.ts';
 import type { Hold, Operation, Settlement } from '../../src/ledger/operations.ts';

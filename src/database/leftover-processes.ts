@@ -11,25 +11,25 @@ import type { Log } from '../lib/log.ts';
 import { processIdIn } from './postmaster.ts';
 
 /** What ends by itself has done so by then. */
-export const orphanPatienceMs = 3_000;
+export const leftoverPatienceMs = 3_000;
 
-type Orphan = Readonly<{ id: number; startedAt: string }>;
+type LeftoverProcess = Readonly<{ id: number; startedAt: string }>;
 
 /**
  * To be called again and again while the server does not start: ends those that have been there for a few seconds. Returns
  * whether there were any.
  */
-export function orphanEnder(folder: string, log?: Log): () => boolean {
+export function leftoverEnder(folder: string, log?: Log): () => boolean {
   const firstSeenMs = new Map<string, number>();
   return () => {
     const nowMs = performance.now();
     let hasEnded = false;
-    for (const { id, startedAt } of findOrphans(folder)) {
+    for (const { id, startedAt } of findLeftoverProcesses(folder)) {
       // An ID alone may belong to another process by now.
       const name = `${id} ${startedAt}`;
       const seenMs = firstSeenMs.get(name) ?? nowMs;
       firstSeenMs.set(name, seenMs);
-      if (nowMs - seenMs < orphanPatienceMs || !end(id)) continue;
+      if (nowMs - seenMs < leftoverPatienceMs || !end(id)) continue;
       hasEnded = true;
       log?.warn('ended a process that a killed database server left behind', { folder, processId: id });
     }
@@ -38,7 +38,7 @@ export function orphanEnder(folder: string, log?: Log): () => boolean {
 }
 
 /** The processes of PostgreSQL that work in this folder, unless one of them is its server. */
-export function findOrphans(folder: string): Orphan[] {
+export function findLeftoverProcesses(folder: string): LeftoverProcess[] {
   const found = processIds().flatMap((id) => (worksIn(id, folder) ? [id] : []));
   const server = processIdIn(folder);
   if (server !== null && found.includes(server)) return [];

@@ -1,18 +1,18 @@
 /** Who is read on for when a node has no more places. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { type Abandoned, AbandonedStreams } from '../../src/inference/abandoned-streams.ts';
+import { type ReadOn, ReadOnStreams } from '../../src/inference/read-on-streams.ts';
 
-type Place = Readonly<{ account: string; isStopped: boolean; abandoned: Abandoned }>;
+type Place = Readonly<{ account: string; isStopped: boolean; readOn: ReadOn }>;
 
-function open(streams: AbandonedStreams, account: string): Place {
+function open(streams: ReadOnStreams, account: string): Place {
   let isStopped = false;
-  const abandoned = streams.begin(account, () => {
+  const readOn = streams.begin(account, () => {
     isStopped = true;
   });
   return {
     account,
-    abandoned,
+    readOn,
     get isStopped() {
       return isStopped;
     },
@@ -20,7 +20,7 @@ function open(streams: AbandonedStreams, account: string): Place {
 }
 
 test('one account has all places to itself, and gives them up one by one to another', () => {
-  const streams = new AbandonedStreams(4);
+  const streams = new ReadOnStreams(4);
   const greedy = Array.from({ length: 6 }, () => open(streams, 'greedy'));
   expect(greedy.map(({ isStopped }) => isStopped)).toEqual([true, true, false, false, false, false]);
   const modest = [open(streams, 'modest'), open(streams, 'modest')];
@@ -32,12 +32,12 @@ test('there are never more than the places, and nobody within a fair share is st
   const step = fc.record({ account: fc.constantFrom('a', 'b', 'c'), ends: fc.boolean(), pick: fc.nat(100) });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 120 }), (most, steps) => {
-      const streams = new AbandonedStreams(most);
+      const streams = new ReadOnStreams(most);
       let places: Place[] = [];
       for (const { account, ends, pick } of steps) {
         if (ends && places.length > 0) {
           const [ended] = places.splice(pick % places.length, 1);
-          ended?.abandoned.end();
+          ended?.readOn.end();
           continue;
         }
         const before = places.filter((place) => !place.isStopped);
@@ -58,9 +58,9 @@ test('there are never more than the places, and nobody within a fair share is st
 });
 
 test('when the process stops, all of them are over, and so is whatever begins', () => {
-  const streams = new AbandonedStreams(4);
+  const streams = new ReadOnStreams(4);
   const places = [open(streams, 'a'), open(streams, 'b')];
   streams.giveUp();
   places.push(open(streams, 'c'));
-  expect(places.map(({ abandoned }) => abandoned.isOver())).toEqual([true, true, true]);
+  expect(places.map(({ readOn }) => readOn.isOver())).toEqual([true, true, true]);
 });

@@ -1,9 +1,9 @@
 /**
- * Streams whose client has disconnected are read on until their call's deadline, because the provider goes on charging
- * and reports usage only at the end. Their number is bounded per node and shared fairly: when all slots are taken, the
+ * Streams that are read on although nothing more is delivered, because the client has disconnected or was told of a failure.
+ * Until their call's deadline the provider goes on charging, and it reports usage only at the end. Their number is bounded per node and shared fairly: when all slots are taken, the
  * account with the most of them gives one up, so no account can crowd out the others.
  */
-export type Abandoned = Readonly<{
+export type ReadOn = Readonly<{
   /** Whether it was ended early, to make room or because the process is stopping. */
   isOver: () => boolean;
   end: () => void;
@@ -13,7 +13,7 @@ const maxAtOnce = 4_000;
 
 type Slot = { readonly accountId: string; readonly stop: () => void; isOver: boolean };
 
-export class AbandonedStreams {
+export class ReadOnStreams {
   readonly #max: number;
   /** Oldest first within each account. */
   readonly #byAccount = new Map<string, Set<Slot>>();
@@ -29,7 +29,7 @@ export class AbandonedStreams {
   }
 
   /** `stop` ends the stream, possibly at once. */
-  begin(accountId: string, stop: () => void): Abandoned {
+  begin(accountId: string, stop: () => void): ReadOn {
     const slot: Slot = { accountId, stop, isOver: false };
     const slots = this.#byAccount.get(accountId) ?? new Set();
     this.#byAccount.set(accountId, slots.add(slot));

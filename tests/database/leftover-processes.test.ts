@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findOrphans } from '../../src/database/orphans.ts';
+import { findLeftoverProcesses } from '../../src/database/leftover-processes.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/gateway.ts';
 
@@ -10,7 +10,7 @@ const newNamespace = ['unshare', '--user', '--map-current-user', '--pid', '--for
 const isLinux = process.platform === 'linux';
 const hasNamespaces = isLinux && Bun.spawnSync([...newNamespace, 'true']).exitCode === 0;
 
-describe.skipIf(!isLinux)('no orphan is', () => {
+describe.skipIf(!isLinux)('no leftover process is', () => {
   /** A process that looks like one of PostgreSQL's, in a folder of its own. */
   function pretender(prefix: readonly string[] = []) {
     const folder = temporaryFolder();
@@ -23,9 +23,9 @@ describe.skipIf(!isLinux)('no orphan is', () => {
   /** PostgreSQL in single-user mode notes its ID as a negative number. */
   test.each([1, -1])('a server whose ID is noted, times %d', async (sign) => {
     using one = pretender();
-    await eventually('it runs', () => findOrphans(one.folder).length === 1);
+    await eventually('it runs', () => findLeftoverProcesses(one.folder).length === 1);
     writeFileSync(join(one.folder, 'postmaster.pid'), `${sign * one.child.pid}\n`);
-    expect(findOrphans(one.folder)).toEqual([]);
+    expect(findLeftoverProcesses(one.folder)).toEqual([]);
   });
 
   test.skipIf(!hasNamespaces)(
@@ -36,7 +36,7 @@ describe.skipIf(!isLinux)('no orphan is', () => {
         readFileSync(`/proc/${one.child.pid}/task/${one.child.pid}/children`, 'utf8').trim();
       const name = () => (children() === '' ? '' : readFileSync(`/proc/${children()}/comm`, 'utf8').trim());
       await eventually('it runs', () => name() === 'postgres');
-      expect(findOrphans(one.folder)).toEqual([]);
+      expect(findLeftoverProcesses(one.folder)).toEqual([]);
     },
   );
 });
