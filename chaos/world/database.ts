@@ -6,8 +6,8 @@ import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { type Cluster, openCluster } from '../../src/database/cluster.ts';
-import { migrate } from '../../src/database/migrate.ts';
 import { leftoverEnder, statusOf } from '../../src/database/leftover-processes.ts';
+import { migrate } from '../../src/database/migrate.ts';
 
 const databaseName = 'tollgate_chaos';
 const startDeadlineMs = 60_000;

@@ -5,9 +5,9 @@
  */
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { type ClientStream, streamResponse } from '../http/client-stream.ts';
-import type { ReadOn, ReadOnStreams } from '../inference/read-on-streams.ts';
 import { attemptInTurn, failedAttempts } from '../inference/attempts.ts';
 import { settleAfterDelivery } from '../inference/generation.ts';
+import type { ReadOn, ReadOnStreams } from '../inference/read-on-streams.ts';
 import type { Run, StreamServices } from '../inference/workload.ts';
 import type { Ending } from '../ledger/settlement.ts';
 import { Deadlines } from '../lib/deadlines.ts';

@@ -7,9 +7,9 @@ import type { Workload as WorkloadName } from '../models/model.ts';
 import type { CallOrigin } from '../providers/upstream.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import type { Candidate, CandidatesInTurn } from '../routing/candidates.ts';
-import type { ReadOnStreams } from './read-on-streams.ts';
 import type { RecordAttempts } from './attempts.ts';
 import type { OpenGeneration } from './generation.ts';
+import type { ReadOnStreams } from './read-on-streams.ts';
 
 /** What a request may cost, and which candidates can serve it. */
 export type Plan = Readonly<{

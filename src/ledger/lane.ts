@@ -9,6 +9,7 @@ import { backOffMs } from '../lib/back-off.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { decideBatch } from './batch.ts';
+import { isConflict, isIntegrityError, isLocked, RowLockedError } from './database-error.ts';
 import {
   type Committed,
   type CommittedFree,
@@ -20,7 +21,6 @@ import {
   outcomesOf,
   readRows,
 } from './locked-commit.ts';
-import { isConflict, isIntegrityError, isLocked, RowLockedError } from './database-error.ts';
 import { LockedLane } from './locked-lane.ts';
 import { Memory } from './memory.ts';
 import type { Operation, OperationResult } from './operations.ts';

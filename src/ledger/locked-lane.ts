@@ -6,6 +6,7 @@
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { RecentMap } from '../lib/recent-map.ts';
+import { isLocked, RowLockedError } from './database-error.ts';
 import {
   type Committed,
   type CommittedLocked,
@@ -14,7 +15,6 @@ import {
   type Outcome,
   outcomesOf,
 } from './locked-commit.ts';
-import { isLocked, RowLockedError } from './database-error.ts';
 import type { Memory } from './memory.ts';
 import type { Operation } from './operations.ts';
 import type { Writer } from './writer.ts';
