@@ -1,5 +1,5 @@
 /**
- * LISTEN on a connection of its own. When it is lost or replaced, the subscriptions move to a new one. The driver would
+ * LISTEN on a dedicated connection. When it is lost or replaced, the subscriptions move to a new one. The driver would
  * subscribe again by itself, but it prints each failure in its own words instead of logging it.
  */
 import type { SQL } from 'bun';
