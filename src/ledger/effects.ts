@@ -185,7 +185,7 @@ export class Effects {
     return at;
   }
 
-  /** What the rows are once they are written. */
+  /** Remembers the rows as they are once they are written. */
   remember(known: KnownRows, { accounts, meters }: BatchRows): void {
     const version = this.#version;
     for (const id of this.#accountIds) known.accounts.set(id, { ...found(accounts, id), version });
@@ -206,7 +206,7 @@ function sorted(ids: ReadonlySet<string>): string[] {
   return ids.size === 1 ? [...ids] : [...ids].sort();
 }
 
-/** What the decisions relied on without changing it. */
+/** Rows that the decisions relied on without changing them. */
 function unchanged(
   rows: ReadonlyMap<string, { version: bigint }>,
   changedIds: ReadonlySet<string>,
