@@ -1,5 +1,5 @@
 /**
- * Streams whose client has disconnected are read on until their call's deadline, because the provider goes on charging
+ * Streams whose client has disconnected are still read until their call's deadline, because the provider keeps charging
  * and reports usage only at the end. Their number is bounded per node and shared fairly: when all slots are taken, the
  * account with the most of them gives one up, so no account can crowd out the others.
  */
