@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { explainFileError } from '../lib/file-error.ts';
 import { writeLines } from '../lib/gzip-lines.ts';
 
-/** The first line. Migrations are the versions and digests of those that made the schema. */
+/** The first line, with the versions and digests of the migrations that made the schema. */
 export const backupHeader = z.object({
   tollgate_backup: z.literal(1),
   created_at: z.string(),

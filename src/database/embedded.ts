@@ -1,8 +1,8 @@
 /**
  * Keeps the PostgreSQL that comes with the checkout running while any process uses it. It outlives the process that
- * started it, so that a gateway that was killed finds it running. Each process that uses it holds a shared advisory lock
- * on its own connection. The last one to leave stops the server; one that loses its connection takes the lock again, and
- * restarts the server if it is gone.
+ * started it, so that a gateway that was killed finds it running when it starts again. Each process that uses it holds a
+ * shared advisory lock on its own connection. The last one to leave stops the server; one that loses its connection takes
+ * the lock again, and restarts the server if it is gone.
  */
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';

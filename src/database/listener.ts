@@ -39,7 +39,7 @@ export function openListener(open: (onclose: () => void) => SQL, log?: Log): Lis
     }
   }
 
-  /** The database may still be away, so this goes on until it is back or the client is replaced again. */
+  /** The database may still be away, so this is repeated until it is back or the client is replaced again. */
   async function subscribeAgain(current: SQL, subscription: Subscription): Promise<void> {
     const isNeeded = () => client.isCurrent(current) && subscriptions.has(subscription);
     for (let isFirst = true; isNeeded(); isFirst = false) {

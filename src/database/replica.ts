@@ -1,6 +1,6 @@
 /**
- * A replica for lists and reports, used while it is close behind the primary. A lookup of a single Generation does not come
- * here: a client may ask for one that it has just been given.
+ * A replica for lists and reports, used while it is close behind the primary. A single Generation is not looked up here:
+ * a client may ask for one right after its request.
  */
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';

@@ -71,7 +71,7 @@ export async function commitFree(
 
 const givenUp = new Error('Nobody waits for this operation any more.');
 
-/** One outcome per operation of the batch: an error for those that were locked, or that nobody wanted any more. */
+/** One outcome per operation of the batch: an error for those whose rows were locked, or that nobody wanted any more. */
 export function outcomesOf(
   batch: readonly Operation[],
   { committed, lockedRowOf }: CommittedFree,

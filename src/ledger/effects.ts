@@ -180,7 +180,7 @@ export class Effects {
         ${writeOffRows.literal(this.#writeOffs)}::text::ledger_write_off_row[],
         ${answerRows.literal(this.#answers)}::text::ledger_answer_row[],
         ${isDurable}::boolean) as at`;
-    // At once, because whatever is decided next is sent next.
+    // Sent at once, so that batches are sent in the order in which they are decided.
     const [{ at }] = await query.execute();
     return at;
   }

@@ -62,7 +62,7 @@ export type HeartbeatReport = Readonly<{ kind: 'beat'; beat: Beat } | { kind: 'f
 type Observer = Readonly<{
   signOfLife: () => SignOfLife;
   onBeat: (beat: Beat) => void;
-  /** The lease could not be renewed. It will be retried. */
+  /** The lease could not be renewed. That will be retried. */
   onTrouble: () => void;
 }>;
 

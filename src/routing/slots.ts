@@ -12,7 +12,7 @@ export type Share = {
   turnedAwayAtMs: number;
 };
 
-/** An account that has not asked again by then has given up. Clients are asked to come back after a second. */
+/** An account that does not ask again within this time has given up. Clients are asked to come back after a second. */
 const patienceMs = 5_000;
 /** Accounts turned away beyond this number are not remembered. */
 const maxWaiting = 1_000;
