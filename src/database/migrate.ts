@@ -165,7 +165,7 @@ async function withLocks(
       if (!isLockTimeout(error)) throw error;
       if (tries >= maxTries)
         throw new OperatorError(
-          `${what} could not be applied in ${maxTries} tries: other sessions hold locks that it needs. pg_stat_activity shows which; end them, or run tollgate migrate when there is less traffic. What was applied before stays.`,
+          `${what} could not be applied: other sessions hold locks that it needs, and all ${maxTries} tries failed. pg_stat_activity shows which; end them, or run tollgate migrate when there is less traffic. What was applied before stays.`,
         );
     }
     await Bun.sleep(pauseMs);
