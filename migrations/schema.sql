@@ -3,8 +3,8 @@
 -- First the tables, each with its indexes and triggers, then views, types and functions, all by name. The partitions of the
 -- months are left out: create_partitions makes them.
 
--- Customers. balance is what the last entry left, held the sum of what is held for open Generations. version changes
--- with every change of the row, so that a batch of the ledger fails when what it was decided on is no longer true.
+-- Customers. balance is the balance after the last entry, held the sum of the open holds. version changes with every
+-- change of the row, so that a batch of the ledger fails if the row has changed since the batch was decided.
 CREATE TABLE accounts (
   id uuid NOT NULL,
   name text NOT NULL,
@@ -25,8 +25,8 @@ CREATE TRIGGER accounts_renew_version BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (new.version = old.version)
   EXECUTE FUNCTION renew_version();
 
--- What changes with every request of a key, kept apart from what describes it, so that gateways' copies of api_keys
--- stay valid under load. Its version covers the limits of the key, too.
+-- The part of a key that changes with every request, kept apart so that gateways' copies of api_keys stay valid under
+-- load. version covers the limits of the key, too.
 CREATE TABLE api_key_meters (
   key_id uuid NOT NULL,
   -- The state of the request limiter (GCRA).
@@ -97,10 +97,10 @@ CREATE TABLE attempts (
 ) PARTITION BY RANGE (generation_id);
 CREATE INDEX attempts_failed ON attempts USING btree (generation_id, index) WHERE status = 'failed'::text;
 
--- For IDs of nodes whose clock is wrong by more than the year for which there are months.
+-- For IDs of nodes whose clock is wrong by more than the year for which there are partitions.
 CREATE TABLE attempts_default PARTITION OF attempts DEFAULT;
 
--- The references of credits, so that a credit that is sent again is booked once: a unique index of ledger_entries would
+-- The references of credits, so that a credit that is sent twice is booked once: a unique index of ledger_entries would
 -- not span months. Never archived.
 CREATE TABLE credit_references (
   account_id uuid NOT NULL,
@@ -124,7 +124,8 @@ CREATE TABLE dead_letters (
   CONSTRAINT dead_letters_pkey PRIMARY KEY (generation_id)
 );
 
--- Networks from which a person has signed in before: attempts that others make elsewhere do not hold them up there.
+-- Networks from which a person has signed in before: attempts by others from elsewhere do not make the person wait
+-- there.
 CREATE TABLE familiar_networks (
   -- A keyed hash of the person and the network.
   name bytea NOT NULL,
@@ -197,7 +198,7 @@ CREATE INDEX generations_by_account_status_and_model ON generations USING btree 
 CREATE INDEX generations_by_key_and_status ON generations USING btree (key_id, status, id);
 CREATE INDEX generations_by_key_status_and_model ON generations USING btree (key_id, status, model, id);
 
--- For IDs of nodes whose clock is wrong by more than the year for which there are months.
+-- For IDs of nodes whose clock is wrong by more than the year for which there are partitions.
 CREATE TABLE generations_default PARTITION OF generations DEFAULT;
 
 -- Requests with an Idempotency-Key, and their stored responses, encrypted. request_id and node_id say who has the
@@ -215,11 +216,11 @@ CREATE TABLE idempotent_requests (
   expires_at timestamp with time zone NOT NULL,
   -- A long response, written before its charge.
   staged bytea STORAGE EXTERNAL,
-  -- What takes its place if the balance does not suffice.
+  -- The response to store instead if the balance does not suffice.
   staged_when_short bytea STORAGE EXTERNAL,
   stored_bytes integer NOT NULL GENERATED ALWAYS AS (((COALESCE(octet_length(answer),
     0) + COALESCE(octet_length(staged), 0)) + COALESCE(octet_length(staged_when_short), 0))) STORED,
-  -- Which of the two the charge has chosen.
+  -- Which of the two is the stored response, chosen with the charge.
   chosen text,
   CONSTRAINT idempotent_requests_pkey PRIMARY KEY (key_id, name_hash),
   CONSTRAINT idempotent_requests_body_hash_check CHECK (length(body_hash) = 32),
@@ -238,7 +239,7 @@ CREATE TABLE invitations (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
   role text NOT NULL,
-  -- It is valid only while this user is an owner of the account.
+  -- The invitation is valid only while this user is an owner of the account.
   invited_by uuid NOT NULL,
   -- The address that the link was mailed to, and the only one that can accept it. Null for a link that its owner hands
   -- over.
@@ -257,7 +258,8 @@ CREATE INDEX invitations_by_account ON invitations USING btree (account_id);
 CREATE INDEX invitations_by_expiry ON invitations USING btree (expires_at);
 CREATE INDEX invitations_by_maker ON invitations USING btree (invited_by);
 
--- Where the entries of an account in an archive begin and end: its balance chain goes on after the last one.
+-- The first and the last entry of each account in an archive. The balance chain of the account continues after the last
+-- one.
 CREATE TABLE ledger_archive_accounts (
   archive_id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -269,7 +271,7 @@ CREATE TABLE ledger_archive_accounts (
   CONSTRAINT ledger_archive_accounts_archive_id_fkey FOREIGN KEY (archive_id) REFERENCES ledger_archives(id)
 );
 
--- What the entries of an archive were counted as in usage_days.
+-- The part of usage_days that comes from the entries of an archive.
 CREATE TABLE ledger_archive_usage (
   archive_id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -302,17 +304,17 @@ CREATE TABLE ledger_archives (
   CONSTRAINT ledger_archives_file_name_key UNIQUE (file_name)
 );
 
--- Audits of the ledger, whoever asked for them: how far they are, and what they found.
+-- Audits of the ledger, whoever asked for them, with their progress and their findings.
 CREATE TABLE ledger_audits (
   id uuid NOT NULL,
-  -- The audit whose checkpoints it went on from; a full one has none.
+  -- The audit whose checkpoints this one continued from; null for a full audit.
   base_audit_id uuid,
   operator_id uuid,
   started_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   finished_at timestamp with time zone,
   steps_done integer NOT NULL DEFAULT 0,
   step_count integer NOT NULL,
-  -- Null while it runs, and for ever if its process died.
+  -- Null while it runs. If its process died, the next audit sets it to failed.
   outcome text,
   findings jsonb,
   totals jsonb,
@@ -322,8 +324,8 @@ CREATE TABLE ledger_audits (
 );
 CREATE INDEX ledger_audits_by_start ON ledger_audits USING btree (started_at);
 
--- Up to which entry an account has been audited without a finding, with its balance and its usage by then. The next
--- audit goes on from here.
+-- The last entry of each account that was audited without a finding, with the balance and the usage at that point. The
+-- next audit continues from there.
 CREATE TABLE ledger_checkpoints (
   account_id uuid NOT NULL,
   audit_id uuid NOT NULL,
@@ -339,8 +341,8 @@ CREATE TABLE ledger_checkpoints (
 ) WITH (fillfactor=70);
 
 -- Every movement of a balance, numbered without gaps within its account, with the balance after it. Entries cannot be
--- changed. Partitioned into months by time, which is read while the account is locked: within an account, months follow
--- numbers.
+-- changed. Partitioned into months by time, which is read while the account is locked, so that within an account months
+-- are in the order of the numbers.
 CREATE TABLE ledger_entries (
   account_id uuid NOT NULL,
   number bigint NOT NULL,
@@ -378,7 +380,7 @@ CREATE TRIGGER ledger_entries_never_emptied BEFORE TRUNCATE ON ledger_entries
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
 
--- For entries of a time without a month. It has the indexes that each month has (index_ledger_partition).
+-- For entries of a month without a partition. It has the same indexes as each month (index_ledger_partition).
 CREATE TABLE ledger_entries_default PARTITION OF ledger_entries (
   CONSTRAINT ledger_entries_default_pkey PRIMARY KEY (account_id, number)
 ) DEFAULT;
@@ -405,14 +407,14 @@ CREATE TABLE memberships (
 );
 CREATE INDEX memberships_by_account ON memberships USING btree (account_id);
 
--- Gateway processes. One that has not been heard of for a while has died, and others close what it left open.
+-- Gateway processes. A node without a heartbeat for a while has died, and others close what it left open.
 CREATE TABLE nodes (
   id uuid NOT NULL,
   name text NOT NULL,
   started_at timestamp with time zone NOT NULL DEFAULT now(),
   heartbeat_at timestamp with time zone NOT NULL DEFAULT now(),
   stopped_at timestamp with time zone,
-  -- What this node knows and no other can, such as which providers it does not call now.
+  -- What only this node knows, such as which providers it does not call now.
   report jsonb,
   version text,
   -- Null, like version, for 0.2.0 and before.
@@ -433,7 +435,7 @@ CREATE TABLE open_generations (
   streaming boolean NOT NULL,
   hold numeric(38,12) NOT NULL,
   price_list_id integer NOT NULL,
-  -- The attempts so far. They become rows of their own when the Generation is settled.
+  -- The attempts so far. They become rows of attempts when the Generation is settled.
   attempts jsonb NOT NULL,
   created_at timestamp with time zone NOT NULL,
   CONSTRAINT open_generations_pkey PRIMARY KEY (id),
@@ -452,7 +454,7 @@ CREATE TABLE operator_actions (
   user_id uuid,
   -- What was credited.
   amount numeric(38,12),
-  -- Identifies a new account that is sent again, so that it is created once.
+  -- Identifies the request for a new account, so that sending it twice creates one account.
   reference uuid,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   shell_user text,
@@ -488,7 +490,7 @@ CREATE TABLE price_lists (
   CONSTRAINT price_lists_digest_key UNIQUE (digest)
 );
 
--- The migrations that were applied. compatible_with is the newest migration of the oldest gateways that can go on.
+-- The migrations that were applied. compatible_with is the newest migration of the oldest gateways that keep working.
 CREATE TABLE schema_migrations (
   version integer NOT NULL,
   name text NOT NULL,
@@ -519,7 +521,7 @@ CREATE TRIGGER sessions_note_sign_in AFTER INSERT ON sessions
   FOR EACH ROW
   EXECUTE FUNCTION note_sign_in();
 
--- How often something was tried lately, by someone or for someone.
+-- How often something was tried recently, by someone or for someone.
 CREATE TABLE sign_in_attempts (
   -- A keyed hash, which reveals neither network nor e-mail address.
   name bytea NOT NULL,
@@ -530,7 +532,7 @@ CREATE TABLE sign_in_attempts (
 );
 CREATE INDEX sign_in_attempts_by_age ON sign_in_attempts USING btree (theoretical_arrival_at);
 
--- Usage by day (UTC), model and key, added up, because usage records grow without end.
+-- Usage totals by day (UTC), model and key, because usage records grow without end.
 CREATE TABLE usage_days (
   account_id uuid NOT NULL,
   day date NOT NULL,
@@ -544,8 +546,8 @@ CREATE TABLE usage_days (
   CONSTRAINT usage_days_pkey PRIMARY KEY (account_id, day, model, key_id)
 ) WITH (fillfactor=70);
 
--- Up to which entry the ledger of an account is added up in usage_days. A day could not mark that: a usage record bears
--- the time at which its request ended, and may be stored days later.
+-- The last ledger entry of each account that is included in usage_days. A day could not mark that: a usage record has
+-- the time at which its request ended, but may be stored days later.
 CREATE TABLE usage_progress (
   account_id uuid NOT NULL,
   entry_number bigint NOT NULL,
@@ -695,7 +697,7 @@ CREATE VIEW finished_generations AS
     error_code
    FROM generations;
 
--- Finished and open Generations with their attempts: what is shown of one Generation.
+-- Finished and open Generations with their attempts, for showing one of them.
 CREATE VIEW generation_details AS
  SELECT generation.id,
     generation.account_id,
@@ -815,7 +817,7 @@ CREATE TYPE ledger_account_row AS (
   entry_count bigint
 );
 
--- staged is 'whole' or 'short' for a response that was written before, and null for one that is in answer.
+-- staged is 'whole' or 'short' for a response that was written before, and null if answer has the response.
 CREATE TYPE ledger_answer_row AS (
   key_id uuid,
   name text,
@@ -950,8 +952,8 @@ CREATE TYPE ledger_write_off_row AS (
   reported_output_tokens bigint
 );
 
--- Adds the next entries of an account to usage_days, and returns how many. Whoever does so at the same time waits and
--- goes on after them.
+-- Adds the next entries of an account to usage_days, and returns how many. A concurrent call waits, then continues
+-- after them.
 CREATE FUNCTION add_up_usage(of_account uuid, max_entries integer)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1082,8 +1084,8 @@ begin
   end loop;
 end $$;
 
--- One round trip, because requests of the account wait while its row is locked. Returns what book_credit does, except
--- that another memo is 'different', too, and 'denied' if there is no such operator.
+-- One round trip, because requests of the account wait while its row is locked. Returns what book_credit does, but also
+-- 'different' for another memo, and 'denied' if there is no such operator.
 CREATE FUNCTION credit_by_operator(by_operator uuid, to_account uuid, credited numeric, with_memo text,
     with_reference uuid, action_id uuid)
  RETURNS text
@@ -1103,7 +1105,7 @@ begin
               else booked.outcome end;
 end $$;
 
--- One round trip, as credit_by_operator, for the command line.
+-- One round trip, like credit_by_operator, for the command line.
 CREATE FUNCTION credit_from_shell(by_shell_user text, to_account uuid, credited numeric, with_memo text,
     with_reference uuid, action_id uuid)
  RETURNS TABLE(outcome text, new_balance numeric, earlier_amount numeric)
@@ -1153,10 +1155,10 @@ begin
   return null;
 end $$;
 
--- Writes a batch that was decided at at_ms on rows of the versions named, and returns the time. Anything that is not as
--- the gateway believed is a serialization failure, and changes nothing. An array without rows is null; open_count is
--- how many of the settled Generations are open. The sessions of the ledger do not wait for the disk; with is_durable
--- this commit does.
+-- Writes a batch that was decided at at_ms on the given versions of rows, and returns the time. If anything differs
+-- from what the gateway assumed, this is a serialization failure and changes nothing. An array without rows is null;
+-- open_count is how many of the settled Generations are open. The sessions of the ledger do not wait for the disk; with
+-- is_durable this commit does.
 CREATE FUNCTION ledger_commit(at_ms double precision, this_month date, account_rows ledger_account_change[],
     meter_rows ledger_meter_change[], relied_accounts ledger_version[], relied_meters ledger_version[],
     claim_rows ledger_claim_row[], opened_rows ledger_opened_row[], settled_rows ledger_settled_row[],
@@ -1314,9 +1316,9 @@ begin
   left join usage_records on usage_records.id = charge.generation_id;
 end $$;
 
--- How Generations that are to be settled, but are not open, have ended: interrupted, because their node seemed dead;
--- set aside; settled, with what was charged and not refunded; or lost, when nothing is known of them. A claim that
--- still stands is locked.
+-- How Generations that should be settled but are not open have ended: interrupted, because their node seemed dead; set
+-- aside; settled, with what was charged and not refunded; or lost, when nothing is known of them. A claim that still
+-- stands is locked.
 CREATE FUNCTION ledger_find_missing(wanted_rows ledger_claim_row[], this_month date)
  RETURNS TABLE(id uuid, "isLost" boolean, "errorCode" text, "isDeadLetter" boolean, "isClaimed" boolean,
     charged numeric, "isThisMonth" boolean)
@@ -1451,8 +1453,8 @@ begin
   on conflict (generation_id) do update set reason = 'interrupted';
 end $$;
 
--- A request is run by whichever node claimed it last. One that was taken over must no longer be admitted, so admission
--- asks for the claim and locks it.
+-- A request is run by the node that claimed it last. Once it was taken over, the former node must not admit it, so
+-- admission checks the claim and locks it.
 CREATE FUNCTION ledger_require_claims(claim_rows ledger_claim_row[])
  RETURNS void
  LANGUAGE plpgsql
@@ -1473,7 +1475,7 @@ begin
   end if;
 end $$;
 
--- Stores responses with their charge: no charge loses its response, and none is stored that was not charged.
+-- Stores responses with their charge: no charge loses its response, and no response is stored without its charge.
 CREATE FUNCTION ledger_store_answers(answer_rows ledger_answer_row[])
  RETURNS void
  LANGUAGE sql
@@ -1554,7 +1556,7 @@ begin
   end if;
 end $$;
 
--- At most what an integer holds: a Generation may be open for 25 days, as after restoring a backup.
+-- At most the largest integer: a Generation may be open for 25 days, for instance after a backup is restored.
 CREATE FUNCTION milliseconds_since(at timestamp with time zone)
  RETURNS integer
  LANGUAGE sql
@@ -1573,7 +1575,7 @@ begin
   return null;
 end $$;
 
--- 0.2.0 takes a request with a chosen response for one without any. It must not run it a second time.
+-- 0.2.0 mistakes a request with a chosen response for one without a response. It must not run it a second time.
 CREATE FUNCTION protect_chosen_response()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1603,7 +1605,7 @@ begin
   raise exception '% is append-only', tg_table_name;
 end $$;
 
--- The version of a meter stands for the limits of its key, too.
+-- The version of a meter covers the limits of its key, too.
 CREATE FUNCTION renew_meter_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1614,8 +1616,8 @@ begin
   return null;
 end $$;
 
--- Gives a row a new version when whoever changes it names none: everyone but the ledger. Others wait for such a change,
--- so it is given up soon when its client is gone.
+-- Gives a row a new version when a change does not set one, as only the ledger does. Others wait for such a change, so
+-- it is soon rolled back when its client is gone.
 CREATE FUNCTION renew_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1646,7 +1648,7 @@ begin
   delete from dead_letters where generation_id = any (ids);
 end $$;
 
--- How many seconds it takes until every limit has room for one more attempt.
+-- The seconds until every limit has room for one more attempt.
 CREATE FUNCTION sign_in_wait(limits jsonb)
  RETURNS integer
  LANGUAGE sql
@@ -1658,9 +1660,9 @@ AS $$
   where theoretical_arrival_at > clock_timestamp()
 $$;
 
--- Counts an attempt against all of these limits, or against none of them. Returns for how many seconds to wait, 0 if it
--- was counted. Each limit is {name, interval_ms, period_ms}: one attempt per interval, as many at once as the period
--- has room for.
+-- Counts an attempt against all of these limits, or against none of them. Returns how many seconds to wait; 0 if it was
+-- counted. Each limit is {name, interval_ms, period_ms}: one attempt per interval, as many at once as the period has
+-- room for.
 CREATE FUNCTION take_sign_in_attempt(limits jsonb)
  RETURNS integer
  LANGUAGE plpgsql
@@ -1685,7 +1687,7 @@ begin
 end
 $$;
 
--- What entries of an account mean for its usage: a charge adds its record, a refund takes it back.
+-- The usage in a range of an account's entries, one row for each: a charge adds its record, a refund takes it back.
 CREATE FUNCTION usage_of_entries(of_account uuid, first_number bigint, last_number bigint)
  RETURNS TABLE(day date, model text, key_id uuid, requests bigint, input_tokens numeric, output_tokens numeric,
     images numeric, cost numeric)

@@ -49,7 +49,7 @@ export type Config = ProcessSettings &
     host: string;
     /** May name several hosts, of which one accepts writes. Null means the embedded PostgreSQL inside the data folder. */
     databaseUrl: string | null;
-    /** Where sessions last, when the database above is behind a transaction pooler. */
+    /** For lasting sessions, when the database above is behind a transaction pooler. */
     databaseDirectUrl: string | null;
     /** A replica for lists and reports. */
     databaseReadUrl: string | null;
@@ -74,7 +74,7 @@ export type Config = ProcessSettings &
     generationRetentionDays: number | null;
     /** How many bytes of request bodies may be in memory at a time; a quarter of it per account. */
     bodyBudgetBytes: number;
-    /** The source of decisions. Null stands for what is not set. */
+    /** The source of decisions. Null means not set. */
     decisions: Readonly<{
       baseUrl: string | null;
       model: string | null;
@@ -87,7 +87,7 @@ export type Config = ProcessSettings &
     traces: TraceSettings | null;
     /** Whether calls to providers go through a proxy that the environment names. */
     isProxied: boolean;
-    /** Where weaknesses are reported, as a mailto: or https: URL; null when nowhere. */
+    /** Where to report vulnerabilities, as a mailto: or https: URL; null when nowhere. */
     securityContact: string | null;
     /** Who called the command line with sudo; null when nobody did. */
     sudoUser: string | null;
@@ -133,7 +133,7 @@ export function readConfig(environment: Environment = process.env): Config {
   };
 }
 
-/** The configuration, and what is wrong with the secret alone: then it counts as not set. Throws for anything else. */
+/** The configuration, and what is wrong with the secret, which then counts as not set. Throws for any other problem. */
 export function readConfigApartFromSecret(
   environment: Environment = process.env,
 ): Readonly<{ config: Config; secretProblem: string | null }> {
@@ -178,8 +178,8 @@ function readDatabaseUrl(environment: Environment, name: string): string | null 
 }
 
 /**
- * The environment of a worker: that of its parent, its own number, and what the parent has worked out for all of them. A
- * worker has no terminal, so it would drain in another way than its parent on one.
+ * The environment of a worker: that of its parent, its own number, and what the parent has decided for all of them. A
+ * worker has no terminal, so by itself it would drain differently from a parent that has one.
  */
 export function workerEnvironment(
   { drain }: Pick<Config, 'drain'>,
@@ -350,7 +350,7 @@ function readDrain(environment: Environment): DrainSettings {
   return { delaySeconds: Math.min(delaySeconds, seconds), seconds };
 }
 
-/** Each worker has its own metrics, on a port of its own: METRICS_PORT and those that follow it. */
+/** Each worker serves its own metrics on its own port: METRICS_PORT and the ones after it. */
 function readMetrics(environment: Environment, workers: number, worker: number | null): MetricsSettings {
   const token = readSecret(environment, 'METRICS_TOKEN');
   if (token !== null && token.length < minToken)

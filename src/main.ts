@@ -88,7 +88,7 @@ async function start(given: Start) {
   const { database, catalog, ledger, calls, readOn } = opened;
   let isDraining = false;
   const services = servicesOf(config, log, opened, () => isDraining);
-  // Whoever starts a parent again that was killed needs its ports at once. What is open may still end well.
+  // Whoever restarts a parent that was killed needs its ports at once. Open requests may still end well.
   const portRequested = parent?.lost ?? new Promise<never>(() => undefined);
   // Before the gateway's own port, so that nobody is served when this one cannot be opened.
   const metricsPage = openMetrics(given, opened, services, portRequested);
@@ -122,7 +122,7 @@ async function start(given: Start) {
 
 type Opened = Awaited<ReturnType<typeof openAll>>;
 
-/** Everything that lasts as long as the process, in the order in which one needs the other. */
+/** Everything that lasts as long as the process, in the order of its dependencies. */
 async function openAll(given: Start) {
   const { config, log, signals, parent, closers } = given;
   const database = await openForServing(config, given.databasePatienceMs, log, closers);
@@ -181,7 +181,7 @@ async function openAll(given: Start) {
   };
 }
 
-/** What the database needs from time to time, done by every node. */
+/** Regular upkeep of the database, done by every node. */
 function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, closers: Closers): void {
   closers.add('partitions', keepPartitionsAhead(sql, log));
   closers.add('usage', keepUsageAddedUp(sql, log));

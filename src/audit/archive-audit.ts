@@ -1,4 +1,4 @@
-/** Checks the files of archived months against what the database knows of them. */
+/** Checks the files of archived months against what the database knows about them. */
 import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { describeFile } from '../lib/gzip-lines.ts';

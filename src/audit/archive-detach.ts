@@ -1,4 +1,4 @@
-/** Takes an archived month out of the database: a checkpoint in its place first, then the partitions themselves. */
+/** Takes an archived month out of the database: first stores a checkpoint in its place, then removes the partitions. */
 import type { ReservedSQL } from 'bun';
 import type { FileFacts } from '../lib/gzip-lines.ts';
 import { newId } from '../lib/ids.ts';
@@ -36,7 +36,7 @@ export async function replaceByCheckpoint(
     await storeCheckpoint(connection, id, replacement);
     await connection.unsafe('savepoint counted');
     await detach(connection, entries, records);
-    // These are UUIDs of our own, so nothing in them needs quoting. Without its partition they go to the default one.
+    // Our own UUIDs need no quoting. With the partition detached, these records go to the default one.
     await connection.unsafe(
       `insert into usage_records select * from "${records}" where id = any ($1::text::uuid[])`,
       [`{${staying.join(',')}}`],
@@ -85,7 +85,7 @@ async function storeCheckpoint(
   );
 }
 
-/** Detaching needs both tables alone for a moment. It is asked for again and again, never for long. */
+/** Detaching needs an exclusive lock on both tables. It is requested again and again, each time briefly. */
 async function detach(connection: ReservedSQL, entries: string, records: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -107,7 +107,7 @@ function isLockTimeout(error: unknown): boolean {
 
 type Detached = Readonly<{ id: string; month: ClosedMonths; entryCount: number }>;
 
-/** Nobody can write to a partition that is detached, so what it has now is what is gone when it is dropped. */
+/** Nobody can write to a detached partition, so what is checked here is exactly what is dropped. */
 export async function dropDetached(connection: ReservedSQL, detached: Detached): Promise<void> {
   const [entries, records] = partitionsOf(detached.month);
   const [row] = await connection.unsafe<[{ entries: number; unknown_records: number }]>(`
@@ -121,7 +121,7 @@ export async function dropDetached(connection: ReservedSQL, detached: Detached):
       `The months before ${detached.month.endsOn} stay: they changed while they were being archived. Try again.`,
     );
   }
-  // Records outside of this month leave with the last entry that refers to them.
+  // Records outside of this month are deleted with the last entry that refers to them.
   await connection.unsafe('begin');
   await connection.unsafe(`
     delete from usage_records where id in (
@@ -163,7 +163,7 @@ type Leftover = {
   entry_count: number;
 };
 
-/** Of a run that ended between detaching and dropping: its checkpoint stands, and its file was whole before that. */
+/** Left by a run that ended between detaching and dropping: its checkpoint is stored, and its file is complete. */
 export async function dropLeftovers(connection: ReservedSQL): Promise<void> {
   const leftovers = await connection<Leftover[]>`
     select id, substr(relname, length('ledger_entries') + 1) as suffix, begins_on::text, ends_on::text, entry_count::int

@@ -1,6 +1,6 @@
 /**
  * The file of an archived month: one line per ledger entry, in the order of accounts and numbers, each charge with its
- * usage record. A file can be checked by itself, and against what the database knows of it.
+ * usage record. A file can be checked by itself, and against what the database knows about it.
  */
 import { z } from 'zod';
 import { readLines } from '../lib/gzip-lines.ts';
@@ -49,7 +49,7 @@ export type ArchiveContent = Readonly<{
   violations: number;
 }>;
 
-/** Reads a whole file. One that is damaged makes this throw. */
+/** Reads the whole file. Throws if it is damaged. */
 export async function readArchive(file: string): Promise<ArchiveContent> {
   const ranges = new Map<string, AccountRange>();
   let endsOn: string | null = null;

@@ -1,7 +1,7 @@
-/** Which months of the ledger can be archived, and what keeps one from it. */
+/** Which months of the ledger can be archived, and what prevents it. */
 import type { SQL } from 'bun';
 
-/** A partition of ledger_entries and the one of usage_records with the same months. Days are of UTC. */
+/** A partition of ledger_entries and the one of usage_records with the same months. Days are in UTC. */
 export type ClosedMonths = Readonly<{
   /** The end of the names of both partitions. */
   suffix: string;
@@ -13,8 +13,8 @@ export type ClosedMonths = Readonly<{
 type MonthRow = { suffix: string; begins_on: string | null; ends_on: string };
 
 /**
- * The oldest first. A month is closed when it ended before the months that create_partitions makes sure of, which have
- * room for a node whose clock is slow.
+ * The oldest first. A month is closed if it ended before the months that create_partitions ensures, which leave room for
+ * a node whose clock is slow.
  */
 export async function findClosedMonths(sql: SQL, before: string | null): Promise<ClosedMonths[]> {
   const rows = await sql<MonthRow[]>`

@@ -1,7 +1,7 @@
 /**
- * Moves a closed month of the ledger to a file. The file is written from one snapshot, made durable and read back; then the
- * partitions are detached in one short transaction with the checkpoint that takes their place; and they are dropped when
- * what was detached is what the file has. Whatever fails leaves the month in the database.
+ * Moves a closed month of the ledger to a file. The file is written from one snapshot, made durable and read back; then
+ * the partitions are detached in one short transaction with the checkpoint that takes their place; and they are dropped
+ * if they match the file. Any failure leaves the month in the database.
  */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -98,8 +98,8 @@ async function archiveMonth(
 }
 
 /**
- * Returns the usage records of this month that stay: those of charges of another month, because a request can end in
- * another one than it began in, and those that a later refund refers to.
+ * Returns the usage records of this month that stay: those charged in another month, because a request can end in a later
+ * month than it began in, and those that a later refund refers to.
  */
 async function writeFile(
   connection: ReservedSQL,
@@ -143,7 +143,7 @@ async function writeFile(
   }
 }
 
-/** The file as it was read back goes on from where the last archive of each account ended. */
+/** Throws unless the file, as read back, continues where the last archive of each account ended. */
 async function requireSound(
   connection: ReservedSQL,
   { ranges, violations }: ArchiveContent,

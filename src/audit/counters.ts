@@ -1,13 +1,13 @@
 /**
- * Counters: what is stored with an account or a key although it follows from other rows, so that a decision reads one row.
- * Balances are none: a balance that differs from its entries has to be explained by a person.
+ * Counters: figures that are stored with an account or a key although they follow from other rows, so that a decision
+ * reads one row. A balance is not one: if it differs from its entries, a person has to find out why.
  */
 
 export type Counter = Readonly<{
   invariant: string;
   column: 'held' | 'open_count' | 'month_spent';
   table: 'accounts' | 'api_key_meters';
-  /** A query of each account_id, key_id and month with what is `stored` and what was `counted`. */
+  /** A query that returns account_id, key_id and month with the figure as it is `stored` and as it was `counted`. */
   rows: (archivedBefore: string | null) => string;
 }>;
 

@@ -211,7 +211,7 @@ export const invariants: readonly Invariant[] = [
   },
 ];
 
-/** A record that was stored more than a month late is not among those of a new audit, so a sum that differs is made again. */
+/** A new audit does not read records that were stored more than a month late, so a sum that differs is computed again. */
 function monthSpentSince({ sinceId, archivedBefore }: AuditScope): string {
   const sinceMonth = `date_trunc('month', to_timestamp(('x' || left(replace('${sinceId}', '-', ''), 12))::bit(48)::bigint / 1000.0), 'UTC')`;
   const sinceDay = `(${sinceMonth} at time zone 'UTC')::date`;
@@ -228,7 +228,7 @@ function monthSpentSince({ sinceId, archivedBefore }: AuditScope): string {
     where month >= ${sinceDay} ${archivedBefore === null ? '' : `and month >= '${archivedBefore}'`}`;
 }
 
-/** What the entries of an archive were counted as is in the database; all others are counted again. */
+/** The usage of archived entries is in the database; all other entries are counted again. */
 const everyUsageDay = `
   with counted_rows as (
     select usage_records.account_id, (billed_at at time zone 'UTC')::date as day, model, key_id, sign::numeric as requests,

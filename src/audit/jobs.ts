@@ -1,12 +1,12 @@
-/** Audits that run in the background of a gateway. Which one runs in the deployment, and how far it is, is in the database. */
+/** Audits in the background of a gateway. The database knows which one is running, on any node, and how far it is. */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { type RunningAudit, startAudit } from './run.ts';
 
 export type AuditJobs = Readonly<{
-  /** False when an audit is running, on whatever node. */
+  /** False when an audit is running on any node. */
   start: (order: Readonly<{ operatorId: string; isFull: boolean }>) => Promise<boolean>;
-  /** Gives up an audit that is running here; another one can begin at once. */
+  /** Aborts an audit that is running here; another one can begin at once. */
   close: () => Promise<void>;
 }>;
 

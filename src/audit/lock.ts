@@ -4,7 +4,7 @@ import { OperatorError } from '../lib/operator-error.ts';
 
 export const auditLock = 7_012_018_007;
 
-/** Runs something on a connection of its own while nobody audits. Throws when an audit is running. */
+/** Runs something on a dedicated connection while no audit can run. Throws when one is running. */
 export async function withoutAudits<Result>(
   openDedicated: () => SQL,
   run: (connection: ReservedSQL) => Promise<Result>,

@@ -1,11 +1,11 @@
 /**
- * Puts counters right, while gateways are running. A gateway that works changes a counter and the rows it follows from in one
- * transaction, so the difference between them stays the same. It is found without locks, in one snapshot for each counter,
- * and then added to each row in a transaction of its own. The triggers of 0016 give the row a new version, so that no gateway
- * goes on with what it remembers.
+ * Corrects counters while gateways are running. A working gateway changes a counter and the rows it follows from in one
+ * transaction, so the difference between them stays the same. It is found without locks, in one snapshot for each
+ * counter, and then added to each row in a separate transaction. The triggers of 0016 give the row a new version, so that
+ * no gateway continues with its old copy.
  *
- * Only a counter that was too low can move by itself, because gateways never count below zero. It is too high after the first
- * pass, if anything, and right after the second.
+ * Only the difference of a counter that was too low can change meanwhile, because gateways never count below zero. After
+ * the first pass the counter may be too high; after the second it is right.
  */
 import type { ReservedSQL, SQL } from 'bun';
 import { readScope } from './audit.ts';
@@ -39,7 +39,7 @@ type RepairOptions = Readonly<{
 
 const maxPasses = 3;
 
-/** A difference must be added once, so nobody else repairs meanwhile, and no audit runs. */
+/** A difference must be added only once, so no other repair runs meanwhile, and no audit. */
 export async function repairCounters(openDedicated: () => SQL, options: RepairOptions): Promise<Repair[]> {
   return await withoutAudits(openDedicated, async (connection) => {
     const { archivedBefore } = await readScope(connection, null);

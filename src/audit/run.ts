@@ -1,7 +1,7 @@
 /**
- * An audit that is recorded: one at a time in a deployment, with its progress and its result as a row. A sound one leaves
- * a checkpoint for each account, from which the next goes on. The lock belongs to the connection of the audit, so a
- * process that dies takes it along.
+ * An audit that is recorded: one at a time in a deployment, with its progress and its result in a row. A sound one leaves
+ * a checkpoint for each account, from which the next continues. The lock belongs to the connection of the audit, so it is
+ * released when the process dies.
  */
 import type { ReservedSQL, SQL } from 'bun';
 import { newId } from '../lib/ids.ts';
@@ -26,7 +26,7 @@ export type AuditTotals = {
 
 export type AuditResult = Readonly<{
   id: string;
-  /** When the audit began whose checkpoints this one went on from; null when it checked everything. */
+  /** The start of the audit whose checkpoints this one continued from; null when it checked everything. */
   since: Date | null;
   findings: readonly InvariantResult[];
   totals: AuditTotals;
@@ -37,7 +37,7 @@ export type AuditResult = Readonly<{
 export type RunningAudit = Readonly<{ id: string; result: Promise<AuditResult>; stop: () => Promise<void> }>;
 
 /**
- * Begins an audit on a connection of its own; null when another is running. `sql` records the progress, which the
+ * Begins an audit on a dedicated connection; null when another is running. `sql` records the progress, which the
  * transaction of the audit could not make visible.
  */
 export async function startAudit(
@@ -88,7 +88,7 @@ export async function startAudit(
 
 type Checkpoint = { id: string; started_at: Date };
 
-/** Audits run one after the other, so the last sound one is the one whose checkpoints stand. */
+/** Audits run one at a time, so the current checkpoints are those of the last sound one. */
 async function findCheckpointTime(connection: ReservedSQL): Promise<Checkpoint | null> {
   const [last] = await connection<Checkpoint[]>`
     select id, started_at from ledger_audits where outcome = 'sound' order by started_at desc limit 1`;
@@ -120,7 +120,7 @@ async function carryOut(
     const scope = await readScope(connection, since?.started_at ?? null);
     const findings = await checkInvariants(connection, scope, (done, next) => {
       onStep?.(done, next);
-      // The audit goes on without a record of its progress.
+      // The audit continues even if its progress cannot be recorded.
       sql`update ledger_audits set steps_done = ${done} where id = ${id} and outcome is null`.catch(
         () => undefined,
       );
@@ -140,7 +140,7 @@ async function carryOut(
   }
 }
 
-/** The lock is released by the commit that makes the outcome visible: no sooner, nor noticeably later. */
+/** The lock is released by the commit that makes the outcome visible: no earlier, and hardly later. */
 async function recordOutcome(
   connection: ReservedSQL,
   id: string,

@@ -1,6 +1,6 @@
 /**
- * What is held for a chat request, and how long its answer may get for that. The provider gets the same limit, so that
- * the charge exceeds the hold by no more than a small tolerance.
+ * How much is held for a chat request, and how long its answer may get for that amount. The provider gets the same limit,
+ * so that the charge exceeds the hold by no more than a small tolerance.
  */
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { Model } from '../models/model.ts';
@@ -45,7 +45,7 @@ export function outputBound(terms: ChatTerms, held: Money): number {
   return Math.max(terms.minOutputTokens, affordableOutput(terms, held));
 }
 
-/** What a client with no more than this can do. */
+/** What a client with only this much available can do. */
 export function adviceFor(terms: ChatTerms, available: Money): string | null {
   const tokens = affordableOutput(terms, available);
   if (tokens > 0) return `Set max_tokens to ${tokens.toLocaleString('en')} or less.`;

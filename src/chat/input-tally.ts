@@ -15,7 +15,7 @@ export type InputBound = Readonly<{
   tokens: number;
   /** What ordinary text does not exceed: the room to leave for the input inside a context window. */
   likelyTokens: number;
-  /** What its messages have at the least, in any server's form: for a charge that has to be estimated. */
+  /** The fewest tokens its messages have in any server's format, for a charge that has to be estimated. */
   leastTokens: number;
 }>;
 
@@ -30,8 +30,8 @@ const levelsPerToken = 2;
 /** An ID may be sent as base64 of its UTF-16: eight characters for three units. */
 const tokensPerUnitOfId = 3;
 /**
- * About as many as the largest context windows have tokens. Where the window is unknown a call can have more; those are
- * counted at their worst, which takes no time.
+ * About as many as the largest context windows have tokens. If the window is unknown, a call can have more; the rest is
+ * counted at its worst, which takes no time.
  */
 const maxUnitsWeighed = 1_000_000;
 
@@ -63,7 +63,7 @@ export class InputTally {
     else this.#weigh(text, plainWeights);
   }
 
-  /** For text, added otherwise too, that no server leaves out of the prompt. What is beyond the limit counts nothing. */
+  /** For text that no server leaves out of the prompt, in addition to adding it. Text beyond the limit does not count. */
   countLeast(text: string): void {
     const end = Math.min(text.length, this.#unitsToRead);
     this.#unitsToRead -= end;

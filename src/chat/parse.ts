@@ -33,7 +33,7 @@ export function parseChat(body: unknown): ChatRequest {
   return toRequest(wire);
 }
 
-/** Where the contract asks for another code or param than the path of the problem implies. */
+/** Where the contract requires another code or param than the path of the problem implies. */
 function asContracted(problem: Problem, body: unknown): Problem {
   const [field] = problem.path;
   if (field === 'tools')
@@ -48,7 +48,7 @@ function asContracted(problem: Problem, body: unknown): Problem {
   return helpful(problem, body);
 }
 
-/** Adds the likely cure to problems that clients of other APIs run into. The code and the param stay the same. */
+/** Adds the likely fix to problems that clients of other APIs run into. The code and the param stay the same. */
 function helpful(problem: Problem, body: unknown): Problem {
   const { path, code } = problem;
   if (path.length === 1 && code === 'unsupported_parameter') return { ...problem, ...unsupportedHelp(path) };

@@ -1,7 +1,7 @@
 /**
  * Streams the response to a chat request. Until the first usable event another provider can take over: nothing has been
- * sent then, or only the headers and comments, once the providers have been silent for a while. After the
- * headers every failure becomes an event in the stream. The last byte follows the committed charge.
+ * sent yet or, if the providers were silent for a while, only the headers and comments. After the headers every failure
+ * becomes an event in the stream. The last byte is sent after the charge is committed.
  */
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { type ClientStream, streamResponse } from '../http/client-stream.ts';
@@ -89,7 +89,7 @@ export const maxSilenceMs = 5_000;
 const comment = ': keep-alive\n\n';
 const deadlines = new Deadlines();
 
-/** What `opening` resolves to; null when it takes too long to leave the client without a sign of life. */
+/** What `opening` resolves to; null when it takes so long that the client needs a sign of life. */
 function unlessSilent(opening: Promise<OpenedStream>): Promise<OpenedStream | null> {
   const { promise, resolve, reject } = Promise.withResolvers<OpenedStream | null>();
   const deadline = deadlines.start(maxSilenceMs, () => resolve(null));
@@ -195,7 +195,7 @@ async function deliver(
   const stored = await storedStream(run, client.transcript, outcome.code === null ? last : unsent);
   const ending = streamEnding(run.bill, progress, outcome, client.isGone, stored);
   const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.code;
-  // What the ledger stores with the charge, now or once it can be reached, is replayed. Other requests run again.
+  // A response that is stored with the charge, now or once the ledger can be reached, is replayed. Others run again.
   const isStored = ending.stored !== null && problem !== 'billing_consistency_error';
   if (!isStored) await run.claim?.release();
   if (problem !== null && problem !== progress.failure?.code)
@@ -243,7 +243,7 @@ async function relay(
         reading ??= readOn.begin(run.generation.facts.accountId, () => stream.close());
       }
       events = await stream.next();
-      // What arrived while we waited for the client had been ready before.
+      // What arrived while we waited for the client was ready earlier.
       finishedAtMs = Date.now() - clientWaitMs;
     }
     if (events === null) progress.noteClosed();
@@ -252,7 +252,7 @@ async function relay(
     if (!(error instanceof ProviderError)) throw error;
     // A finished answer with its usage is complete, even if the connection broke before the end marker.
     if (progress.missing() === null) return outcomeOf(null, false, false, finishedAtMs);
-    // A failure that has been sent to the client stays what it was.
+    // A failure that has been sent to the client does not change any more.
     const { failure } = progress;
     if (reading?.isOver()) return outcomeOf(failure?.code ?? 'streaming_error', true, true, finishedAtMs);
     const isProvoked = (failure ?? error).isProvoked;

@@ -1,4 +1,4 @@
-/** What a database must be like before money is entrusted to it. */
+/** What is required of a database before it is trusted with money. */
 import { SQL } from 'bun';
 import { type Config, durabilitySettings } from '../config.ts';
 import { OperatorError } from '../lib/operator-error.ts';
@@ -34,7 +34,7 @@ export async function checkServer(sql: SQL, config: Config): Promise<void> {
   }
 }
 
-/** A session that is lent to one client after the other has neither its settings nor its prepared statements. */
+/** A session that clients share in turn keeps neither their settings nor their prepared statements. */
 export async function checkPooling(pooled: SQL.Options, direct: SQL.Options): Promise<void> {
   if (!(await isTransactionPooled(direct))) return;
   throw new OperatorError(
@@ -45,9 +45,9 @@ export async function checkPooling(pooled: SQL.Options, direct: SQL.Options): Pr
 }
 
 /**
- * Whether a pooler gives one session of the server to several clients. Two clients that are connected at the same time never
- * share a server process, unless a pooler lends it to whichever has something to ask. Under load it may lend two different
- * ones, so they are asked a few times.
+ * Whether a pooler gives one session of the server to several clients. Two clients that are connected at the same time
+ * never share a server process, unless a pooler lends it to whichever sends a query. Under load it may lend them
+ * different ones, so this is tried a few times.
  */
 async function isTransactionPooled(options: SQL.Options): Promise<boolean> {
   const clients = [0, 1].map(() => new SQL({ ...options, prepare: false, max: 1 }));

@@ -28,13 +28,13 @@ export type Database = Readonly<{
   close: () => Promise<void>;
 }>;
 
-/** The driver retries until then when a proxy accepts connections and closes them. */
+/** How long the driver retries when a proxy accepts connections and closes them. */
 const connectTimeoutSeconds = 3;
 /** For queries that are running when the pool is replaced, and when it is closed. */
 const finishMs = 60_000;
 const closeSeconds = 5;
 
-/** How long a database may be away before that counts as a failure, unless the signal says sooner that nobody waits. */
+/** How long a database may be away before that counts as a failure. The signal ends the wait earlier. */
 export type Wait = Readonly<{ patienceMs: number; signal?: AbortSignal }>;
 const retryMs = 250;
 
@@ -58,8 +58,8 @@ export async function openDatabase(
 }
 
 /**
- * The same, but creates no embedded database. What is run in the wrong folder, or without the DATABASE_URL of the gateway,
- * would otherwise write to a new one, where nobody looks for it.
+ * The same, but creates no embedded database. A command run in the wrong folder, or without the DATABASE_URL of the
+ * gateway, would otherwise write to a new one, where nobody looks.
  */
 export async function openExistingDatabase(config: Config, applicationName?: string): Promise<Database> {
   const { databaseUrl, dataFolder } = config;
@@ -155,7 +155,7 @@ export function connectionOptions(url: string, applicationName: string): SQL.Opt
   return { url, connectionTimeout: connectTimeoutSeconds, ...poolOptions(applicationName) };
 }
 
-/** Where PostgreSQL starts together with the gateway, it may need some time before it can be reached. */
+/** If PostgreSQL starts together with the gateway, it may take some time before it can be reached. */
 async function reach(
   { pooled, direct, urls }: Readonly<{ pooled: Hosts; direct: Hosts; urls: readonly string[] }>,
   log: Log | undefined,

@@ -1,8 +1,8 @@
 /**
- * Keeps the PostgreSQL that comes with the checkout running while any process uses it. It outlives the process that started
- * it, so that a gateway that was killed finds it running. Each process that uses it holds a shared advisory lock on a
- * connection of its own. The last one to leave stops the server; one that loses its connection takes the lock again, and
- * restarts the server if it is gone.
+ * Keeps the PostgreSQL that comes with the checkout running while any process uses it. It outlives the process that
+ * started it, so that a gateway that was killed finds it running when it starts again. Each process that uses it holds a
+ * shared advisory lock on its own connection. The last one to leave stops the server; one that loses its connection takes
+ * the lock again, and restarts the server if it is gone.
  */
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
@@ -88,7 +88,7 @@ async function arrive(cluster: Cluster, log?: Log): Promise<Presence> {
         const failure = await startServer(cluster);
         if (failure !== null) {
           reason = failure;
-          // On a busy machine that alone may have taken all the time there was.
+          // On a busy machine that alone may have used up the time.
           if (endLeftover()) answeredAtMs = performance.now();
         }
       }

@@ -25,12 +25,12 @@ export class Hosts {
     return this.all.filter((_, place) => place !== this.#place);
   }
 
-  /** For whoever finds out by using it whether a host accepts writes. */
+  /** For callers that find out whether a host accepts writes by using it. */
   moveOn(): void {
     this.#place = (this.#place + 1) % this.all.length;
   }
 
-  /** Asks each in turn, the current one first; the first that accepts writes wins. True when it is another one. */
+  /** Asks each in turn, the current one first; the first that accepts writes wins. True when that is another one. */
   async findPrimary(): Promise<boolean> {
     let problem: unknown = null;
     for (let step = 0; step < this.all.length; step += 1) {

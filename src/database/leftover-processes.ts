@@ -1,23 +1,23 @@
 /**
- * Processes that a killed server has left behind. They end by themselves when they notice, but one that was just starting,
- * or stands still, may never: and as long as it holds the server's memory, PostgreSQL refuses to start in the folder. While
- * there is one, no server can run there, so nobody needs it any more.
+ * Processes that a killed server has left behind. They end by themselves when they notice, but one that was just
+ * starting, or is suspended, may never notice. As long as it holds the server's memory, PostgreSQL refuses to start in
+ * the folder. While there is one, no server can run there, so nobody needs it any more.
  *
- * Only Linux shows what it takes to be sure of them. Elsewhere they are left alone, and the operator reads what to do.
+ * Only Linux shows enough to be sure of them. Elsewhere they are left alone, and the operator is told what to do.
  */
 import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Log } from '../lib/log.ts';
 import { processIdIn } from './postmaster.ts';
 
-/** What ends by itself has done so by then. */
+/** A process that ends by itself does so within this time. */
 export const leftoverPatienceMs = 3_000;
 
 type LeftoverProcess = Readonly<{ id: number; startedAt: string }>;
 
 /**
- * To be called again and again while the server does not start: ends those that have been there for a few seconds. Returns
- * whether there were any.
+ * To be called again and again while the server does not start: ends those that have been there for a few seconds.
+ * Returns whether it ended any.
  */
 export function leftoverEnder(folder: string, log?: Log): () => boolean {
   const firstSeenMs = new Map<string, number>();
@@ -58,11 +58,11 @@ function processIds(): number[] {
   }
 }
 
-/** The server and its processes work in the folder of the cluster, which nobody else has a reason to. */
+/** The server and its processes run in the folder of the cluster, where no others have a reason to. */
 function worksIn(id: number, folder: string): boolean {
   try {
     if (readlinkSync(`/proc/${id}/cwd`) !== realpathSync(folder)) return false;
-    // In another container a folder of the same name is another one, and a process has another ID than its file says.
+    // In another container the same path is another folder, and a process has another ID than its file says.
     if (readlinkSync(`/proc/${id}/ns/pid`) !== readlinkSync('/proc/self/ns/pid')) return false;
     // The program may have been replaced by another version meanwhile.
     return basename(readlinkSync(`/proc/${id}/exe`).replace(/ \(deleted\)$/, '')) === 'postgres';
@@ -72,11 +72,11 @@ function worksIn(id: number, folder: string): boolean {
   }
 }
 
-/** The parent of a process and when it was started, in ticks since the machine was. */
+/** The parent of a process, and when it was started, in ticks since the machine started. */
 export function statusOf(id: number): { parent: number; startedAt: string } | null {
   try {
     const text = readFileSync(`/proc/${id}/stat`, 'utf8');
-    // The program's name stands in brackets and may contain anything.
+    // The program's name is in parentheses and may contain anything.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return { parent: Number(fields[1]), startedAt: fields[19] ?? '' };
   } catch {
@@ -84,7 +84,7 @@ export function statusOf(id: number): { parent: number; startedAt: string } | nu
   }
 }
 
-/** It may stand still, and then no other signal reaches it. What it had begun, the next server recovers from its log. */
+/** No other signal reaches a suspended process. The next server recovers what it had begun from the log. */
 function end(id: number): boolean {
   try {
     return process.kill(id, 'SIGKILL');

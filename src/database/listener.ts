@@ -1,5 +1,5 @@
 /**
- * LISTEN on a connection of its own. When it is lost or replaced, the subscriptions move to a new one. The driver would
+ * LISTEN on a dedicated connection. When it is lost or replaced, the subscriptions move to a new one. The driver would
  * subscribe again by itself, but it prints each failure in its own words instead of logging it.
  */
 import type { SQL } from 'bun';
@@ -39,7 +39,7 @@ export function openListener(open: (onclose: () => void) => SQL, log?: Log): Lis
     }
   }
 
-  /** The database may still be away, so this goes on until it is back or the client is replaced again. */
+  /** The database may still be away, so this is repeated until it is back or the client is replaced again. */
   async function subscribeAgain(current: SQL, subscription: Subscription): Promise<void> {
     const isNeeded = () => client.isCurrent(current) && subscriptions.has(subscription);
     for (let isFirst = true; isNeeded(); isFirst = false) {

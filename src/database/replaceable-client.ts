@@ -1,7 +1,7 @@
 /**
- * A database client that is replaced when it breaks. Connections that a broken network has swallowed never answer again,
- * and after a failover the database is elsewhere: `open` leads to wherever it is by then. Who uses the client notices, and
- * asks for another one.
+ * A database client that is replaced when it breaks. Connections lost in a broken network never answer again, and after a
+ * failover the database is elsewhere: `open` connects to where it is now. The users of the client notice, and ask for
+ * another one.
  */
 import type { SQL } from 'bun';
 
@@ -9,13 +9,13 @@ export class ReplaceableClient {
   readonly #open: () => SQL;
   readonly #finishMs: number;
   #current: SQL;
-  /** Those that were replaced and may still have something running. */
+  /** Clients that were replaced and may still have queries running. */
   readonly #retired = new Set<SQL>();
   #isClosed = false;
-  /** For whoever keeps it: each query goes to the client that is current then. */
+  /** May be kept: each query goes to the client that is current at the time. */
   readonly sql: SQL;
 
-  /** What is still running on a client that is replaced gets `finishMs` to finish. */
+  /** Queries that are still running on a replaced client get `finishMs` to finish. */
   constructor(open: () => SQL, finishMs = 0) {
     this.#open = open;
     this.#finishMs = finishMs;
@@ -33,12 +33,12 @@ export class ReplaceableClient {
     return this.#current;
   }
 
-  /** False once it has been replaced, or all of this was closed. */
+  /** False once it has been replaced or closed. */
   isCurrent(client: SQL): boolean {
     return !this.#isClosed && client === this.#current;
   }
 
-  /** Opens another client for everything that follows. False when others have replaced the broken one already. */
+  /** Opens another client for everything that follows. False when the broken one has been replaced already. */
   replace(broken: SQL = this.#current): boolean {
     if (!this.isCurrent(broken)) return false;
     this.#current = this.#open();

@@ -1,6 +1,6 @@
 /**
- * A replica for lists and reports, used while it is close behind the primary. A lookup of a single Generation does not come
- * here: a client may ask for one that it has just been given.
+ * A replica for lists and reports, used while it is close behind the primary. A single Generation is not looked up here:
+ * a client may ask for one right after its request.
  */
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
@@ -53,9 +53,9 @@ async function isClose(replica: SQL, primary: SQL): Promise<boolean> {
 }
 
 /**
- * The time of the last transaction that was replayed says nothing while there are none, so a replica that has replayed
- * everything the primary had written when it was asked is close however long ago that was. The connection must be one to
- * a replica: a former replica that was promoted has a history of its own.
+ * The time of the last replayed transaction says nothing while there are no new ones, so a replica that has replayed
+ * everything the primary had written is close, however long ago that was. The connection must be to a replica: a former
+ * replica that was promoted has its own history.
  */
 export async function compareReplica(
   replica: SQL,

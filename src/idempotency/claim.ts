@@ -7,7 +7,7 @@ import { encrypt, type ResponseHead } from './encryption.ts';
 
 export type ClaimKeeper = Readonly<{
   key: Buffer;
-  /** Whether the responses are in the database now, for the ledger to store one of them. */
+  /** Whether the responses are in the database now, for the ledger to choose from. */
   stage: (claim: Claim, response: Buffer, insufficientBalanceResponse: Buffer | null) => Promise<boolean>;
   release: (claim: Claim) => Promise<void>;
   /** How much is about to be stored. */

@@ -138,7 +138,7 @@ export class Claims implements ClaimKeeper {
       try {
         return await end();
       } catch {
-        // Logged once is enough.
+        // Logging it once is enough.
       }
     }
   }

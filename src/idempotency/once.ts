@@ -1,6 +1,6 @@
 /**
- * Runs each idempotent request once. The first request with an idempotency key claims it; others with the same body
- * wait for its response and get the very same, on whichever node they arrive. What was not charged runs again.
+ * Runs each idempotent request once. The first request with an idempotency key claims it; others with the same body wait
+ * for its response and get the same one, whichever node they reach. A request that was not charged runs again.
  */
 import { createHash } from 'node:crypto';
 import type { SQL } from 'bun';

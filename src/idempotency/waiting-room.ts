@@ -88,7 +88,7 @@ export class WaitingRoom {
     this.#isLooking = false;
   }
 
-  /** Should the one that is offered the key not claim it, say because its client has gone, the next look offers it again. */
+  /** If the one that is offered the key does not claim it, say because its client left, the next look offers it again. */
   #offer(identity: string, queue: Queue, state: ClaimState | null): void {
     const hasResponse = state?.hasResponse === true;
     if (state?.isInProgress === true && !hasResponse) return;

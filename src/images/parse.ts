@@ -21,7 +21,7 @@ export function parseImages(body: unknown): ImageRequest {
 /** Where the parameters are explained. */
 export const docs = 'images#parameters';
 
-/** Parameters whose invalid values have a code of their own. */
+/** Parameters whose invalid values have their own error code. */
 const ownCodes: ReadonlyMap<unknown, ErrorCode> = new Map([
   ['n', 'invalid_n'],
   ['size', 'invalid_size'],

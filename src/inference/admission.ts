@@ -17,7 +17,7 @@ export class Admission {
   readonly #clock: { isOff: () => boolean };
   /**
    * Keys that must wait, and until when, so that a flood from one key costs the database nothing. A key is read again
-   * every few seconds and whenever it changes, as a new object, so its entry here goes with the old object.
+   * every few seconds and whenever it changes, as a new object, so its entry here disappears with the old object.
    */
   readonly #waiting = new WeakMap<ApiKey, Readonly<{ untilMs: number; concurrencyLimit: number | null }>>();
   readonly #rates: KnownRates;

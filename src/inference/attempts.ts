@@ -34,7 +34,7 @@ async function storeAttempts(
     update open_generations set provider = ${provider}, attempts = ${JSON.stringify(attempts)}::text::jsonb
     where id = ${facts.id} returning id`;
   if (open.length > 0) return 'open';
-  // Only what is open can be closed by others, so what is not there now will not be there later.
+  // Others close only open Generations, so a record that is not there now will not be there later.
   const ended = await sql`select id from generations where id = ${facts.id}`;
   return ended.length > 0 ? 'ended' : 'lost';
 }
@@ -59,7 +59,7 @@ export async function attemptInTurn<Result>(
       const problem = await asProviderError(generation, thrown);
       if (problem instanceof EndedByShutdown) throw await settleShutdown(generation, problem);
       generation.attemptFailed(problem);
-      // A request that one provider rejects would be rejected by the others too, and a client that has left waits for none.
+      // A request that one provider rejects, the others would reject too, and a client that has left is not waiting.
       const next = rejectsRequest(problem) || client.aborted ? null : candidates.next();
       if (next === null) throw await settleFailure(generation, problem);
       await startNext(generation, next, recordAttempts);
@@ -102,7 +102,7 @@ async function settleUntried(generation: OpenGeneration, candidates: CandidatesI
   return failedAttempts('all_providers_unavailable', generation, retryAfterSeconds);
 }
 
-/** A provider that responded with success, in any attempt, has most likely charged for what could not be used. */
+/** A provider that answered with success, in any attempt, has most likely charged for an answer that could not be used. */
 async function settleFailure(generation: OpenGeneration, problem: ProviderError): Promise<ApiError> {
   const { code, retryAfterSeconds } = problem;
   const wasAnswered = generation.attempts.some(

@@ -111,7 +111,7 @@ export class OpenGeneration {
     this.#permit?.answered();
   }
 
-  /** `late` means that the database is unreachable; the settlement goes on, with the ending `onTimeout`. */
+  /** `late` means that the database is unreachable; the settlement continues, with the ending `onTimeout`. */
   settle(ending: Ending, onTimeout: Ending = ending): Promise<SettlementResult | 'late'> {
     if (ending.loss !== null && ending.loss.reported !== null)
       this.#log.warn('implausible usage reported', {

@@ -1,7 +1,8 @@
 /**
- * Streams that are read on although nothing more is delivered, because the client has disconnected or was told of a failure.
- * Until their call's deadline the provider goes on charging, and it reports usage only at the end. Their number is bounded per node and shared fairly: when all slots are taken, the
- * account with the most of them gives one up, so no account can crowd out the others.
+ * Streams that are still read although nothing more is delivered, because the client has disconnected or was told of a
+ * failure: until the call's deadline the provider keeps charging, and it reports usage only at the end. Their number is
+ * bounded per node and shared fairly: when all slots are taken, the account with the most of them gives one up, so no
+ * account can crowd out the others.
  */
 export type ReadOn = Readonly<{
   /** Whether it was ended early, to make room or because the process is stopping. */

@@ -169,7 +169,7 @@ function authenticated(
   });
 }
 
-/** An error of the body itself names the section about bodies. */
+/** An error in the body itself links to the section about bodies. */
 export async function readInferenceBody(
   request: Request,
   budget: BodyBudget,

@@ -45,7 +45,7 @@ async function findKeyStatus(sql: SQL, keyId: string): Promise<KeyStatus | null>
            max_concurrent, monthly_limit, allowed_models, open_count, api_key_meters.held,
            extract(epoch from theoretical_arrival_at - now())::float8 * 1000 as ahead_ms,
            to_char(date_trunc('month', now() at time zone 'UTC'), 'YYYY-MM-DD') as month_start,
-           -- A key that was not used this month still has the sum of the month in which it was.
+           -- A key that was not used this month still has the sum of the last month in which it was.
            case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0::numeric(38,12) end
              as month_spent,
            balance - accounts.held as available

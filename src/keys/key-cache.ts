@@ -1,8 +1,8 @@
 /**
  * Caches keys for a few seconds, and separately which ones do not exist, so that made-up keys cannot evict real ones. The
- * database announces every change, so a revoked key is rejected on all nodes at once; the short life covers a lost
- * announcement. While the database is unreachable, a cached key stays valid for a while: whatever costs money checks it
- * again in its own transaction.
+ * database announces every change, so a revoked key is rejected on all nodes at once; the short lifetime covers a lost
+ * announcement. While the database is unreachable, a cached key stays valid for a while: every operation that costs money
+ * checks it again in its own transaction.
  */
 import type { SQL } from 'bun';
 import { GroupCommit } from '../lib/group-commit.ts';

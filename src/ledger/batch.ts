@@ -1,4 +1,4 @@
-/** Decides the operations of a batch one after the other, each on what the ones before it left, and collects what changes. */
+/** Decides the operations of a batch in order, each on the state that the ones before it left, and collects the changes. */
 import type { Money } from '../lib/money.ts';
 import { rateAt } from '../lib/rate-limit.ts';
 import {
@@ -105,7 +105,7 @@ function applySettlement(settlement: Settlement, rows: BatchRows, effects: Effec
     effects.refund(settlement.generation, rows);
     return 'settled';
   }
-  // Gives the key another version: the statement of a hold that was given up may still be on its way.
+  // Gives the key a new version: the statement of a hold that was given up may still be on its way.
   if (ended.isLost) effects.touchKey(keyId);
   if (decision === 'interrupted') effects.noteLateLoss(settlement);
   return decision;

@@ -1,6 +1,6 @@
 /**
  * The accounts and meters as this process last read or wrote them, so that a batch can be decided without asking for them
- * first. Others may have changed them since: what relies on them names their versions, and the database checks those.
+ * first. Others may have changed them since: a batch names the versions that it relies on, and the database checks them.
  */
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { RecentMap } from '../lib/recent-map.ts';
@@ -32,7 +32,7 @@ export type BatchRows = Readonly<{
   meters: Map<string, KnownMeter>;
   /** The holds of open Generations. */
   openHolds: Map<string, Money>;
-  /** How Generations ended that this batch settles, but that are no longer open. */
+  /** How Generations ended that this batch is to settle, but that are no longer open. */
   ended: Map<string, Ended>;
   /** What this batch has settled so far. */
   settled: Map<string, SettlementResult>;

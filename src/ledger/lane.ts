@@ -31,7 +31,7 @@ const batchesAtOnce = 2;
 const minPauseMs = 20;
 const maxPauseMs = 1_000;
 
-/** For whoever submits an operation again that was not committed. */
+/** For callers that resubmit an operation that was not committed. */
 export async function pauseBeforeRetry(attempt: number): Promise<void> {
   await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
 }
@@ -130,7 +130,7 @@ export class Lane {
     } catch (error) {
       this.#memory.failed(batch, error, failedBefore);
       isLockedOut = isLocked(error);
-      // What is out of date may also violate a constraint, before the database notices the rest.
+      // A batch decided on outdated rows may violate a constraint before the database compares their versions.
       if (!isLockedOut && !isConflict(error) && !isIntegrityError(error)) throw error;
     } finally {
       this.#sent.delete(committed);
@@ -146,7 +146,7 @@ export class Lane {
     return operation.kind === 'hold' && this.#isWanted.get(operation)?.() === false;
   }
 
-  /** Null when it cannot be done: another batch failed meanwhile, or what was read took the place of something else. */
+  /** Null when it cannot be done: another batch failed meanwhile, or the rows that were read evicted others of the batch. */
   async #commitRemembered(
     connection: SQL,
     batch: readonly Operation[],
@@ -167,7 +167,7 @@ export class Lane {
     return results;
   }
 
-  /** Waits until the connection is free, and keeps it. What is locked is left out if `isLockedOut`. */
+  /** Waits until the connection is free, and keeps it. If `isLockedOut`, operations on locked rows are left out. */
   async #commitExclusively(
     batch: readonly Operation[],
     isDurable: boolean,

@@ -21,7 +21,7 @@ export type Ledger = Readonly<{
   /** Tried once, because the client can retry. */
   count: (count: Count) => Promise<CountResult>;
   /**
-   * Returns `late` when it takes longer than a caller should wait, who has waited for `waitedMs` already. From then on the
+   * Returns `late` when it takes longer than a caller should wait who has already waited for `waitedMs`. From then on the
    * settlement that `onTimeout` returns is retried for as long as it takes.
    */
   settle: (
@@ -92,8 +92,8 @@ class Holding {
   }
 
   /**
-   * The deadline is the hold's own, because the driver may take much longer to report that the database is gone, and so
-   * may the batch in front.
+   * A hold has its own deadline, because the driver may take much longer to report that the database is gone, and so may
+   * the batch in front.
    */
   hold(operation: Hold, waitedMs = 0): Promise<HoldResult> {
     const holdMs = Math.max(holdPatienceMs - waitedMs, minPatienceMs);

@@ -8,7 +8,7 @@ export async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): 
   const { settlements, malformedCount } = spool.takeLeftBehind();
   if (malformedCount > 0)
     log.error('malformed lines in the spool were moved to malformed.txt', { count: malformedCount });
-  // A non-streamed response is sent only once it is settled, so nobody has received one that was not.
+  // A non-streamed response is sent only once it is settled, so nobody has received an unsettled one.
   const results = await Promise.all(
     settlements.map((settlement) =>
       ledger.settle(

@@ -1,7 +1,7 @@
 /**
- * Commits a batch with its rows locked, for whatever cannot be decided on what is remembered. Each operation is idempotent
- * by its Generation's ID, so a batch whose outcome is unknown is simply sent again. `connection` is one connection, not a
- * pool, and nothing else is sent on it meanwhile.
+ * Commits a batch with its rows locked, for operations that cannot be decided on remembered rows. Each operation is
+ * idempotent by its Generation's ID, so a batch whose outcome is unknown is simply sent again. `connection` is one
+ * connection, not a pool, and nothing else is sent on it meanwhile.
  */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
@@ -22,10 +22,10 @@ export type Committed<Result = OperationResult> = Readonly<{
 
 export type Outcome = Committed | Error;
 
-/** `wanted` are the operations that the results are of. */
+/** `wanted` are the operations that the results belong to. */
 export type CommittedLocked = Decided & Readonly<{ wanted: readonly Operation[]; rows: BatchRows }>;
 
-/** Locks and reads everything that the batch touches, waiting for whoever has it locked. */
+/** Locks and reads everything that the batch touches, waiting for rows that others have locked. */
 export async function commitLocked(
   connection: SQL,
   batch: readonly Operation[],
@@ -35,7 +35,7 @@ export async function commitLocked(
   return await inTransaction(connection, () => lockAndCommit(connection, batch, isDurable, isWanted));
 }
 
-/** `lockedRowOf` is the ID of a row that kept an operation from being committed; null for those that were committed. */
+/** `lockedRowOf` returns the ID of a locked row that an operation needed; null for an operation that was committed. */
 export type CommittedFree = Readonly<{
   lockedRowOf: (operation: Operation) => string | null;
   /** Null when all of them were locked. */
@@ -71,7 +71,7 @@ export async function commitFree(
 
 const givenUp = new Error('Nobody waits for this operation any more.');
 
-/** One outcome per operation of the batch: an error for those that were locked, or that nobody wanted any more. */
+/** One outcome per operation of the batch: an error for those whose rows were locked, or that nobody wanted any more. */
 export function outcomesOf(
   batch: readonly Operation[],
   { committed, lockedRowOf }: CommittedFree,
@@ -88,8 +88,8 @@ export function outcomesOf(
 }
 
 /**
- * Commits a batch, in parts if it cannot be committed as a whole: what fails one operation must not fail the others that it
- * shares a batch with. The result of what fails alone is the error.
+ * Commits a batch, in parts if it cannot be committed as a whole: an error of one operation must not fail the others in
+ * its batch. The result of an operation that fails alone is the error.
  */
 export async function commitOrIsolate<Result>(
   batch: readonly Operation[],
@@ -209,8 +209,8 @@ async function findEnded(
 }
 
 /**
- * Accounts before keys, as everywhere: whoever has the account finds its keys free, unless somebody keeps just the key. What
- * is locked is skipped.
+ * Accounts before keys, as everywhere: whoever has locked the account finds its keys free, unless somebody has locked
+ * only the key. Locked rows are skipped.
  */
 async function lockFreeRows(connection: SQL, batch: readonly Operation[]): Promise<Set<string>> {
   const accountIds = uuidArray(batch.map(({ generation }) => generation.accountId));

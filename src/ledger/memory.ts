@@ -1,6 +1,6 @@
 /**
  * What a process remembers of the ledger, so that it can decide a batch without asking the database first: accounts and
- * meters, its own holds, and what it had better not rely on.
+ * meters, its own holds, and what it must not rely on.
  */
 import type { Money } from '../lib/money.ts';
 import { RecentMap } from '../lib/recent-map.ts';
@@ -17,7 +17,7 @@ import {
 } from './known-rows.ts';
 import type { Operation, OperationResult } from './operations.ts';
 
-/** An account that another node has just used is probably used by it again. */
+/** Another node that has just used an account will probably use it again. */
 const contendedMs = 1_000;
 const maxContended = 1_000;
 /** Far more than a node has in flight. */
@@ -83,7 +83,7 @@ export class Memory {
     for (const row of meterRows ?? []) if (!meters.get(row.keyId)) meters.set(row.keyId, knownMeter(row));
   }
 
-  /** The rows of a batch that are complete. */
+  /** The rows of a batch that is complete. */
   rowsOf(batch: readonly Operation[]): BatchRows {
     const rows = rowsAt(this.#time.nowMs());
     for (const { kind, generation } of batch) {
@@ -113,7 +113,7 @@ export class Memory {
     }
   }
 
-  /** An earlier attempt of these may have had an outcome that was never learned. Now there is one. */
+  /** The outcome of an earlier attempt of these may have been unknown. Now it is known. */
   resolve(batch: readonly Operation[]): void {
     for (const { generation } of batch) this.#doubtful.delete(generation.id);
   }
@@ -126,7 +126,7 @@ export class Memory {
     }
   }
 
-  /** How many batches have failed. One that was decided before the last of them may have relied on what was never written. */
+  /** How many batches have failed. One decided before the last failure may have relied on rows that were never written. */
   get failedCount(): number {
     return this.#failedCount;
   }
@@ -144,7 +144,7 @@ export class Memory {
       return;
     }
     if (isIntegrityError(error) || isLocked(error)) return;
-    // An operation that is tried only once leaves no doubt behind that anyone would resolve.
+    // A count is tried only once, so nobody would resolve a doubt about it.
     for (const { kind, generation } of batch) if (kind !== 'count') this.#doubtful.set(generation.id, true);
   }
 }

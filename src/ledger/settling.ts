@@ -1,6 +1,6 @@
 /**
- * Settles. A settlement is retried for as long as the process lives, and kept in the spool while it cannot be stored. What
- * the database rejects for good is set aside.
+ * Settles Generations. A settlement is retried for as long as the process lives, and kept in the spool while it cannot be
+ * stored. One that the database rejects for good is set aside.
  */
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
@@ -77,7 +77,7 @@ export class Settling {
     });
   }
 
-  /** Tried once, but for a moment while a row is locked. */
+  /** Tried once, or for a moment while a row is locked. */
   async settleOnce(settlement: Settlement): Promise<SettlementResult> {
     const result = await this.#try(settlement, 'submitWhenFree');
     if (result instanceof Error) throw result;
@@ -95,7 +95,7 @@ export class Settling {
   ): Promise<SettlementResult> {
     let settlement = first;
     const deadline = deadlines.start(lateAfterMs, () => {
-      // It may be committed although nobody knows: without it, the spool would leave what follows to other nodes.
+      // It may be committed without our knowing. The spool ignores a settlement without a cost unless it has this one.
       this.#inSpool('keep', first);
       settlement = becomeLate();
     });

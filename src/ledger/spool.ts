@@ -14,21 +14,21 @@ export type Spool = Readonly<{
   /** Throws when it cannot be written. */
   keep: (settlement: Settlement) => void;
   forget: (settlement: Settlement) => void;
-  /** How many settlements of this process are only there. */
+  /** How many settlements of this process are only in the spool. */
   count: () => number;
-  /** How many could not even be written there, so that they exist in memory only. */
+  /** How many could not even be written to it, so that they exist in memory only. */
   unstoredCount: () => number;
-  /** Sets room aside on the disk if that has not been done, and says in words what is wrong; null when nothing is. */
+  /** Reserves room on the disk if that has not been done, and says in words what is wrong; null when nothing is. */
   problem: () => string | null;
-  /** What can still be written: the room that is set aside, and what is free on the disk. Null when that is not known. */
+  /** How much can still be written: the reserved room, and what is free on the disk. Null when that is not known. */
   freeBytes: () => number | null;
   /** Settlements of processes that have ended. Malformed lines do not keep a gateway from starting. */
   leftBehind: () => LeftBehind;
-  /** The same, for this process alone: of several that start at the same time, each gets other files. */
+  /** The same, for this process alone: of several that start at the same time, each gets different files. */
   takeLeftBehind: () => LeftBehind;
-  /** Once all that were taken have been settled. Malformed lines go to a file of their own for inspection. */
+  /** For when all that were taken have been settled. Malformed lines go to a separate file for inspection. */
   clearTaken: () => void;
-  /** Gives the room back. What has not been settled stays. */
+  /** Gives the room back. Settlements that have not been made stay. */
   close: () => void;
 }>;
 
@@ -38,7 +38,7 @@ type LeftBehind = Readonly<{ settlements: readonly Settlement[]; malformedCount:
 export const reserveBytes = 4 * 1024 * 1024;
 
 const linesEnding = '.jsonl';
-/** Room that is set aside. It is read at the next start, too: a crash of the machine may undo that it became the file. */
+/** The reserved room. It is read at the next start, too: a crash of the machine may undo its renaming to the file. */
 const reserveEnding = '.reserve';
 /** Named differently from the others, so it is not read at the next start. */
 const malformedFile = 'malformed.txt';
@@ -66,7 +66,7 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     written.set(id, settlement);
   }
 
-  /** A client may learn of the settlement next, so the file must not be taken to say that it is still to be made. */
+  /** A client may learn of the settlement next, so the file must no longer say that it is still to be made. */
   function forget({ generation: { id } }: Settlement): void {
     unstored.delete(id);
     const wasWritten = written.delete(id);
@@ -111,7 +111,7 @@ class FilesLeftBehind {
   #taken: string[] = [];
   #malformed: string[] = [];
 
-  /** `owner` is the name of this process, to which it renames what it takes. */
+  /** `owner` is the name of this process, under which it takes files. */
   constructor(folder: string, owner: string, processId: number) {
     this.#folder = folder;
     this.#owner = owner;

@@ -9,10 +9,10 @@ import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
 const deadlines = new Deadlines();
 
 /**
- * The ledger's functions look up single rows by ID, so their plans are made once and always use the indexes, in the order of
- * the rows that they are given. Statistics do not help with tables whose rows come and go within seconds. A node that freezes
- * in the middle of a transaction must not block accounts for the others. Another node has a row locked for milliseconds; one
- * that stays locked for longer must not hold up the operations on all others.
+ * The ledger's functions look up single rows by ID, so their plans are made once and always use the indexes, in the order
+ * of the rows that they are given. Statistics do not help with tables whose rows come and go within seconds. A node that
+ * freezes in the middle of a transaction must not block accounts for the others. Other nodes lock a row for milliseconds;
+ * a row that stays locked for longer must not hold up the operations on all others.
  */
 export const laneSettings = `
   set synchronous_commit = off;
@@ -22,7 +22,7 @@ export const laneSettings = `
   set enable_mergejoin = off;
   set idle_in_transaction_session_timeout = '5s';
   set lock_timeout = '100ms'`;
-/** Nobody else waits there, and a row that busy nodes share may take longer when the machine is busy, too. */
+/** On that lane nobody else waits, and a row that busy nodes share may take longer when the machine is busy, too. */
 export const lockedLaneSettings = `${laneSettings}; set lock_timeout = '250ms'`;
 export const flushSettings = `set lock_timeout = '5s'`;
 
@@ -35,7 +35,7 @@ export class Writer {
   readonly #silenceMs: number;
   readonly #log: Log;
   #session: Promise<ReservedSession> | null = null;
-  /** The same, once it is there. */
+  /** The same, once it is open. */
   #current: Session | null = null;
   #isClosed = false;
 
@@ -61,7 +61,7 @@ export class Writer {
       const session = await reserved;
       return await work(session.connection, session);
     } catch (error) {
-      // Only these leave the session as it was. Whatever else it is, the session may have ended with it.
+      // Only these leave the session as it was. Any other error may have ended it.
       if (!isIntegrityError(error) && !isConflict(error) && !isLocked(error)) this.#replace(reserved);
       throw error;
     } finally {

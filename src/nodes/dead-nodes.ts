@@ -1,6 +1,6 @@
 /**
  * Closes what dead nodes left open: their holds are released and their Generations fail. PostgreSQL's clock alone decides
- * which nodes are dead. This runs on the main thread, on a connection of its own.
+ * which nodes are dead. This runs on the main thread, on its own connection.
  */
 import type { SQL } from 'bun';
 import type { Ledger } from '../ledger/ledger.ts';

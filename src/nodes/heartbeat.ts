@@ -14,8 +14,8 @@ export type LeaseTimings = Readonly<{
   /** How long the database may take to answer before another connection is tried. */
   patienceMs: number;
   /**
-   * How long the heartbeat continues without a sign of life from the main thread. A busy one comes back and settles what it
-   * has open; one that is stuck must not keep other nodes from releasing it.
+   * How long the heartbeat continues without a sign of life from the main thread. A busy thread comes back and settles
+   * what it has open; a stuck one must not keep other nodes from closing that.
    */
   silenceMs: number;
 }>;
@@ -29,7 +29,7 @@ export const defaultTimings: LeaseTimings = {
 
 export type Node = Readonly<{ id: string; name: string }>;
 
-/** With what a migration has to know about it. */
+/** A node with what a migration has to know about it. */
 export type VersionedNode = Node & Readonly<{ version: string; newestMigration: number }>;
 
 /** The main thread's clock, and what it reports to other nodes. */
@@ -62,7 +62,7 @@ export type HeartbeatReport = Readonly<{ kind: 'beat'; beat: Beat } | { kind: 'f
 type Observer = Readonly<{
   signOfLife: () => SignOfLife;
   onBeat: (beat: Beat) => void;
-  /** The lease could not be renewed. It will be retried. */
+  /** The lease could not be renewed. That will be retried. */
   onTrouble: () => void;
 }>;
 
@@ -103,7 +103,7 @@ class Heartbeat {
     );
   }
 
-  /** For the first time. Fails if that does. */
+  /** Resolves with the first renewal, or rejects if that fails. */
   get renewed(): Promise<void> {
     return this.#first.promise;
   }

@@ -1,5 +1,5 @@
 /**
- * Shows other nodes that this one is alive, and closes what dead nodes left open. The heartbeat runs in a thread of its own;
+ * Shows other nodes that this one is alive, and closes what dead nodes left open. The heartbeat runs in its own thread;
  * the rest is done on the main thread, on another connection.
  */
 import { SQL } from 'bun';

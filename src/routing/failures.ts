@@ -13,7 +13,7 @@ export type CallFailure = Pick<
 >;
 
 type Row = Readonly<{
-  /** As docs/catalog.md has it. */
+  /** As docs/catalog.md words it. */
   failure: string;
   countsFor: CountsFor;
   isIt: (failure: CallFailure) => boolean;
@@ -68,7 +68,7 @@ export function countsFor(failure: CallFailure): CountsFor {
 /** The operator's credit is used up (402), or the model is retired or misnamed (404, 410): other providers may serve it. */
 const operatorStatuses: ReadonlySet<number | null> = new Set([402, 404, 410]);
 
-/** Whether the provider rejected the request itself, as the others would too. So it is up. */
+/** Whether the provider rejected the request itself, as the others would too. Then it is up. */
 export function rejectsRequest({
   code,
   upstreamStatus,

@@ -3,10 +3,10 @@
  * that the provider asked for, and how many calls it takes at once. Its state is local to this process and survives a
  * change of the catalogue.
  *
- * Only what no request can cause opens everyone's circuit. Failures that a request may have caused open the circuit of its
- * account. When many accounts fail (`outage.ts`), accounts whose last call succeeded are still let through; the others
- * have to wait for as long as a circuit is open, once, and one failure is enough to open theirs. So nobody's requests can take from an account what works
- * for it, but for the short pauses of `pause.ts`.
+ * Only what no request can cause opens everyone's circuit. Failures that a request may have caused open the circuit of
+ * its account. When many accounts fail (`outage.ts`), accounts whose last call succeeded are still let through; the
+ * others have to wait for as long as a circuit is open, once, and one failure is enough to open theirs. So nobody's
+ * requests can take from an account what works for it, except for the short pauses of `pause.ts`.
  */
 import type { Provider } from '../models/model.ts';
 import { MachineShortage } from '../providers/machine-shortage.ts';
@@ -34,7 +34,7 @@ import { noOutage, type Outage, outageAfter, Witnesses } from './outage.ts';
 import { noPause, type Pause, pausedFor } from './pause.ts';
 import type { Share, Slots } from './slots.ts';
 
-/** A provider that asks for more is tried again after this long, in case it was mistaken. */
+/** A provider that asks for a longer pause is tried again after this long, in case it was mistaken. */
 const maxPauseMs = 3_600_000;
 /** When to look again for a free slot: nobody knows when a call will end. */
 const nextLookMs = 1_000;
@@ -44,7 +44,7 @@ const beforeConnectingMs = 10_000;
 /** The last failure since a success that only the operator can fix. */
 export type Setback = Readonly<{ kind: SetbackKind; upstreamStatus: number | null; at: Date }>;
 
-/** Why a gate is not simply open. Times are of `performance.now()`. */
+/** Why a gate is not simply open. Times are by `performance.now()`. */
 export type GateStatus = Readonly<{
   state: Circuit['state'];
   consecutiveFailures: number;
@@ -57,7 +57,7 @@ export type GateStatus = Readonly<{
 
 /**
  * What a gate reports, for the log: a provider is not called for a model for some time, or is back, for one account or,
- * when that is null, for everyone. Or it could not be called because this machine is short of something.
+ * when that is null, for everyone. Or it could not be called because this machine is out of resources.
  */
 export type GateEvent = Readonly<{ provider: string; model: string }> &
   (
@@ -108,7 +108,7 @@ export class Gate {
     return new Permit(this, account, isWitness, slot, this.#circuit.era, own.era);
   }
 
-  /** An account that was not let through, though its call was paid for, gets a slot before those with their full share. */
+  /** An account that got no slot, although money is held for its call, gets one before those with their full share. */
   turnAway(account: string): void {
     const nowMs = performance.now();
     if (!this.#isShut(account, nowMs)) this.#slots.turnAway(account, nowMs);
@@ -217,7 +217,7 @@ export class Gate {
 
   #countFailure(call: Permit, whom: CountsFor, nowMs: number): void {
     if (whom === 'everyone') this.#noteForEveryone(call, 'failure', nowMs);
-    // Any other failure shows that the provider was reached, with a key that it knows: more than that no probe finds out.
+    // Any other failure shows that the provider was reached, with a key that it knows: all that a probe can find out.
     else this.#noteForEveryone(call, isProbe(this.#circuit, call.era) ? 'success' : 'nothing', nowMs);
     if (whom === 'account') {
       if (call.isWitness) this.#consecutiveFailures += 1;
@@ -283,7 +283,7 @@ export class Gate {
   }
 }
 
-/** The right to one call, which was let through. Only its gate uses its properties. */
+/** The right to one call. Only its gate uses its properties. */
 export class Permit {
   readonly account: string;
   /** Whether the account's failures may, together with those of many others, concern everyone. */
