@@ -91,7 +91,7 @@ function answersProblem(turns: readonly ChatMessage[]): string | null {
     : 'This model needs one tool message for each tool call, right after the assistant message that holds it.';
 }
 
-/** Some models would continue the assistant's own text and the newer ones reject it; the contract asks for neither. */
+/** Older models would continue a last assistant message, and newer ones reject it; the contract asks for neither. */
 function endProblem(last: ChatMessage | undefined): string | null {
   return last === undefined || last.role === 'assistant'
     ? 'This model answers a user or tool message: end the conversation with one.'
@@ -114,7 +114,7 @@ function stopProblem({ stop }: ChatCall): string | null {
     : null;
 }
 
-/** Zero is what happens without it. */
+/** Zero is the default. */
 function presencePenaltyProblem({ presencePenalty }: ChatCall): string | null {
   return presencePenalty === null || presencePenalty === 0
     ? null
@@ -214,7 +214,7 @@ function mayBeObject(type: unknown): boolean {
   return Array.isArray(type) ? type.includes('object') : type === 'object';
 }
 
-/** Goes into the keywords that hold schemas; what stands in enum, const or default is data. */
+/** Descends into the keywords that hold schemas; the contents of enum, const and default are data. */
 function firstInnerProblem(schema: Fields, problemIn: (inner: unknown) => string | null): string | null {
   let problem = problemIn(schema.items);
   for (const name of listsOfSchemas)

@@ -44,7 +44,7 @@ function messageProblem(message: ChatMessage): string | null {
 
 const imageTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'];
 
-/** A URL would have to come with the media type of its target, which only a fetch would tell. */
+/** The format wants a media type with a URL, and only fetching the image would reveal it. */
 function imageProblem({ url, detail }: ImagePart): string | null {
   if (detail === 'low')
     return 'This model has no low detail for single images: set detail to "auto" or "high", or leave it out.';
