@@ -135,7 +135,8 @@ function toolProblem(tool: Tool): string | null {
     return 'The parameters of a tool must be a JSON Schema of the type "object".';
   if (['oneOf', 'anyOf', 'allOf'].some((keyword) => Object.hasOwn(parameters, keyword)))
     return 'This model takes no oneOf, anyOf or allOf at the top of the parameters of a tool: use them inside properties.';
-  // A strict tool is held to the same subset as a response format: platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
+  // A strict tool is held to the same subset as a response format, as documented at
+  // platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
   return strict === true ? schemaProblem(inputSchema(tool)) : null;
 }
 
