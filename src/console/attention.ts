@@ -35,7 +35,7 @@ export type Facts = Readonly<{
   dailySpend: Money;
   keys: readonly WatchedKey[];
   circuits: readonly ReportedCircuit[];
-  /** Those that the account has called recently; problems of others do not concern it. */
+  /** Those that the account has called recently; problems with others do not concern it. */
   models: ReadonlySet<string>;
   /** The name that customers see. */
   providerName: (id: string) => string;

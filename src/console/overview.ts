@@ -132,7 +132,7 @@ type WatchedKeyRow = Omit<WatchedKey, 'spent' | 'monthlyLimit'> & {
   monthlyLimit: string | null;
 };
 
-/** Those that are near their limit, or expire around now. The newest keys come first. */
+/** Keys that are near their limit or expire around now, the newest first. */
 async function findWatchedKeys(sql: SQL, { userId, accountId }: Caller): Promise<WatchedKey[]> {
   const rows = await sql<WatchedKeyRow[]>`
     with keys as (

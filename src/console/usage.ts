@@ -62,7 +62,7 @@ export function usageDownload({
   };
 }
 
-/** None of them is empty. Each is read in a slot of its own, so that a slow download occupies none while it waits. */
+/** None of them is empty. Each is read in its own slot, so that a slow download occupies none while it waits. */
 async function* csvPieces(
   reads: () => SQL,
   { caller, inSlot }: AccountContext,

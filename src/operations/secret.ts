@@ -35,7 +35,7 @@ async function reportProblems(config: Config, sql: SQL, deriveKey: DerivedKeys, 
   // Not an error, because this is how a secret is changed without stopping all gateways at once.
   if (count > 0)
     log.warn(
-      'running gateways have another AUTH_SECRET: people are signed out between them, and stored responses cannot be read',
+      'running gateways have another AUTH_SECRET: people are signed out when they move between them, and stored responses cannot be read',
       { count },
     );
 }

@@ -99,7 +99,7 @@ class Worker {
     const child = Bun.spawn([...thisProgram(), ...process.argv.slice(2)], {
       env: workerEnvironment(config, this.#number, port),
       stdio: ['ignore', 'inherit', 'inherit'],
-      // In a session of its own: Ctrl-C in the terminal reaches the parent alone, which passes it on.
+      // In its own session: Ctrl-C in the terminal reaches the parent alone, which passes it on.
       detached: true,
       ipc: (message: WorkerMessage) => {
         if (message.kind === 'listening') {

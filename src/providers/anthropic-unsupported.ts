@@ -1,6 +1,6 @@
 /**
  * What Anthropic's Messages API does not support, or rejects with an error that would not help the client. Checked in
- * the order of the contract's parameters. What only some of its models reject belongs in the catalogue.
+ * the order of the contract's parameters. Whatever only some of its models reject belongs in the catalogue.
  */
 import { inputSchema, isBlank, sentMediaType } from './anthropic-request.ts';
 import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';

@@ -4,7 +4,7 @@ import { EventDecoder, type EventReader } from './event-decoder.ts';
 import { EndedByGateway, ProviderError } from './upstream.ts';
 
 const lineFeed = 10;
-/** Several times the longest answer of any model in the most verbose format. Nothing else ends one that never pauses. */
+/** Several times the longest answer of any model in the wordiest format. Nothing else ends a stream that never pauses. */
 export const maxStreamBytes = 268_435_456;
 
 /** The part of a body's reader that is used: Bun and Node.js type the rest of it differently. */

@@ -1,5 +1,5 @@
 /**
- * What Google's Gemini API does not support, or rejects with an error that would not help the client. What only some of
+ * What Google's Gemini API does not support, or rejects with an error that would not help the client. Whatever only some of
  * its models reject belongs in the catalogue.
  */
 import type { ChatCall, ChatMessage, ImagePart, ToolCall } from './chat.ts';

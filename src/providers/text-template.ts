@@ -88,7 +88,7 @@ function endOfPlain(text: string, from: number): number {
   return -1;
 }
 
-/** Whether a chunk differs from the template only in its text, which may be one that needs parsing. */
+/** Whether a chunk differs from the template only in its text, even if that needs parsing. */
 function isLike({ before, between, after }: TextTemplate, data: string): boolean {
   const event = `data: ${data}\n\n`;
   if (!event.startsWith(before)) return false;

@@ -90,7 +90,7 @@ function addSettlementGauges(metrics: GatewayMetrics, ledger: Ledger, spool: Spo
   );
   metrics.gauge(
     'tollgate_spool_free_bytes',
-    'Room left for the spool: what is set aside for it and what is free on its disk.',
+    'Room left for the spool: set aside for it, and free on its disk.',
     spool.freeBytes,
   );
 }
