@@ -189,7 +189,7 @@ export type MemberChange = { role: Role };
 export type Invitation = {
   id: string;
   role: Role;
-  /** The address that it was mailed to and that alone can accept it; null for a link that anyone can use. */
+  /** The only address that can accept it, where it was mailed; null for a link that anyone can use. */
   email: string | null;
   /** The e-mail address of the owner who created it. */
   invited_by: string;

@@ -1,4 +1,4 @@
-/** Whether the catalogue can be used, and whether each provider accepts its key: a list of its models costs nothing. */
+/** Whether the catalogue can be used, and whether each provider accepts its key: asking for its models costs nothing. */
 import type { Config } from '../config.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { callableModels, hasEndpoint } from '../models/access.ts';

@@ -78,7 +78,7 @@ class BodyRoom {
     if (!this.#isClosed && bytes > this.#bytes) this.#check(bytes - this.#bytes);
   }
 
-  /** Takes more room. If there is none, the body is rejected and its room given back at once, to bodies that still grow. */
+  /** Takes more room. If there is none, the body is rejected and its room given back at once, for bodies still growing. */
   growTo(bytes: number): void {
     if (this.#isClosed || bytes <= this.#bytes) return;
     try {

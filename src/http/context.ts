@@ -83,8 +83,8 @@ export class RequestContext {
   }
 
   /**
-   * Lets the connection be idle for as long as it takes. Call it only once just a provider or the database is awaited:
-   * they have their own deadlines, but nothing else ends the wait for a client that sends nothing.
+   * Lets the connection be idle for as long as it takes. Call it only once the request waits for nothing but a provider
+   * or the database: they have their own deadlines, but nothing else ends the wait for a client that sends nothing.
    */
   waitPatiently(): void {
     this.#isPatient = true;

@@ -49,7 +49,7 @@ export class ReservedFile {
     if (this.#isInUse || (this.#isReserved && existsSync(this.#reservePath))) return;
     this.#isReserved = false;
     makeFolderOf(this.#reservePath);
-    // Checked first: an attempt in vain would leave nothing for others for a moment.
+    // Checked first, because a failed attempt would leave nothing for others for a moment.
     const freeBytes = freeBytesAt(dirname(this.#reservePath));
     if (freeBytes !== null && freeBytes < this.#reserveBytes)
       throw Object.assign(new Error('The disk is full.'), { code: 'ENOSPC' });

@@ -14,7 +14,7 @@ export type NewInvitation = Readonly<{
   accountId: string;
   role: Role;
   invitedBy: string;
-  /** The address that the link is mailed to and that alone can accept it; null for a link that the owner hands over. */
+  /** The only address that can accept it, where the link is mailed; null for a link that the owner hands over. */
   email: string | null;
 }>;
 
