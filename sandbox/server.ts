@@ -85,7 +85,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
 
 /** Answers the requests to all endpoints, and numbers them. */
 class Provider {
-  /** Where the images are that it answers with. */
+  /** Where the images in its answers are. */
   baseUrl = '';
   readonly #log: Log;
   readonly #memory = new FaultMemory();

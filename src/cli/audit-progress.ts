@@ -1,4 +1,4 @@
-/** Runs an audit for someone who waits for it, with a progress bar when that is a terminal. */
+/** Runs an audit for someone who waits for it, with a progress bar on a terminal. */
 import type { SQL } from 'bun';
 import { invariantCount } from '../audit/audit.ts';
 import { type AuditResult, startAudit } from '../audit/run.ts';

@@ -1,4 +1,4 @@
-/** Backups of the embedded database. An operator's own PostgreSQL has better means. */
+/** Backups of the embedded database. An operator's own PostgreSQL has better tools. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Config } from '../config.ts';
@@ -34,7 +34,7 @@ const backup: LocalCommand = {
           throw explainFileError(error, file, 'written');
         },
       );
-      // What cannot be read again is no backup.
+      // A file that cannot be read again is not a backup.
       await checkBackup(file);
       bar.clear();
       const { sizeBytes, sha256 } = await describeFile(file);
@@ -85,7 +85,7 @@ const restoreCommand: LocalCommand = {
   },
 };
 
-/** Before the work is done, not after it. */
+/** Checked before the work is done, not after it. */
 function requireWritable(file: string, isForced: boolean): void {
   try {
     const found = statSync(file, { throwIfNoEntry: false });

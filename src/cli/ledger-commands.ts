@@ -170,7 +170,7 @@ const retry: DatabaseCommand = {
     const log = createLog('error', () => undefined);
     const ledger = openLedger(openDedicated, openSpool(config.dataFolder, process.pid, newId()), log);
     try {
-      // Before it is done, because each settlement is a transaction of its own.
+      // Recorded beforehand, because each settlement is its own transaction.
       if ((await findDeadLetters(sql)).length > 0)
         await recordShellAction(sql, shellUserOf(config), { action: 'retry_settlements' });
       const outcome = await retryDeadLetters(sql, ledger);

@@ -86,11 +86,11 @@ const resetLink: DatabaseCommand = {
       await recordShellAction(transaction, shellUserOf(config), done);
       return await createResetToken(transaction, user.id);
     });
-    // The gateway may have been started with another PORT. Of several, none is the right one.
+    // The gateway may have been started with another PORT. With several, it is unclear which one is meant.
     const [port = config.port, another] = await findLocalPorts(sql);
     const localOrigin = localOriginOf(another === undefined ? { ...config, port } : config);
     const url = resetUrl(config.publicUrl ?? localOrigin, token);
-    // Whoever has a database of their own mostly opens the dashboard on another machine.
+    // Operators with their own database usually open the dashboard on another machine.
     const isDoubtful = config.publicUrl === null && config.databaseUrl !== null;
     return {
       json: { url, expires_at: expiresAt.toISOString() },

@@ -49,7 +49,7 @@ export function createGuard({ sessions, publicUrl }: GuardServices) {
       return handler(request, context);
     };
 
-  /** For responses that take long without work of the gateway: the handler chooses what runs in a slot. */
+  /** For responses that take long but cost the gateway little: the handler chooses what runs in a slot. */
   const forSignedInAtLength =
     (handler: ConsoleHandler): Handler =>
     async (request, context) => {

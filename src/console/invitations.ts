@@ -79,8 +79,8 @@ function noMail(): ApiError {
 }
 
 /**
- * A password that is being replaced ends the session first and then the invitations of the user, so none is created in
- * between.
+ * Replacing a password first ends the user's sessions and then their invitations. Locking the session keeps one from being
+ * created in between.
  */
 async function keepSession(transaction: SQL, { userId, sessionId }: SignedIn): Promise<void> {
   const found = await transaction`

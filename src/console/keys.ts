@@ -224,7 +224,7 @@ type KeyRow = StoredKey &
   Pick<Key, 'state' | 'month_spent' | 'held'> &
   Readonly<{ last_used_at: Date | null }>;
 
-/** The newest first: those in force, and the newest that are not. Only one key where an ID is given. */
+/** The newest first: all that are in force, and the newest of the others. With an ID, only that key. */
 async function findKeys(
   sql: SQL,
   { userId, accountId }: Caller,
@@ -233,7 +233,7 @@ async function findKeys(
   const rows = await sql<Found<KeyRow, 'id'>[]>`
     select keys.id, name, hint, state, requests_per_minute, max_concurrent, monthly_limit, allowed_models, expires_at,
            revoked_at, keys.created_at, last_used_at, held,
-           -- A key that was not used this month still has the sum of the month in which it was.
+           -- A key that was not used this month still has the sum of the month in which it last was.
            case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0::numeric(38,12) end as month_spent
     from memberships
     left join lateral (

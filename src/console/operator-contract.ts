@@ -16,9 +16,9 @@ export type OperatorAccount = {
 };
 export type OperatorAccounts = Page<OperatorAccount>;
 
-/** POST …/operator/accounts → OperatorAccount. The same `reference` (a UUID) again creates no other account. */
+/** POST …/operator/accounts → OperatorAccount. Repeating a `reference` (a UUID) creates no second account. */
 export type AccountDraft = { name: string; credit?: string; reference: string };
-/** POST …/operator/accounts/{id}/credit → OperatorAccount. The same `reference` (a UUID) again credits nothing more. */
+/** POST …/operator/accounts/{id}/credit → OperatorAccount. Repeating a `reference` (a UUID) credits nothing more. */
 export type AccountCredit = { amount: string; memo: string | null; reference: string };
 /** POST …/operator/accounts/{id}/suspend and …/resume → OperatorAccount */
 
@@ -100,8 +100,8 @@ export type ListedCircuit = {
   /** For how many accounts it is open because of failures that only they have seen. */
   accounts_shut: number;
   /**
-   * What only the operator can fix, since the last successful call: the provider rejects the key, the credit there is used
-   * up, or the provider does not know the model.
+   * A problem since the last successful call that only the operator can fix: the provider rejects the key, the credit there
+   * is used up, or the provider does not know the model.
    */
   setback: { kind: 'key' | 'credit' | 'model'; upstream_status: number | null; at: string } | null;
 };

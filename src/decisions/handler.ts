@@ -1,6 +1,6 @@
 /**
- * POST /api/decisions/run: same origin → session → size → JSON → questions → configured → model → the provider. It has an
- * error body of its own, so it catches every error itself.
+ * POST /api/decisions/run: same origin → session → size → JSON → questions → configured → model → the provider. It has its
+ * own error body, so it catches every error itself.
  */
 import { ApiError } from '../errors.ts';
 import type { BodyBudget } from '../http/body-budget.ts';

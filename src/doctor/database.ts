@@ -22,7 +22,7 @@ const noticeableOffsetMs = 1_000;
 
 type Examined = Readonly<{
   findings: Finding[];
-  /** Where gateways on this machine that use it listen; null when it could not be asked. */
+  /** The ports of the gateways on this machine that use it; null when it could not be asked. */
   localPorts: ReadonlySet<number> | null;
 }>;
 
@@ -58,14 +58,14 @@ export async function examineDatabase(config: Config, patienceMs: number): Promi
       await database.close();
     }
   } catch (error) {
-    // What these errors say ends with what to do.
+    // These messages end with what to do.
     if (error instanceof OperatorError)
       return { findings: [problem('database', error.message, null)], localPorts: null };
     throw error;
   }
 }
 
-/** What PostgreSQL refuses in one place says nothing about the others. */
+/** A refusal in one check says nothing about the others. */
 async function explained(config: Config, about: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await look();
@@ -145,7 +145,7 @@ async function examineClock(sql: SQL): Promise<Finding> {
   return judgeOffset({ askedAtMs, answeredAtMs: Date.now(), databaseMs });
 }
 
-/** `judgeClock` is what the gateway goes by. */
+/** `judgeClock` is the gateway's own rule. */
 export function judgeOffset(reading: Parameters<typeof judgeClock>[0]): Finding {
   const offsetMs = clockOffsetMs(reading);
   const seconds = `${(Math.abs(offsetMs) / 1000).toFixed(1)} s`;

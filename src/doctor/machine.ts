@@ -66,7 +66,7 @@ export function examineDataFolder({ dataFolder }: Pick<Config, 'dataFolder'>): F
 
 const fullDiskCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 const roomRemedy = 'Free some space: usage is kept there while the database is away.';
-/** As the alert has it. */
+/** The same as in the alert. */
 const littleRoom = 64 * 1024 * 1024;
 
 /** Usage that the database does not take is written to this disk. */

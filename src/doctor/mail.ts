@@ -3,7 +3,7 @@ import type { MailSettings } from '../config.ts';
 import { within } from '../lib/within.ts';
 import { codeOf, type Finding, good, problem } from './finding.ts';
 
-/** Connects, greets and signs in as for a mail, but sends none. No address or password is part of what is found. */
+/** Connects, greets and signs in as for a mail, but sends none. The finding contains no address and no password. */
 export async function examineMail(mail: MailSettings | null, patienceMs: number): Promise<Finding> {
   if (mail === null) return good('mail', 'not set up; for forgotten passwords, use tollgate user reset-link');
   const { host } = new URL(mail.url);

@@ -1,4 +1,4 @@
-/** Whether the catalogue can be used, and whether each provider accepts its key: asked for its list of models, which costs nothing. */
+/** Whether the catalogue can be used, and whether each provider accepts its key: asking for its models costs nothing. */
 import type { Config } from '../config.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { callableModels, hasEndpoint } from '../models/access.ts';
@@ -62,7 +62,7 @@ function judgeModels({ models, priceVersion }: Catalog, callable: number): Findi
   );
 }
 
-/** A key whose file cannot be read, or that cannot be the provider's, is a problem of its own. */
+/** A key whose file cannot be read, or that cannot be the provider's, is a separate problem. */
 function readKeys(catalog: Catalog, secret: Settings['secret']) {
   const found = new Map<string, string>();
   const unusable = new Set<string>();

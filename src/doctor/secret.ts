@@ -33,7 +33,7 @@ export async function compareSecrets(sql: SQL, { authSecret, databaseUrl }: Sett
   ];
 }
 
-/** Not in a database that is still empty, or of the first versions. */
+/** A database that is still empty, or of one of the first versions, has none. */
 async function haveNodesReports(sql: SQL): Promise<boolean> {
   const found =
     await sql`select 1 from pg_attribute where attrelid = to_regclass('nodes') and attname = 'report'`;

@@ -17,7 +17,7 @@ export const maxBodyBytes = 20 * 1024 * 1024;
 export const maxDepth = 64;
 /**
  * Millions of tiny values in one body would block every other request for seconds, and a body that is denser than
- * schemas and the shortest messages costs several times what others of its size do.
+ * schemas and the shortest messages costs several times as much as others of its size.
  */
 const maxValues = 100_000;
 const maxValuesOfSmall = 10_000;

@@ -22,7 +22,7 @@ type Reviver = (name: string, value: unknown, context: { source: string }) => un
 const json = JSON as unknown as { parse: (text: string, revive?: Reviver) => unknown };
 
 /**
- * Throws a JsonLimitError, or a SyntaxError. `keys` is how many the text holds, also where one repeats another.
+ * Throws a JsonLimitError, or a SyntaxError. `keys` is how many the text holds, duplicates included.
  * `reviverFor` is asked only for a text within the limits.
  */
 export function parseBoundedJson(

@@ -19,7 +19,7 @@ function afterSpace(text: string, start: number): number {
 /** `keys` is null in a list, whose steps are numbers. */
 type Frame = { keys: Set<string> | null; step: string | number };
 
-/** Characters outside of strings, and strings. More of them would take longer than all that was done with the body before. */
+/** Characters outside of strings, and strings. More would take longer than everything done with the body before. */
 const maxSteps = 10_000;
 
 /** The path of the first duplicate; null when there is none near the start. Only for JSON of bounded depth. */

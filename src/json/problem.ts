@@ -62,7 +62,7 @@ function problemsOf(issue: Issue, prefix: JsonPath, body: unknown): Problem[] {
     // They come in the order of the document, and one is enough.
     return [unsupported([...path, ...issue.keys.slice(0, 1)])];
   }
-  // A field that may only be null is one that means nothing here.
+  // A field that may only be null has no meaning here.
   if (issue.code === 'invalid_type' && issue.expected === 'null') return [unsupported(path)];
   const meant = issue.code === 'invalid_union' ? meantBranch(issue.errors) : null;
   if (meant !== null) return meant.flatMap((inner) => problemsOf(inner, path, body));

@@ -39,7 +39,7 @@ export function measureJson(
   let deepest = 0;
   let keys = 0;
   let totalKeys = 0;
-  /** How many keys each object has that is still open, by its depth. */
+  /** The number of keys of each object that is still open, by its depth. */
   const keysAt: number[] = [];
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {

@@ -58,7 +58,7 @@ class StepReader {
   #expected: Expected = 'value';
   #at = 0;
   #values = 0;
-  /** Those beyond what an ordinary object has. */
+  /** Only those beyond the first `ordinaryKeys` of each object. */
   #keys = 0;
   #root: unknown;
   #fault: TreeFault | null = null;

@@ -42,7 +42,7 @@ export function readYaml(text: string): Source {
     problems.push({ line: lineAt(fault.pos[0]), path: [], text: `not valid YAML: ${reasonOf(fault)}` });
   }
 
-  // What the parser made of a broken text would only lead to false problems.
+  // The parser's guess at a broken text would only lead to false problems.
   const isReadable = problems.length === 0;
   const value = isReadable ? convert(document.contents, []) : undefined;
   return { isReadable, value, lineOf, problems };

@@ -6,7 +6,7 @@ export function reportHealth(): Response {
   return Response.json({ status: 'ok' });
 }
 
-/** What the database is like at the moment. The schema is unknown while the database is away. */
+/** The state of the database at the moment. The schema is unknown while the database is away. */
 export type DatabaseState = Readonly<{
   database: 'ok' | 'away' | 'read-only' | 'in recovery';
   schema: 'ok' | 'older' | 'newer' | 'different' | 'unknown';
@@ -49,7 +49,7 @@ export async function checkReadiness(checks: Checks) {
     clock: checks.clockProblem() ?? 'right',
     lease: checks.leaseProblem() ?? 'in force',
     catalogue: checks.catalogProblem() ?? 'ok',
-    // Usage would be lost if the database went away now. A disk that becomes full later is no reason: there is room set aside.
+    // Usage would be lost if the database went away now. A disk that fills up later is no reason: room is set aside.
     spool: checks.spoolProblem() ?? 'ok',
     descriptors: descriptorProblem() ?? 'ok',
   };
@@ -66,7 +66,7 @@ const softLimit = readDescriptorLimit();
 
 /**
  * How many files and sockets this process may still open. When there are none left, new connections are not even
- * accepted, so a balancer has to know before. In words; null while there are enough, and where nobody can tell.
+ * accepted, so a balancer has to know before that. In words; null while there are enough, and where the number is unknown.
  */
 function descriptorProblem(): string | null {
   const used = softLimit === null ? null : countDescriptors();

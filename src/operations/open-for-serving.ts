@@ -10,7 +10,7 @@ import type { Log } from '../lib/log.ts';
 import type { Closers } from './lifecycle.ts';
 import { checkPlace } from './listen.ts';
 
-/** Where both start at the same time, as in many containers, PostgreSQL needs longer than the gateway. */
+/** When both start at the same time, as containers often do, PostgreSQL needs longer than the gateway. */
 export const defaultPatienceMs = 30_000;
 
 /** The port is checked first, and the schema is ready at the end. What must be done once is left out in a worker. */
@@ -38,7 +38,7 @@ export async function openForServing(
 
 const answerMs = 1_000;
 
-/** Whoever starts a second gateway on one data folder by mistake should hear of the first. */
+/** Whoever starts a second gateway on one data folder by mistake should hear about the first. */
 async function reportOtherGateways(
   sql: SQL,
   { host, dataFolder }: Pick<Config, 'host' | 'dataFolder'>,
@@ -50,7 +50,7 @@ async function reportOtherGateways(
     const address = localOriginOf({ host, port });
     if (await isGateway(address, answerMs))
       log.warn(
-        'another gateway already runs on this data folder, and both serve the same accounts: for one of its own, set TOLLGATE_DATA to another folder',
+        'another gateway already runs on this data folder, and both serve the same accounts: to separate them, set TOLLGATE_DATA to another folder',
         { folder: dataFolder, address },
       );
   }

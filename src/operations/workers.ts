@@ -32,7 +32,7 @@ type Options = Readonly<{
 
 const firstPauseMs = 100;
 const maxPauseMs = 10_000;
-/** A worker that ran for this long had not just failed to start. */
+/** A worker that ran for this long did not fail at its start. */
 const soundMs = 10_000;
 
 export function startWorkers(options: Options): Workers {
@@ -47,7 +47,7 @@ export function startWorkers(options: Options): Workers {
   const stop = async () => {
     await Promise.all(workers.map((worker) => worker.stop()));
   };
-  // The parent leaves last, also when it is made to leave at once.
+  // The parent leaves last, even when it has to leave at once.
   process.on('exit', () => {
     for (const worker of workers) worker.kill();
   });
@@ -63,7 +63,7 @@ export function startWorkers(options: Options): Workers {
   };
 }
 
-/** The first one starts alone: what keeps it from starting keeps the others too. */
+/** The first one starts alone: whatever keeps it from starting would stop the others too. */
 async function startAll(workers: readonly Worker[]): Promise<void> {
   const [first, ...rest] = workers;
   const areListening =
@@ -99,7 +99,7 @@ class Worker {
     const child = Bun.spawn([...thisProgram(), ...process.argv.slice(2)], {
       env: workerEnvironment(config, this.#number, port),
       stdio: ['ignore', 'inherit', 'inherit'],
-      // In a session of its own: Ctrl-C in the terminal reaches the parent alone, which passes it on.
+      // In its own session: Ctrl-C in the terminal reaches the parent alone, which passes it on.
       detached: true,
       ipc: (message: WorkerMessage) => {
         if (message.kind === 'listening') {

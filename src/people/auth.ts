@@ -1,6 +1,6 @@
 /**
- * better-auth on the gateway's own table of sessions. None of its routes is reachable: the sign-in endpoints call what they
- * need of it, and do themselves what has to happen in one transaction or in a queue.
+ * better-auth on the gateway's own table of sessions. None of its routes is reachable: the sign-in endpoints call the
+ * functions that they need, and do themselves what has to happen in one transaction or in a queue.
  */
 import { type BetterAuthOptions, type BetterAuthPlugin, betterAuth } from 'better-auth';
 import { createAuthEndpoint } from 'better-auth/api';
@@ -114,7 +114,7 @@ function optionsOf(sql: SQL, settings: AuthSettings) {
         },
       },
     },
-    // The gateway has limits of its own.
+    // The gateway has its own limits.
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     logger: { disabled: true },

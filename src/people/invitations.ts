@@ -14,7 +14,7 @@ export type NewInvitation = Readonly<{
   accountId: string;
   role: Role;
   invitedBy: string;
-  /** Where the link is mailed to, and who alone can accept it; null for a link that the owner hands over. */
+  /** The only address that can accept it, where the link is mailed; null for a link that the owner hands over. */
   email: string | null;
 }>;
 
@@ -71,7 +71,7 @@ export async function requireInvitation(sql: SQL, token: string, email: string):
 export type SpentInvitation = Readonly<{ accountId: string; role: Role; isMailed: boolean }>;
 
 /**
- * Uses the invitation up: of several users at the same time one succeeds. The rest of the transaction has to add the
+ * Uses the invitation up: of several people at the same time, one succeeds. The rest of the transaction has to add the
  * member, or to fail.
  */
 export async function spendInvitation(
@@ -88,7 +88,7 @@ export async function spendInvitation(
   return spent;
 }
 
-/** Adds a user who has signed in. Someone who is a member already leaves the invitation to others. */
+/** Adds a user who has signed in. Someone who is already a member does not use the invitation up. */
 export async function acceptInvitation(
   sql: SQL,
   token: string,

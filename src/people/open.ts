@@ -1,4 +1,4 @@
-/** How people are recognised and reached: their sessions, what they try to sign in with, and mail. */
+/** How people are recognised and reached: their sessions, their attempts to sign in, and mail. */
 import type { SQL } from 'bun';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import { type Attempts, openAttempts } from './attempts.ts';

@@ -7,7 +7,7 @@ export const maxPassword = 128;
 const maxAtOnce = 4;
 
 /**
- * A hash is meant to be slow: it occupies 64 MB and a core for a moment, on a thread of its own. Half of the cores are
+ * A hash is meant to be slow: it occupies 64 MB and a core for a moment, on its own thread. Half of the cores are
  * always left to everything else.
  */
 const queue = new BoundedQueue({

@@ -54,7 +54,7 @@ export type SessionSummary = Readonly<{
 
 const maxListed = 100;
 
-/** Those in force, the newest first. */
+/** The sessions in force, the newest first. */
 export async function findSessions(sql: SQL, userId: string): Promise<SessionSummary[]> {
   return await sql<SessionSummary[]>`
     select ${columns(sql)} from sessions where user_id = ${userId} and expires_at > now()

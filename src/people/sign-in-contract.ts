@@ -17,7 +17,7 @@ export type AuthBodies = Readonly<{
   'revoke-other-sessions': Nothing;
 }>;
 
-/** The response to POST /api/auth/invitation/details. `email` is who alone can accept it; null when anyone can. */
+/** The response to POST /api/auth/invitation/details. Only `email` can accept it; when null, anyone can. */
 export type InvitationDetails = Readonly<{
   accountName: string;
   role: 'owner' | 'member';

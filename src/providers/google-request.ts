@@ -195,7 +195,7 @@ function wireResponseFormat(format: ResponseFormat | null): object {
   return { responseMimeType, responseJsonSchema: isDescribed ? schema : { ...schema, description } };
 }
 
-/** What has no field in the public form of a tool call, and travels in its ID. */
+/** What the public form of a tool call has no field for; it travels in the ID. */
 export type Carried = Readonly<{ signature: string | null; upstreamId: string | null }>;
 
 const nothingCarried: Carried = { signature: null, upstreamId: null };
@@ -209,7 +209,7 @@ export function callId(requestId: string, index: number, carried: Carried): stri
   return carried.signature === null && carried.upstreamId === null ? id : `${id}_${pack(carried)}`;
 }
 
-/** A list of two. */
+/** A packed ID is a list of two values. */
 const packedLimits = { depth: 1, values: 2, keys: 0 };
 
 /** Reads only what `callId` wrote: an ID from elsewhere carries nothing, whatever it looks like. */

@@ -48,11 +48,11 @@ function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
   return { content: text === '' && toolCalls.length > 0 ? null : text, toolCalls, finishReason, usage };
 }
 
-/** Each event is a complete object that holds what is new. Nothing marks the end but the end of the connection. */
+/** Each event is a complete object that holds what is new. Only the end of the connection marks the end. */
 function openReader({ requestId }: Upstream): (data: string) => readonly ChatEvent[] {
   let callCount = 0;
   let isFinished = false;
-  /** What could not be read may have been the end of the answer: from then on every count may be that of all of it. */
+  /** An unreadable event may have been the end of the answer: from then on any count may cover all of it. */
   let mayBeFinished = false;
 
   function finish(event: ChatEvent, events: ChatEvent[]): void {

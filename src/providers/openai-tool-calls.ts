@@ -37,7 +37,7 @@ export class ToolCallReader {
 
   /**
    * Reads the pieces of one event, up to the first that cannot be passed on: a million of them may follow. The rest of the
-   * event may hold the usage, so that is an event and not an error.
+   * event may hold the usage, so the failure becomes an event and is not thrown.
    */
   readAll(items: readonly unknown[], events: ChatEvent[]): void {
     for (const item of items) {

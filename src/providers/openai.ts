@@ -80,7 +80,7 @@ function textOfParts(parts: readonly unknown[]): string {
   return text;
 }
 
-/** Usage is in the chunk; Moonshot has it in the choice, and Groq in a field of its own. */
+/** Usage is in the chunk; Moonshot has it in the choice, and Groq in a separate field. */
 function usageIn(chunk: Fields, choice: Fields | null): TokenUsage | null {
   if (isObject(chunk.usage)) return readUsage(chunk.usage);
   if (isObject(choice?.usage)) return readUsage(choice.usage);
@@ -125,7 +125,7 @@ function readFinishReason(reason: unknown, hasToolCalls: boolean): FinishReason 
   }
 }
 
-/** Groq has a field of its own for the reason why it stopped a stream early. */
+/** Groq has a separate field for the reason why it stopped a stream early. */
 function hasError(body: Fields): boolean {
   if (body.error !== undefined && body.error !== null) return true;
   return isObject(body.x_groq) && typeof body.x_groq.error === 'string';

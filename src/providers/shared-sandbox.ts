@@ -1,5 +1,5 @@
 /**
- * Runs the sandbox provider alongside the gateway, on a loopback port of its own: one for everything in this process,
+ * Runs the sandbox provider alongside the gateway, on its own loopback port: one for everything in this process,
  * started when it is first needed. It ends when its standard input does, so it cannot outlive this process, even when
  * this process is killed.
  */
@@ -10,7 +10,7 @@ import { rootFolder } from '../lib/root-folder.ts';
 
 export type Sandbox = Readonly<{ url: () => Promise<string>; stop: () => Promise<void> }>;
 
-/** Two that need it at once get the same one. */
+/** Callers that need it at the same time get the same process. */
 export class SharedSandbox implements Sandbox {
   readonly #onEnded: () => void;
   #process: Promise<SandboxProcess> | null = null;

@@ -94,7 +94,7 @@ export function withStatus(error: unknown, status: number): unknown {
     : error;
 }
 
-/** The gateway ended the call itself: its total time was up, it sent without end, or the process is stopping. */
+/** The gateway ended the call itself: its total time was up, its stream grew too long, or the process is stopping. */
 export class EndedByGateway extends ProviderError {
   constructor(
     code: 'provider_timeout' | 'malformed_stream_chunk' | 'streaming_error' | 'server_overloaded',

@@ -24,7 +24,7 @@ type Sources = Readonly<{
 const lagProbeMs = 250;
 const databaseMs = 1_000;
 
-/** Returns what has to be done before each scrape, and `close`. */
+/** Returns `refresh`, to be called before each scrape, and `close`. */
 export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   const { ledger, spool, report, readOnCount, leaseAgeMs, isDraining } = sources;
   const lag = new LoopLag();
@@ -34,7 +34,7 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   metrics.gauge('tollgate_draining', '1 while the gateway drains.', () => (isDraining() ? 1 : 0));
   metrics.gauge(
     'tollgate_queue_length',
-    'What waits, by queue.',
+    'Work that is waiting, by queue.',
     () => [
       ['ledger', ledger.counts().waiting],
       ['abandoned_streams', readOnCount()],
@@ -59,13 +59,13 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   );
   metrics.gauge(
     'tollgate_heartbeat_age_seconds',
-    'Since the lease of this node was last renewed.',
+    'Time since the lease of this node was last renewed.',
     () => leaseAgeMs() / 1000,
   );
   addProcessGauges(metrics, lag);
 
   return {
-    /** A database that does not answer in time leaves its figures out. */
+    /** If the database does not answer in time, its figures are left out. */
     refresh: async () => {
       [database, isReady] = await Promise.all([
         within(databaseMs, readDatabase(sources.sql)).catch(() => null),
@@ -90,7 +90,7 @@ function addSettlementGauges(metrics: GatewayMetrics, ledger: Ledger, spool: Spo
   );
   metrics.gauge(
     'tollgate_spool_free_bytes',
-    'What the spool can still take: room that is set aside, and free on its disk.',
+    'Room left for the spool: set aside for it, and free on its disk.',
     spool.freeBytes,
   );
 }
@@ -112,7 +112,7 @@ function addDatabaseGauges(metrics: GatewayMetrics, figures: () => DatabaseFigur
   );
   metrics.gauge(
     'tollgate_oldest_orphan_age_seconds',
-    'Age of the oldest open Generation of a node that is gone; 0 without one.',
+    'Age of the oldest open Generation of a node that is gone; 0 if there is none.',
     () => figures()?.orphan_seconds ?? null,
   );
   metrics.gauge(

@@ -357,7 +357,7 @@ test('catalog init writes the default one, or says what is in the way', async ()
   expect(await refusal(join(folder, 'new folder/catalog.yaml'))).toBe(
     `The folder ${folder}/new folder does not exist. Create it first: mkdir -p "${folder}/new folder"`,
   );
-  expect(await refusal(join(file, 'catalog.yaml'))).toContain('a part of its path is no folder (ENOTDIR)');
+  expect(await refusal(join(file, 'catalog.yaml'))).toContain('a part of its path is not a folder (ENOTDIR)');
 });
 
 test('a database that is named is not migrated by a command', async () => {

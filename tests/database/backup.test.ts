@@ -139,11 +139,11 @@ describe('a file', () => {
     const told = (...words: string[]) => failureOf(outcomeOf(words, { TOLLGATE_DATA: data }));
     expect(await told('restore', folder)).toBe(`${folder} cannot be read: it is a folder (EISDIR).`);
     expect(await told('restore', inFile)).toBe(
-      `${inFile} cannot be read: a part of its path is no folder (ENOTDIR).`,
+      `${inFile} cannot be read: a part of its path is not a folder (ENOTDIR).`,
     );
     expect(await told('backup', nowhere)).toContain('/nowhere cannot be written: its folder does not exist');
     expect(await told('backup', inFile)).toBe(
-      `${inFile} cannot be written: a part of its path is no folder (ENOTDIR).`,
+      `${inFile} cannot be written: a part of its path is not a folder (ENOTDIR).`,
     );
     expect(await told('backup', folder, '--force')).toBe(`${folder} cannot be written: it is a folder.`);
     expect(await told('backup', join(folder, 'x'.repeat(300)))).toContain(

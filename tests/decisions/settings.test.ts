@@ -151,8 +151,8 @@ describe('a chat model', () => {
   test.each([
     ['absent', 'which is not in the catalogue'],
     ['__proto__', 'which is not in the catalogue'],
-    ['disabled', 'which is no enabled chat model'],
-    ['picture', 'which is no enabled chat model'],
+    ['disabled', 'which is not an enabled chat model'],
+    ['picture', 'which is not an enabled chat model'],
     ['loose', 'which has no structured_output'],
     ['stubborn', 'which has no structured_output'],
     ['unkeyed', 'none of whose providers is configured for structured output'],

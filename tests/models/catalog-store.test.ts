@@ -165,7 +165,7 @@ test('a slow reload is not overtaken by a later one', async () => {
   expect(store.current.priceVersion).toBe('3');
 });
 
-test('a good file that cannot be taken into use is refused, and tried again', async () => {
+test('a good file that cannot be activated is refused, and tried again', async () => {
   let isBroken = true;
   const { store, path, events } = await open(60_000, async () => {
     if (isBroken) throw new Error('The database is away.');
@@ -173,7 +173,7 @@ test('a good file that cannot be taken into use is refused, and tried again', as
   await writeFile(path, version('2'));
   expect(await store.reload()).toBe('rejected');
   expect(store.current.priceVersion).toBe('1');
-  expect(events).toEqual(['catalog.yaml: could not be taken into use: The database is away.']);
+  expect(events).toEqual(['catalog.yaml: could not be activated: The database is away.']);
   isBroken = false;
   expect(await store.reload()).toBe('reloaded');
   expect(store.current.priceVersion).toBe('2');

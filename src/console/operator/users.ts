@@ -62,7 +62,7 @@ export function usersPage({
         const userId = userIn(context);
         const change = await readBody(request, userChange);
         const operatorId = context.signedIn.userId;
-        // The last operator could not be appointed again.
+        // Nobody could reappoint the last operator.
         if (userId === operatorId)
           throw new ApiError('permission_denied', {
             message: 'Only another operator can change whether you are one.',
@@ -145,7 +145,7 @@ type InvitedUser = Readonly<{
   role: Role;
 }>;
 
-/** One more than the limit, where there are that many. */
+/** One more than the limit, if there are that many. */
 export async function findUsers(
   sql: SQL,
   operatorId: string,
@@ -171,7 +171,7 @@ export async function findUser(sql: SQL, operatorId: string, id: string): Promis
   return rowsForOperator(rows, 'id')[0] ?? null;
 }
 
-/** The user chooses a password by a link. */
+/** The user chooses a password through a link. */
 export async function createUserAs(
   sql: SQL,
   operatorId: string,
