@@ -1,4 +1,4 @@
-/** Admits requests: checks limits and balance and holds the money, in one transaction of the ledger. */
+/** Admits requests: the ledger checks limits and balance and holds the money, in one transaction. */
 import { ApiError } from '../errors.ts';
 import { lookupFailed } from '../http/lookup.ts';
 import type { ApiKey } from '../keys/key-store.ts';

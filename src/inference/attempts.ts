@@ -1,6 +1,6 @@
 /**
- * Tries the candidates of a request in turn. Every failure of a provider ends here, as a settled Generation and an
- * ApiError.
+ * Tries the candidates of a request in turn. Every failure of a provider before its first event ends here, as a settled
+ * Generation and an ApiError.
  */
 import type { SQL } from 'bun';
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';

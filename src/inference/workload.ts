@@ -1,4 +1,4 @@
-/** What one kind of inference contributes to the life of a request in request.ts: everything but billing and failures. */
+/** What one kind of inference contributes to the life of a request in request.ts: everything but holds, settlements and failures. */
 import type { Claim } from '../idempotency/claim.ts';
 import type { Charge } from '../ledger/settlement.ts';
 import type { Log } from '../lib/log.ts';

@@ -54,7 +54,7 @@ function applyHold(hold: Hold, rows: BatchRows, effects: Effects): HoldResult {
   const meter = rows.meters.get(keyId);
   if (!account || !meter) return unknownKey;
   const amount = rows.openHolds.get(id);
-  // Already held: the batch is being sent again because its outcome was unknown.
+  // Already held: it is submitted again because its outcome was unknown.
   if (amount !== undefined) {
     const rate = rateAt(meter.state.requestsPerMinute, meter.state.theoreticalArrivalMs, rows.nowMs);
     return { outcome: 'held', amount, rate };

@@ -1,6 +1,6 @@
 /**
  * The decisions of the ledger as pure functions over rows that are remembered or locked. Nothing here waits, reads a
- * clock or writes; `commit.ts` does.
+ * clock or writes; its callers do.
  */
 import type { Money } from '../lib/money.ts';
 import { minuteMs, type RateLimit, rateAt } from '../lib/rate-limit.ts';

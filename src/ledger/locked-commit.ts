@@ -1,6 +1,6 @@
 /**
  * Commits a batch with its rows locked, for operations that cannot be decided on remembered rows. Each operation is
- * idempotent by its Generation's ID, so a batch whose outcome is unknown is simply sent again. `connection` is one
+ * idempotent by its Generation's ID, so those of a batch whose outcome is unknown are simply submitted again. `connection` is one
  * connection, not a pool, and nothing else is sent on it meanwhile.
  */
 import type { SQL } from 'bun';

@@ -1,6 +1,6 @@
 /**
- * A file for settlements that could not be stored yet, which survives this process. It is written only while the database is
- * unavailable, and read when a gateway starts on the same folder.
+ * A file for settlements that could not be stored yet, which survives this process. It is written only after an attempt has
+ * failed, because the database is away or a row stays locked, and read when a gateway starts on the same folder.
  */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -314,7 +314,7 @@ export class Permit {
     this.#gate.noteSuccess(this);
   }
 
-  /** The client left, or the call never began. */
+  /** The call never began, or the gateway ended it. */
   withdrawn(): void {
     this.#end();
     this.#gate.noteNothing(this);
