@@ -1,5 +1,6 @@
 /** Which request runs for which idempotency key, and the stored responses. */
 import type { SQL } from 'bun';
+import { within } from '../lib/within.ts';
 import { leaseSeconds } from '../nodes/lease.ts';
 
 /** A request with an idempotency key. Hashes are hexadecimal. */
@@ -15,6 +16,8 @@ export type ClaimState = Readonly<{
 }>;
 
 const retentionHours = 24;
+/** A client waits for what is read here, and the driver may take much longer to report that the database is gone. */
+const readPatienceMs = 3_000;
 /** How long a node has to store or release a request after its Generation has ended. */
 const afterthoughtSeconds = 30;
 
@@ -78,7 +81,7 @@ export async function readStates(
   const wanted = JSON.stringify(
     requests.map(({ keyId, idempotencyHash }) => ({ key_id: keyId, name: idempotencyHash })),
   );
-  const rows = await sql<StateRow[]>`
+  const reading = sql<StateRow[]>`
     select request.key_id, encode(name_hash, 'hex') as name, encode(body_hash, 'hex') as body_hash, request_id,
            answer is not null or chosen is not null as has_response,
            exists (select 1 from open_generations where open_generations.id = request_id)
@@ -91,6 +94,7 @@ export async function readStates(
     join idempotent_requests as request
       on request.key_id = wanted.key_id and request.name_hash = decode(wanted.name, 'hex') and expires_at > now()
     left join nodes on nodes.id = node_id`;
+  const rows = await within(readPatienceMs, reading);
   return new Map(
     rows.map((row) => [
       identityOf({ keyId: row.key_id, idempotencyHash: row.name }),
@@ -120,11 +124,12 @@ export async function readStoredBytes(
   start: number,
   length: number,
 ): Promise<Readonly<{ bytes: Uint8Array; totalBytes: number }> | null> {
-  const [row] = await sql<{ bytes: Uint8Array; total: number }[]>`
+  const reading = sql<{ bytes: Uint8Array; total: number }[]>`
     select substring(stored from ${start + 1} for ${length}) as bytes, octet_length(stored) as total
     from idempotent_requests,
          lateral (select case chosen when 'whole' then staged when 'short' then staged_when_short else answer end) as of_request (stored)
     where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId} and stored is not null`;
+  const [row] = await within(readPatienceMs, reading);
   return row === undefined ? null : { bytes: row.bytes, totalBytes: row.total };
 }
 

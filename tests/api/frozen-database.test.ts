@@ -67,6 +67,13 @@ test('responses end while their settlement is still being tried, and what client
   const streamed = await ask(streaming.key, true);
   const sent = [ask(waiting.key, false), again()] as const;
   await provider.holds(3);
+  const duplicate = again();
+  await eventually('it waits for the one before it', async () => {
+    const looks = await fixture.database.sql`
+      select 1 from pg_stat_activity
+      where datname = current_database() and query like '%idempotent_requests as request%' and pid <> pg_backend_pid()`;
+    return looks.length > 0;
+  });
   const goOn = await freeze();
   try {
     provider.release();
@@ -78,6 +85,7 @@ test('responses end while their settlement is still being tried, and what client
       expect(response.status).toBe(500);
       expect(((await response.json()) as ErrorBody).error.code).toBe('billing_consistency_error');
     }
+    expect((await duplicate).status).toBe(503);
     // The retry may run before the settlement that is still being tried.
     goOn(({ isCommitting }) => !isCommitting);
     await eventually('the idempotency key is free', async () => {
