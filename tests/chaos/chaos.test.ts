@@ -118,8 +118,8 @@ describe('a request whose first answer was lost on the network, and whose second
 
   const wrongCharge =
     'each charge equals the price of the usage that the provider logged, within what was held for';
-  const chargedFailure = 'no client that was told of a failure was charged, but for what it had got before';
-  const lostForNoReason = 'usage stays without a charge only for a reason that is allowed';
+  const chargedFailure = 'no client that was told of a failure was charged, except for what it had already received';
+  const lostForNoReason = 'usage goes uncharged only for an allowed reason';
 
   test('is charged for the second', () => {
     expect(broken({})).toEqual([]);
@@ -150,7 +150,7 @@ describe('a request whose first answer was lost on the network, and whose second
     const attempts = [{ ...failed, status: 'succeeded', errorCode: null }, ...good.attempts.slice(1)];
     expect(broken({ generation: { attempts } })).toEqual([
       lostForNoReason,
-      'another provider was asked only after one had failed',
+      'another provider was called only after one had failed',
     ]);
   });
 
@@ -193,7 +193,7 @@ describe('a request whose first answer was lost on the network, and whose second
     const believed = { ...reported, charges: [priceOf(reported)] };
     expect(broken({ calls, generation: believed })).toEqual([
       wrongCharge,
-      'no charge exceeds its hold by more than is tolerated',
+      'no charge exceeds its hold by more than the tolerance',
     ]);
   });
 
@@ -203,7 +203,7 @@ describe('a request whose first answer was lost on the network, and whose second
     const generation = { ...slightlyMore, charges: [priceOf(slightlyMore)] };
     expect(broken({ calls, generation })).toEqual([]);
     expect(broken({ calls, generation: { ...generation, hold: priceOf(usage) } })).toEqual([
-      'no charge exceeds its hold by more than is tolerated',
+      'no charge exceeds its hold by more than the tolerance',
     ]);
   });
 
@@ -292,7 +292,7 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ calls: [first, second, { ...second, requestId: 'req_2', usage: null }] })).toEqual([
       'no provider was called without a Generation, unless a crash lost its hold',
       'no provider was called without an attempt on record',
-      'no request of a client was carried out twice',
+      'no client’s request was executed twice',
     ]);
   });
 
@@ -303,7 +303,7 @@ describe('a request whose first answer was lost on the network, and whose second
       'no provider was called without an attempt on record',
     ]);
     expect(broken({ generation: { isFallback: false } })).toEqual([
-      'another provider was asked only after one had failed',
+      'another provider was called only after one had failed',
     ]);
   });
 });
@@ -360,12 +360,12 @@ describe('gateways and database killed again and again under load, one provider 
   test('hostile clients did everything that they could think of beside honest ones', () => {
     const { honest, deeds } = result.bystanders;
     expect(honest.alone.length).toBeGreaterThan(0);
-    expect(honest['beside hostile ones'].length).toBeGreaterThan(0);
+    expect(honest['with hostile clients'].length).toBeGreaterThan(0);
     const kinds = new Set([...deeds.keys()].map((deed) => deed.split(':')[0] ?? ''));
     expect([...kinds].toSorted()).toEqual([
       'abandoned streams',
       'deep bodies',
-      'names without a balance',
+      'idempotency keys without a balance',
       'oversized bodies',
       'replays',
       'requests without a balance',
@@ -396,7 +396,7 @@ describe('gateways and database killed again and again under load, one provider 
   test('the judge notices usage that got lost although the network did nothing', () => {
     const { evidence } = result;
     const forged: Evidence = { ...evidence, network: { ...evidence.network, harmed: new Map() } };
-    expect(brokenTruths(forged)).toEqual(['usage stays without a charge only for a reason that is allowed']);
+    expect(brokenTruths(forged)).toEqual(['usage goes uncharged only for an allowed reason']);
   });
 
   test('what was left open came to an end by itself', () => {
@@ -431,7 +431,7 @@ describe('gateways and database killed again and again under load, one provider 
 
   test('the judge notices a success that was not charged', () => {
     expect(forge((found) => ({ ...found, charges: [] }))).toEqual([
-      'usage stays without a charge only for a reason that is allowed',
+      'usage goes uncharged only for an allowed reason',
       'no client saw success without a committed charge',
     ]);
   });
