@@ -158,7 +158,7 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ generation: { charges: [] } })).toEqual([lostForNoReason]);
   });
 
-  test('must not leave it unpaid as interrupted, unless its own gateway was killed after it was asked', () => {
+  test('must not leave it unpaid as interrupted, unless its own gateway was killed after the request', () => {
     const generation = { status: 'failed', errorCode: 'gateway_interrupted', charges: [] };
     expect(broken({ generation })).toEqual([lostForNoReason]);
     expect(broken({ generation, kills: [{ node: 0, atMs: 2_000 }] })).toEqual([]);
@@ -232,7 +232,7 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ generation: unestimated, calls: [first], seen: told })).toEqual([chargedFailure]);
   });
 
-  test('must not be free because of a chunk that nobody can read', () => {
+  test('must not be free because of an unreadable chunk', () => {
     const unread = { status: 'failed', errorCode: 'malformed_stream_chunk' };
     const told = { code: 'malformed_stream_chunk' };
     const kind = 'malformed';
@@ -242,11 +242,11 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ kind, generation: { ...free, status: 'cancelled', errorCode: null } })).toEqual([
       lostForNoReason,
     ]);
-    // Only what the provider never told may stay without a charge.
+    // Only what the provider never reported may go uncharged.
     expect(broken({ kind, generation: free, calls: [first, { ...second, usage: null }] })).toEqual([]);
   });
 
-  test('is given back in full when it was withheld, and only then', () => {
+  test('is refunded in full when it was withheld, and only then', () => {
     const refund = 'a refund gives back the whole of a charge whose answer was withheld';
     const withheld = {
       streaming: false,
@@ -264,7 +264,7 @@ describe('a request whose first answer was lost on the network, and whose second
     ]);
   });
 
-  test('is charged although its client was told of a failure only for what it had got before', () => {
+  test('is charged despite a failure that its client was told of only for what was delivered before', () => {
     const looped = { status: 'failed', errorCode: 'repeated_streaming_chunk_limit' };
     const told = { code: 'repeated_streaming_chunk_limit' };
     expect(broken({ generation: looped, seen: told })).toEqual([]);
@@ -357,7 +357,7 @@ describe('gateways and database killed again and again under load, one provider 
     expect(clockJumps.map(isLarge).toSorted()).toEqual([false, true]);
   });
 
-  test('hostile clients did everything that they could think of beside honest ones', () => {
+  test('hostile clients did everything they can alongside honest ones', () => {
     const { honest, deeds } = result.bystanders;
     expect(honest.alone.length).toBeGreaterThan(0);
     expect(honest['with hostile clients'].length).toBeGreaterThan(0);
@@ -399,11 +399,11 @@ describe('gateways and database killed again and again under load, one provider 
     expect(brokenTruths(forged)).toEqual(['usage goes uncharged only for an allowed reason']);
   });
 
-  test('what was left open came to an end by itself', () => {
+  test('what was left open was closed without help', () => {
     expect(result.orphansMs).toBeLessThan(60_000);
   });
 
-  /** The same evidence, but for one Generation that was completed and whose client saw it. */
+  /** The same evidence, except for one Generation that was completed and whose client saw it. */
   function forge(change: (generation: RecordedGeneration) => RecordedGeneration | null): string[] {
     const { evidence } = result;
     const success = evidence.seen.find(({ outcome }) => outcome === 'success');
