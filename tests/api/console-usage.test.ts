@@ -272,7 +272,7 @@ describe('what was used', () => {
 
 describe('more than a page can show', () => {
   const first = '2023-01-01';
-  /** 50,100 combinations: more than a page shows. */
+  /** Together 50,100 rows, more than a page shows. */
   const days = 300;
   const models = 167;
   let many: string;

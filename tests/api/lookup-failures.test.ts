@@ -48,8 +48,7 @@ test.each([
 ])(
   'without %s: 500 %s, and afterwards all is well and nothing is held',
   async (table, code) => {
-    // The key is known by then, unless the announcement that it was created comes only now; what is asked for each request
-    // is gone.
+    // The key is cached, unless the notification of its creation arrives only now; what each request looks up is gone.
     const told = await eventually('the key is known', async () => {
       expect((await chat()).status).toBe(200);
       const error = await without(table, async () => errorOf(await chat()));
