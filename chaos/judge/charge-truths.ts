@@ -66,13 +66,10 @@ export function judgeCharges(evidence: Evidence): Truth[] {
       ),
       mayBeUntested: true,
     },
-    checkEach(
-      'usage goes uncharged only for an allowed reason',
-      usedCalls(evidence),
-      (used) =>
-        isCharged(used) || excuseOf(evidence, used) !== null
-          ? null
-          : `${describe(used.generation)}, over ${used.call.provider}`,
+    checkEach('usage goes uncharged only for an allowed reason', usedCalls(evidence), (used) =>
+      isCharged(used) || excuseOf(evidence, used) !== null
+        ? null
+        : `${describe(used.generation)}, over ${used.call.provider}`,
     ),
     summary(
       'no settlement was refused by the database and set aside',

@@ -38,11 +38,7 @@ export function judge(evidence: Evidence): Truth[] {
 function judgeBooks({ ledger }: Evidence): Truth[] {
   return [
     summary('the ledger’s entries sum to the balances', ledger.accounts, ledger.unequalAccounts),
-    summary(
-      'nothing is left open or held',
-      ledger.generations.size,
-      ledger.openGenerations + ledger.holders,
-    ),
+    summary('nothing is left open or held', ledger.generations.size, ledger.openGenerations + ledger.holders),
     summary('no monthly limit was exceeded', ledger.limitedKeys, ledger.exceededLimits),
   ];
 }

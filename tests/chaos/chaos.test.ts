@@ -118,7 +118,8 @@ describe('a request whose first answer was lost on the network, and whose second
 
   const wrongCharge =
     'each charge equals the price of the usage that the provider logged, within what was held for';
-  const chargedFailure = 'no client that was told of a failure was charged, except for what it had already received';
+  const chargedFailure =
+    'no client that was told of a failure was charged, except for what it had already received';
   const lostForNoReason = 'usage goes uncharged only for an allowed reason';
 
   test('is charged for the second', () => {
