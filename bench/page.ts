@@ -61,7 +61,7 @@ npm run bench -- --against http://127.0.0.1:9999 --key KEY --model MODEL
 measures a gateway that is already running on this machine in the same run, as the subject *peer*:
 
 1. Configure a model in it in the OpenAI format, with the base URL \`http://127.0.0.1:${defaultUpstreamPort}/v1\` and any API key, and start
-   it. The upstream of the bench listens there during the run; \`--upstream-port N\` chooses another port.
+   it. The upstream of the bench listens there while it runs; \`--upstream-port N\` chooses another port.
 2. Give the bench its URL (a path before \`/v1/chat/completions\` may be part of it), its key, and its name for that
    model. Without \`--model\` the models are called \`bench-json\`, \`bench-fast\`, \`bench-paced\` and \`bench-held\`.
    \`--header 'name: value'\`, which may be repeated, adds any other header that it needs.
