@@ -32,7 +32,7 @@ const header = [
   'memory',
 ];
 
-/** Where the load generator is at its limit. */
+/** The load generator is at its limit here. */
 const limitConnections = 64;
 
 const titles: Readonly<Record<SubjectName, string>> = {
@@ -142,7 +142,7 @@ function soundness(results: Results): string[] {
   ];
 }
 
-/** What the load generator itself can do, so that a figure near it is not taken for a limit of the subject. */
+/** What the load generator itself can do, so that a figure close to that is not taken for a limit of the subject. */
 function loadLimit(results: readonly ScenarioResult[]): string[] {
   const saturated = results.find(
     ({ scenario }) =>

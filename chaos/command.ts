@@ -1,4 +1,4 @@
-/** Does what the command line asks for, and prints what came of it. */
+/** Runs what the command line asks for, and prints the result. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runExpectations } from './expect/run.ts';
@@ -11,9 +11,9 @@ import type { ChaosOptions } from './trials/options.ts';
 import { type CommandResult, type ProgramName, runWithManyConnections } from './world/program.ts';
 
 const page = join(import.meta.dir, '../docs/chaos.md');
-/** How long the streams are that have to survive a rolling restart, on the page that is written. */
+/** The length of the streams that have to survive a rolling restart, on the page that is written. */
 const writtenStreamSeconds = 60;
-/** How many bursts for each limit stand on the page that is written. */
+/** How many bursts for each limit the written page has. */
 const writtenRounds = 20;
 
 export async function runCommand(words: readonly string[]): Promise<number> {
@@ -77,7 +77,7 @@ function restartAll(streamSeconds: number): Promise<CommandResult> {
   return printed('rolling', ['--stream-seconds', `${streamSeconds}`]);
 }
 
-/** In a process of its own, which may open as many connections as it needs. */
+/** In its own process, which may open as many connections as it needs. */
 async function printed(program: ProgramName, words: readonly string[]): Promise<CommandResult> {
   const result = await runWithManyConnections(program, words);
   console.log(result.stdout + result.stderr);

@@ -1,12 +1,12 @@
 /**
- * npm run chaos: see docs/chaos.md. When the first word is the name of a program, this is that program, which a run starts
- * as a process of its own.
+ * npm run chaos: see docs/chaos.md. If the first word is the name of a program, this is that program, which a run starts
+ * as its own process.
  */
 import type { ProgramName } from './world/program.ts';
 
 type Program = (words: readonly string[]) => Promise<number>;
 
-/** Each is loaded when it is run, so that a gateway starts as fast as without the rest. */
+/** Each is loaded only when it runs, so that the rest does not slow down the start of a gateway. */
 const programs: Readonly<Record<ProgramName, () => Promise<Program>>> = {
   gateway: async () => (await import('./world/gateway.ts')).runGateway,
   'deaf-port': async () => (await import('./world/deaf-port.ts')).listenAndIgnore,

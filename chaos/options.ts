@@ -17,7 +17,7 @@ npm run chaos -- --expect all|NAME,… [--seconds N] [--rounds N] [--rate N]
 
 export type Command = Readonly<{
   chaos: ChaosOptions;
-  /** Run instead of the kills: hostile requests by the million. */
+  /** Run instead of the kills: a million hostile requests. */
   hostile: HostileOptions | null;
   /** Rounds in which the database’s confirmations are lost, run instead of the kills. */
   confirmationRounds: number | null;
@@ -34,7 +34,7 @@ export type Command = Readonly<{
 
 const expectationForm: Form = { perSecond: 100, seconds: 30, rounds: 10, streamSeconds: 10 };
 
-/** Freezes take long, so a long run has one for so many kills; likewise jumps of a clock. */
+/** Freezes take long, so a long run has one per this many kills; likewise clock jumps. */
 const killsPerFreeze = 20;
 const killsPerJump = 10;
 

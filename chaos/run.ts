@@ -1,4 +1,4 @@
-/** A whole run: put the world together, load it, break it, let it come to rest, and judge. */
+/** A whole run: build the world, load it, break it, let it come to rest, and judge. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Evidence, joinCalls } from './judge/evidence.ts';
@@ -132,7 +132,7 @@ async function bystandersOf(world: World, options: ChaosOptions): Promise<Bystan
   }
 }
 
-/** Requests of clients that have gone and Generations of gateways that were killed are closed by the gateways alone. */
+/** Nothing but the gateways closes the requests of clients that left and the Generations of killed gateways. */
 async function whenAtRest(world: World, lastKillAtMs: number): Promise<number> {
   const sql = world.database.open(1);
   const deadline = Date.now() + restDeadlineMs;
@@ -184,7 +184,7 @@ function judgeProcesses(world: World): Truth {
   };
 }
 
-/** Without the room that running gateways have set aside. */
+/** Does not count the empty room that running gateways have set aside. */
 function countSpooled(folder: string): number {
   try {
     return readdirSync(folder).filter((name) => !name.endsWith('.reserve')).length;

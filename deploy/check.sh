@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks everything in deploy/ with the validators that are installed, and names those that are missing.
+# Checks everything in deploy/ with the validators that are installed, and lists those that are missing.
 #
 #   deploy/check.sh          missing validators are skipped
 #   deploy/check.sh --all    missing validators are an error
@@ -79,7 +79,7 @@ chart_rejects() {
   ! helm template release helm/tollgate --kube-version 1.30.0 --set existingSecret=s --set "$1"
 }
 
-# The program is not installed here, so /bin/true takes its place. A setting that systemd ignores is a warning without an exit
+# The program is not installed here, so /bin/true replaces it. A setting that systemd ignores is a warning without an exit
 # code, so whatever is printed about the unit counts as a failure.
 unit_is_valid() {
   sed 's#^ExecStart=.*#ExecStart=/bin/true#' systemd/tollgate.service >"$scratch/tollgate.service" &&

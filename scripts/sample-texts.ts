@@ -1,4 +1,4 @@
-/** Texts to measure tokenizers with: ordinary ones as people write them, and others as nobody does but an attacker. */
+/** Texts to measure tokenizers with: ordinary ones, and others that only an attacker would write. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Random } from '../chaos/random.ts';
@@ -48,7 +48,7 @@ const ordinary: ReadonlyMap<string, () => string> = new Map([
   ],
 ]);
 
-/** In this order, because each takes up chance where the one before has left it. */
+/** The order matters: they share one random generator. */
 const extraordinary: ReadonlyMap<string, (chance: Chance) => string> = new Map<
   string,
   (chance: Chance) => string
@@ -85,7 +85,7 @@ const extraordinary: ReadonlyMap<string, (chance: Chance) => string> = new Map<
   ['U+FDFA (NFKC ×11)', () => '\ufdfa'.repeat(200)],
 ]);
 
-/** The same texts every time, but for the UUIDs. */
+/** The same texts every time, except for the UUIDs. */
 export function samples(): readonly Sample[] {
   const chance = new Chance();
   return [

@@ -1,13 +1,13 @@
-/** What a run says about how far it is. */
+/** How a run reports its progress. */
 
-/** Without a terminal a run says so about ten times. */
+/** Without a terminal a run reports its progress about ten times. */
 const maxLines = 10;
 
 export function progressLine(total: number, left: number): string {
   return `${left} of ${total} files left`;
 }
 
-/** Whether a log gets another line, when the last one said that `lastSaid` files were left. Of a few files each gets one. */
+/** Whether a log gets another line, if the last one said that `lastSaid` files were left. With few files, each gets one. */
 export function isWorthALine(total: number, lastSaid: number, left: number): boolean {
   return left > 0 && lastSaid - left >= total / maxLines;
 }
@@ -49,7 +49,7 @@ export class ProgressPrinter {
     this.say();
   }
 
-  /** Leaves nothing of it on a terminal. */
+  /** Clears it from a terminal. */
   end(): void {
     this.erase();
     this.left = 0;

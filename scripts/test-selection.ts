@@ -22,7 +22,7 @@ const optionsWithValue = [
   '--path-ignore-patterns',
 ];
 
-/** `files` are all that there are, as paths that start with `tests/`. */
+/** `files` are all test files, as paths that start with `tests/`. */
 export function selectionOf(words: readonly string[], files: readonly string[]): Selection {
   const options: string[] = [];
   const names: string[] = [];
@@ -36,7 +36,7 @@ export function selectionOf(words: readonly string[], files: readonly string[]):
   return { files: names.length === 0 ? null : [...selected], options };
 }
 
-/** A room is a folder in tests. Any other name stands for the files whose path has it. */
+/** A room is a folder in tests. Any other name selects the files whose path contains it. */
 function filesOf(name: string, files: readonly string[]): string[] {
   const path = name.replace(/^\.\//, '').replace(/^tests\//, '');
   const room = `tests/${path.replace(/\/$/, '')}/`;

@@ -1,6 +1,6 @@
 /**
- * Everything that must hold, in one run: types, lint, format and every test. Ends with `N passed, N failed`. With names of
- * rooms or files only those tests.
+ * Everything that must hold, in one run: types, lint, format and every test. Ends with `N passed, N failed`. Given names
+ * of folders or files, it runs only those tests.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const words = process.argv.slice(2);
 const selection = selectionOf(words, allFiles);
 if ('unknown' in selection) {
   const { unknown, rooms } = selection;
-  write(`No room and no test file is named ${unknown}. The rooms are ${rooms.join(', ')}.\n`);
+  write(`No folder or test file is named ${unknown}. The folders are ${rooms.join(', ')}.\n`);
   process.exit(1);
 }
 const { files, options } = selection;
@@ -41,7 +41,7 @@ const hasBrowser = needsBrowser ? [ensureChromium()] : [];
 const [server, bundle, staticChecks] = await Promise.all([
   acquireEmbeddedServer(cluster),
   bundleForTests(),
-  // Whoever runs a part wants to know about that part, and soon.
+  // A partial run should answer for its part only, and soon.
   isWholeRun ? checkStatically() : [],
 ]);
 const checks = [...hasBrowser, ...staticChecks];
@@ -64,7 +64,7 @@ const { total, failed } = sumOf(counts);
 const errors = errorsIn(run.output);
 // A runner that died without a report has failed, whatever it counted before.
 const hasDied = run.exitCode !== 0 && failedFiles.length === 0 && errors === 0;
-// Only a run of everything can tell which errors no test ever met.
+// Only a full run can tell which errors never occurred.
 if (isWholeRun && failed + errors === 0 && !hasDied) checks.push(reportUnseenErrors());
 for (const file of unstable) reportUnstable(file);
 const failedChecks = checks.filter((passed) => !passed).length;
@@ -150,7 +150,7 @@ function readReport(file: string): string {
   }
 }
 
-/** Once more and alone: a test that passes now depends on something that it should not depend on. */
+/** Once more and alone: a test that passes now depends on something that it should not. */
 async function rerun(file: string): Promise<void> {
   write(`\n— once more, alone: ${file}\n`);
   const again = await runTests([file], []);
@@ -162,7 +162,7 @@ async function rerun(file: string): Promise<void> {
   if (!hasFailed) unstable.push(file);
 }
 
-/** It does not fail the run, and has to be fixed all the same. */
+/** It does not fail the run, but has to be fixed. */
 function reportUnstable(file: string): void {
   write(`\n!!! unstable, to be fixed: ${file} failed in the run and passed alone. It printed:\n`);
   write(`${outputOf(file, run.output).replace(/^/gm, '    ')}\n`);

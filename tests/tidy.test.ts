@@ -1,4 +1,4 @@
-/** What a program can hold of the project's habits. */
+/** The habits of the project that a program can check. */
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -149,7 +149,7 @@ test('imports point one way', () => {
     const isAllowed = (target: string) =>
       // The gateway builds the app that it serves.
       (part === 'dashboard' && /^dashboard\/build[./]/.test(target)) ||
-      // It checks what its own sandbox is asked for, which it could not pass on afterwards.
+      // It checks the directives for its own sandbox, whose errors it could not pass on.
       (part === 'inference' && target === 'sandbox/scenario.ts') ||
       (target.startsWith('src/') && (partOf(target) === part || mayImport[part]?.includes(partOf(target))));
     return importsOf(file)
@@ -166,7 +166,7 @@ test('the sandbox stands alone, as a provider would', () => {
   expect(wrong).toEqual([]);
 });
 
-test('the dashboard shares nothing with the server but the types of the contract', () => {
+test('the dashboard shares only the types of the contract with the server', () => {
   const contract =
     /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:operator-)?|people\/sign-in-)contract\.ts';$/;
   const wrong = files
@@ -207,7 +207,7 @@ test('the environment is read in config.ts only', () => {
     ({ name, text }) =>
       name !== 'src/config.ts' &&
       !name.startsWith('tests/') &&
-      // What is replaced by a word in the scripts that browsers get, and what people are shown to copy.
+      // A word that the build replaces in the scripts for browsers, and code that people are shown to copy.
       !['dashboard/build/bundle.ts', 'dashboard/kit/code-samples.ts'].includes(name) &&
       /process\.env|Bun\.env|import\.meta\.env/.test(text),
   );
@@ -231,7 +231,7 @@ test('no floating point touches money', () => {
 });
 
 test('every error code is used', () => {
-  // To describe a code is not to use it.
+  // Describing a code is not using it.
   const users = sources.filter(
     ({ name }) => !name.endsWith('/errors.ts') && !name.startsWith('src/openapi/'),
   );
@@ -287,7 +287,7 @@ test('JSON from outside is parsed within bounds: elsewhere only what this projec
     'src/lib/gzip-lines.ts',
     'src/lib/software-version.ts',
     'src/openapi/document.ts',
-    // What the sandbox, a process of our own, announces.
+    // What the sandbox, our own process, announces.
     'src/providers/shared-sandbox.ts',
   ]);
 });

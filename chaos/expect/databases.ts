@@ -161,13 +161,13 @@ export const fullDisk: Measurement = {
           second: async () => {
             const { bavail, bsize } = statfsSync(disk);
             writeFileSync(filler, Buffer.alloc(bavail * bsize));
-            // The log has room in its last file. Its next one is needed now, not in an hour.
+            // The WAL still has room in its last segment; this makes PostgreSQL need the next one now, not in an hour.
             await server.run('select pg_switch_wal()').catch(() => undefined);
           },
           last: async () => {
             rmSync(filler);
             freedAtMs = performance.now();
-            // PostgreSQL ends when it cannot write its log. An operator, or a supervisor, starts it again.
+            // PostgreSQL ends when it cannot write its WAL. An operator, or a supervisor, starts it again.
             await until('the database is back', async () => {
               if (await answers(server.url('gateway'))) return true;
               try {

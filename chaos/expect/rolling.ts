@@ -11,7 +11,7 @@ import type { Form, Measurement, Row } from './measurement.ts';
 
 const gateways = 3;
 const streamsPerRestart = 6;
-/** What an operator waits between two gateways: until the balancer sends requests to the first one again. */
+/** How long an operator waits between two gateways, so that the balancer sends requests to the first one again. */
 const pauseMs = 5_000;
 
 export const rolling = (balancer: BalancerName): Measurement => ({

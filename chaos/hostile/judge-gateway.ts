@@ -41,13 +41,13 @@ function eventOf(line: string): string {
   }
 }
 
-/** What is refused with a status of 5xx is logged; that the request explains it, its answer was held against already. */
+/** A 5xx response is logged as well; whether the request explains it has been judged by the response. */
 export function judgeLog(logged: ReadonlyMap<string, number>): Truth {
   const own = [...logged].filter(
     ([event]) => !event.startsWith('request failed ') || event.endsWith(' internal_error'),
   );
   return {
-    says: 'the gateway logged no error of its own',
+    says: 'the gateway logged no error that it caused itself',
     checked: [...logged.values()].reduce((sum, times) => sum + times, 0),
     wrong: own.map(([event, times]) => `${times} times: ${event}`),
     mayBeUntested: true,
@@ -67,14 +67,14 @@ export function megabytes(bytes: number): string {
   return `${Math.round(bytes / 1024 / 1024)} MB`;
 }
 
-/** For how long the event loop was kept from everything else by work, whatever else made the gap longer. */
+/** How long work alone blocked the event loop, whatever else made the gap longer. */
 export function workedMs({ gapMs, cpuMs, stolenMs }: Gap): number {
   return Math.max(0, Math.min(gapMs, cpuMs) - (stolenMs ?? 0));
 }
 
 export function judgeGaps(gaps: readonly Gap[], suspectsOf: (gap: Gap) => readonly string[]): Truth {
   return {
-    says: `no work kept the event loop for more than ${maxStallMs} ms`,
+    says: `no work blocked the event loop for more than ${maxStallMs} ms`,
     checked: gaps.length,
     wrong: gaps
       .filter((gap) => workedMs(gap) > maxStallMs)

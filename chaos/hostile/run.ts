@@ -1,4 +1,4 @@
-/** A hostile run: one gateway, one database, and malformed and hostile requests by the million, each answer judged. */
+/** A hostile run: one gateway, one database, and a million malformed and hostile requests, each answer judged. */
 import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { residentBytes } from '../../bench/cpu.ts';
@@ -31,7 +31,7 @@ export const hostileForm: HostileOptions = { requests: 1_000_000, connections: 6
 export type HostileResult = Readonly<{
   options: HostileOptions;
   seconds: number;
-  /** How often what was sent, and how often it was answered how. */
+  /** How often each request was sent, and how often each outcome came back. */
   sent: ReadonlyMap<string, number>;
   answered: ReadonlyMap<string, number>;
   truths: readonly Truth[];
@@ -47,7 +47,7 @@ export type HostileResult = Readonly<{
 
 const watchFile = 'loop-gaps.jsonl';
 const warmUpShare = 0.1;
-/** Memory that is not needed any more is given back after a while; a short run does not wait as long. */
+/** Unused memory is returned to the system after a while; a short run does not wait as long. */
 const restMs = 5_000;
 const shortRestMs = 500;
 const shortRequests = 10_000;
@@ -115,7 +115,7 @@ export async function runHostile(options: HostileOptions): Promise<HostileResult
   }
 }
 
-/** Once nothing is open any more and a moment has passed: the least that was resident within it. */
+/** The lowest resident memory within a moment after the last open request. */
 async function atRest(sql: SQL, residentNow: () => number, pauseMs: number): Promise<number> {
   const deadline = Date.now() + atRestDeadlineMs;
   while (Date.now() < deadline) {

@@ -11,7 +11,7 @@ import { hostileRequest } from './requests.ts';
 
 const maxExamples = 200;
 
-/** A request that took long enough to be what the event loop was busy with. */
+/** A request slow enough to be what kept the event loop busy. */
 type Slow = Readonly<{ fromMs: number; toMs: number; bytes: number; says: string }>;
 
 const slowMs = 40;
@@ -50,13 +50,13 @@ export class Sender {
   truth(): Truth {
     const more = this.#wrongCount - this.#wrong.length;
     return {
-      says: 'every answer has a status and a code that the request explains, and gives nothing away',
+      says: 'every response has a status and a code that the request explains, and gives nothing away',
       checked: this.#next,
       wrong: more > 0 ? [...this.#wrong, `… and ${more} more`] : this.#wrong,
     };
   }
 
-  /** The largest requests that were under way in a gap. */
+  /** The largest requests that were in progress in a gap. */
   suspectsOf({ atMs, gapMs }: Gap): string[] {
     return this.#slow
       .filter(({ fromMs, toMs }) => fromMs <= atMs && toMs >= atMs - gapMs)

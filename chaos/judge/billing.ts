@@ -1,6 +1,6 @@
 /**
- * Which of the calls that a provider logged is the one to be charged, and why the usage of others may stay without a
- * charge. What a provider reports may be lost on the way; then another provider is asked, and reports again.
+ * Which of the calls that a provider logged must be charged, and why the usage of others may go uncharged. A provider's
+ * report may be lost on the way; then another provider is called, and reports again.
  */
 import { believed } from '../world/bounds.ts';
 import { networkProviders, priceOf } from '../world/catalog.ts';
@@ -10,12 +10,12 @@ import { askedFor, type Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import { wasKilled } from './lost-holds.ts';
 
-/** Faults after which an answer is not whole. The others only make it late. */
+/** Faults after which an answer is incomplete. The others only make it late. */
 const breaking: readonly FaultKind[] = ['cut', 'reset', 'black-hole', 'refuse'];
 
 /**
- * Whether the gateway goes on reading for the usage after it has told the client of this. Whatever happens to the call
- * from then on does not show: the failure that the client was told of stays on record.
+ * Whether the gateway goes on reading for the usage after it has told the client of this failure. What happens to the
+ * call afterwards does not show: this failure stays on record.
  */
 export function isReadOn(code: string | null): boolean {
   return code === 'malformed_stream_chunk' || code === 'repeated_streaming_chunk_limit';
@@ -25,7 +25,7 @@ export function reasonOf({ status, errorCode }: RecordedGeneration): string {
   return errorCode === null ? status : `${status} ${errorCode}`;
 }
 
-/** What was charged and not given back. */
+/** What was charged and not refunded. */
 export function standingCharge({ charges, refunds }: RecordedGeneration): bigint {
   return sum(charges) - sum(refunds);
 }
@@ -34,18 +34,18 @@ export function isPaid({ charges, refunds }: RecordedGeneration): boolean {
   return charges.length > refunds.length;
 }
 
-/** The call that a charge must be for: the one to the provider that the Generation ended with. */
+/** The call that a charge must be for: that to the provider with which the Generation ended. */
 export function callToCharge({ calls }: Evidence, generation: RecordedGeneration): ProviderCall | null {
   return calls.get(generation.requestId)?.find(({ provider }) => provider === generation.provider) ?? null;
 }
 
 export type Due = Readonly<{
   usage: Usage;
-  /** What was reported beyond anything that had been held for, by its price. */
+  /** The price of reported usage beyond what the hold covers. */
   unbelieved: bigint;
 }>;
 
-/** What a charge must be for; null when no usage was reported. */
+/** The usage that a charge must be for; null when none was reported. */
 export function dueFor(evidence: Evidence, generation: RecordedGeneration): Due | null {
   const reported = callToCharge(evidence, generation)?.usage ?? null;
   if (reported === null) return null;
@@ -68,10 +68,10 @@ export function isCharged({ generation, call }: UsedCall): boolean {
   return isPaid(generation) && call.provider === generation.provider;
 }
 
-/** Why usage remains without a charge; null when nothing allows it. */
+/** Why usage may go uncharged; null when nothing allows it. */
 export function excuseOf(evidence: Evidence, used: UsedCall): string | null {
   const { generation, call } = used;
-  // A charge shows that the answer of another provider was good, so how the Generation ended excuses nothing here.
+  // A charge shows that another provider's answer was good, so the Generation's outcome is no excuse here.
   if (!isPaid(generation) && isExcused(evidence, generation)) {
     const kind = askedFor(evidence, generation.requestId)?.kind ?? 'unknown';
     return `${reasonOf(generation)} (${kind})`;
@@ -79,12 +79,12 @@ export function excuseOf(evidence: Evidence, used: UsedCall): string | null {
   return lossOnNetwork(evidence, generation, call);
 }
 
-/** Whether all usage that was reported for a Generation may remain without a charge. */
+/** Whether all usage that was reported for a Generation may go uncharged. */
 function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean {
   const asked = askedFor(evidence, generation.requestId);
   const kind = asked?.kind;
   switch (reasonOf(generation)) {
-    // A gateway that only stood still charges for what it had open as soon as it goes on.
+    // A gateway that was only frozen charges for what it had open as soon as it resumes.
     case 'failed gateway_interrupted':
       return asked !== null && wasKilled(evidence, asked);
     // Withheld: nobody got what was not paid for.
@@ -98,7 +98,7 @@ function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean 
   }
 }
 
-/** The gateway must have noted the failure, and the network must have done something that explains it. */
+/** The gateway must have recorded the failure, and a fault of the network must explain it. */
 function lossOnNetwork(
   { network }: Evidence,
   { requestId, attempts }: RecordedGeneration,
@@ -107,8 +107,8 @@ function lossOnNetwork(
   const attempt = attempts.find(({ provider }) => provider === call.provider);
   if (!networkProviders.has(call.provider) || attempt?.status !== 'failed') return null;
   const done = network.harmed.get(requestId) ?? new Set();
-  // On a machine that is busy enough an answer can be too late by itself. After an unreadable event the rest is read for
-  // its usage, and a failure while that is read is not noted: anything that the network did may be the reason.
+  // On a busy machine an answer can be too late by itself. After an unreadable event the rest is read for its usage, and
+  // a failure in that is not recorded: anything that the network did may be the reason.
   const isExplained =
     attempt.errorCode === 'provider_timeout' ||
     (isReadOn(attempt.errorCode) && done.size > 0) ||

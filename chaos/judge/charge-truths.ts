@@ -40,7 +40,7 @@ export function judgeCharges(evidence: Evidence): Truth[] {
     checkEach('no usage, no charge', reported, (generation) =>
       dueFor(evidence, generation) === null ? describe(generation) : null,
     ),
-    checkEach('no charge exceeds its hold by more than is tolerated', paid, (generation) => {
+    checkEach('no charge exceeds its hold by more than the tolerance', paid, (generation) => {
       const { hold } = generation;
       const isWithin = hold === null || standingCharge(generation) <= hold + holdTolerance(hold);
       return isWithin ? null : `${describe(generation)}, held ${formatMoney(hold)}`;
@@ -66,13 +66,10 @@ export function judgeCharges(evidence: Evidence): Truth[] {
       ),
       mayBeUntested: true,
     },
-    checkEach(
-      'usage stays without a charge only for a reason that is allowed',
-      usedCalls(evidence),
-      (used) =>
-        isCharged(used) || excuseOf(evidence, used) !== null
-          ? null
-          : `${describe(used.generation)}, over ${used.call.provider}`,
+    checkEach('usage goes uncharged only for an allowed reason', usedCalls(evidence), (used) =>
+      isCharged(used) || excuseOf(evidence, used) !== null
+        ? null
+        : `${describe(used.generation)}, over ${used.call.provider}`,
     ),
     summary(
       'no settlement was refused by the database and set aside',
@@ -82,7 +79,7 @@ export function judgeCharges(evidence: Evidence): Truth[] {
   ];
 }
 
-/** Where a balance did not suffice, the charge and what was written off make up the price. */
+/** If a balance did not suffice, the charge and the write-off add up to the price. */
 function wrongAmount(evidence: Evidence, generation: RecordedGeneration): string | null {
   const due = dueFor(evidence, generation);
   if (due === null) return null;

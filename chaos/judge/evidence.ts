@@ -11,7 +11,7 @@ export type Evidence = Readonly<{
   seen: readonly Seen[];
   /** What was asked for, by its token. */
   asked: ReadonlyMap<string, Asked>;
-  /** By request ID. Of one request there is a call for each provider that was tried and got it. */
+  /** By request ID. A request has a call for each provider that was tried and received it. */
   calls: ReadonlyMap<string, readonly ProviderCall[]>;
   ledger: LedgerLog;
   watched: Watched;
@@ -28,7 +28,7 @@ export function joinCalls(calls: readonly ProviderCall[]): ReadonlyMap<string, r
   return Map.groupBy(calls, (call) => call.requestId);
 }
 
-/** Also of a request whose client never saw a request ID: the token went through to the provider. */
+/** Also for a request whose client never saw a request ID: the token reached the provider. */
 export function askedFor({ calls, asked }: Evidence, requestId: string): Asked | null {
   return asked.get(calls.get(requestId)?.[0]?.token ?? '') ?? null;
 }

@@ -1,6 +1,6 @@
 /**
- * What must be true after any mix of load and kills, each as a pure question to the three logs. Whatever is wrong is
- * named by request ID, so that it can be followed through the logs.
+ * What must be true after any mix of load and kills, each as a pure question to the three logs. Violations are listed by
+ * request ID, so that they can be followed through the logs.
  */
 
 import type { Seen } from '../trials/client-call.ts';
@@ -12,12 +12,12 @@ import type { RecordedGeneration } from './ledger-log.ts';
 import { mayBeLost } from './lost-holds.ts';
 import { checkEach, describe, summary, type Truth } from './truth.ts';
 
-/** Refused before there was a Generation, or without anyone knowing whether there is one. */
+/** Refused before there was a Generation, or when it is unknown whether there is one. */
 const notAdmitted = new Set([
   'rate_limit_exceeded',
   'monthly_spend_limit_exceeded',
   'insufficient_balance',
-  // A gateway that has just started knows no key yet, and the database may be away just then.
+  // A gateway that has just started has no keys in its cache, and the database may be away at that moment.
   'api_keys_lookup_failed',
   'balance_lookup_failed',
   'internal_error',
@@ -38,11 +38,7 @@ export function judge(evidence: Evidence): Truth[] {
 function judgeBooks({ ledger }: Evidence): Truth[] {
   return [
     summary('the ledger’s entries sum to the balances', ledger.accounts, ledger.unequalAccounts),
-    summary(
-      'nothing is open and nothing is held any more',
-      ledger.generations.size,
-      ledger.openGenerations + ledger.holders,
-    ),
+    summary('nothing is left open or held', ledger.generations.size, ledger.openGenerations + ledger.holders),
     summary('no monthly limit was exceeded', ledger.limitedKeys, ledger.exceededLimits),
   ];
 }
@@ -70,7 +66,7 @@ function judgeClients(evidence: Evidence): Truth[] {
       return isGood ? null : describeSeen(line, generation);
     }),
     checkEach(
-      'no client that was told of a failure was charged, but for what it had got before',
+      'no client that was told of a failure was charged, except for what it had already received',
       failures,
       (line) => {
         const generation = recorded(line);
@@ -79,33 +75,33 @@ function judgeClients(evidence: Evidence): Truth[] {
         return isGood ? null : describeSeen(line, generation);
       },
     ),
-    checkEach('the usage that a client was told is the one that was billed', told, (line) => {
+    checkEach('the usage reported to a client is the usage that was billed', told, (line) => {
       const generation = recorded(line);
       const isSame =
         generation?.inputTokens === line.usage?.inputTokens &&
         generation?.outputTokens === line.usage?.outputTokens;
       return isSame ? null : describeSeen(line, generation);
     }),
-    checkEach('no client got anything of another’s answer', seen, (line) =>
+    checkEach('no client got any part of another’s answer', seen, (line) =>
       line.isOwnAnswer ? null : describeSeen(line, recorded(line)),
     ),
-    checkEach('every request came to an end', seen, (line) =>
+    checkEach('every request ended', seen, (line) =>
       line.outcome === 'unanswered' ? describeSeen(line, recorded(line)) : null,
     ),
   ];
 }
 
-/** What was delivered is paid for, even if the client had to be told in the stream that something was wrong. */
+/** What was delivered is charged, even if the stream then told the client of a failure. */
 function isChargedRightly(evidence: Evidence, line: Seen, generation: RecordedGeneration): boolean {
   const isInStream = line.streaming && line.status === 200;
   if (!isInStream) return false;
   switch (line.code) {
-    // The charge came later, or fell short. What went wrong before that was told before it.
+    // The charge came later, or fell short. An earlier failure was reported first.
     case 'billing_temporarily_unavailable':
       return generation.isEstimated || dueFor(evidence, generation) !== null;
     case 'insufficient_balance':
       return generation.errorCode === line.code && generation.writeOff?.reason === line.code;
-    // Nothing more was passed on of what the provider went on with and reported.
+    // What the provider went on to send was read for its usage, and not forwarded.
     case 'repeated_streaming_chunk_limit':
     case 'malformed_stream_chunk':
       return (
@@ -154,21 +150,21 @@ function judgeGenerations(evidence: Evidence): Truth[] {
       const providers = calls.get(requestId)?.map(({ provider }) => provider) ?? [];
       return new Set(providers).size === providers.length ? null : requestId;
     }),
-    checkEach('another provider was asked only after one had failed', generations, (generation) => {
+    checkEach('another provider was called only after one had failed', generations, (generation) => {
       const earlier = generation.attempts.slice(0, -1);
       const isRight =
         generation.isFallback === earlier.length > 0 && earlier.every(({ status }) => status === 'failed');
       return isRight ? null : describe(generation);
     }),
     {
-      says: 'no request of a client was carried out twice',
+      says: 'no client’s request was executed twice',
       checked: made.length,
       wrong: carriedOutTwice(made),
     },
   ];
 }
 
-/** The token stands in the message, so a request that was sent again behind the client's back shows under two IDs. */
+/** The token is in the message, so a request that was resent without the client's knowledge shows under two IDs. */
 function carriedOutTwice(made: readonly ProviderCall[]): string[] {
   const known = new Map<string, string>();
   const twice = new Set<string>();

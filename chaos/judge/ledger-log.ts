@@ -1,4 +1,4 @@
-/** The third log: what the database says of every Generation, once all is quiet. */
+/** The third log: what the database has about every Generation, once all is quiet. */
 import type { SQL } from 'bun';
 import { requestIdFromUuid } from '../../src/lib/ids.ts';
 import { moneyFromDatabase } from '../../src/lib/money.ts';
@@ -7,7 +7,7 @@ export type RecordedAttempt = Readonly<{ provider: string; status: string; error
 
 export type RecordedGeneration = Readonly<{
   requestId: string;
-  /** The provider that was asked last. */
+  /** The provider that was called last. */
   provider: string;
   isFallback: boolean;
   /** In their order. */
@@ -17,15 +17,15 @@ export type RecordedGeneration = Readonly<{
   streaming: boolean;
   inputTokens: number | null;
   outputTokens: number | null;
-  /** What had been held when it was settled; null when the hold had been given back before. */
+  /** The hold when it was settled; null when it had been released before. */
   hold: bigint | null;
-  /** What was charged, each time; more than one is a fault. */
+  /** Its charges; more than one is a fault. */
   charges: readonly bigint[];
-  /** What of that was given back. */
+  /** Its refunds. */
   refunds: readonly bigint[];
   /** Whether the charge is the gateway's own estimate. */
   isEstimated: boolean;
-  /** What the operator had to bear and why; the amount is null where nobody knows it. */
+  /** What was written off and why; the amount is null if it is unknown. */
   writeOff: Readonly<{ reason: string; amount: bigint | null }> | null;
 }>;
 
@@ -40,7 +40,7 @@ export type LedgerLog = Readonly<{
   /** Accounts and keys that still hold something. */
   holders: number;
   limitedKeys: number;
-  /** Keys that spent more than their limit, apart from what was settled after its hold had been given back. */
+  /** Keys that spent more than their limit, not counting what was settled after its hold had been released. */
   exceededLimits: number;
   /** Settlements that the database refused for good. */
   deadLetters: number;

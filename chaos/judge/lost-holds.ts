@@ -1,17 +1,17 @@
 /**
- * A hold does not wait for the disk, so a crash of the database may lose it. The gateway settles the request all the same;
- * only if that dies as well, nothing is left of the request. Nobody is charged for it, and no client got its whole answer.
+ * A hold does not wait for the disk, so a crash of the database may lose it. The gateway still settles the request; only
+ * if the gateway dies too, no trace of it is left. Nobody is charged for it, and no client got its whole answer.
  */
 import { type Asked, askedFor, type Evidence } from './evidence.ts';
 
-/** A hold is given up after four seconds, and the database writes what it has committed several times a second. */
+/** A hold that takes four seconds fails, and the database flushes its commits several times a second. */
 const lostWithinMs = 10_000;
-/** What a killed gateway had open is given up within this time, or something else is wrong. */
+/** What a killed gateway had open is resolved within this time, or something else is wrong. */
 const givenUpWithinMs = 120_000;
 
 type Sent = Pick<Asked, 'node' | 'startedAtMs'>;
 
-/** Whether the gateway that was asked was killed after it had been. */
+/** Whether the gateway that got the request was killed afterwards. */
 export function wasKilled({ kills }: Evidence, { node, startedAtMs }: Sent): boolean {
   return kills.some(
     (kill) => kill.node === node && kill.atMs >= startedAtMs && kill.atMs < startedAtMs + givenUpWithinMs,
@@ -26,7 +26,7 @@ export function mayBeLost(evidence: Evidence, sent: Sent): boolean {
   );
 }
 
-/** The requests that a provider got and that left no trace in the ledger, each with the kills that explain it. */
+/** The requests that reached a provider and left no trace in the ledger, each with the kills that explain it. */
 export function lostRequests(evidence: Evidence): string[] {
   return [...evidence.calls.keys()].flatMap((requestId) => {
     const asked = askedFor(evidence, requestId);

@@ -18,11 +18,11 @@ export type ChaosResult = Readonly<{
   kills: KillLog;
   bystanders: Bystanders;
   truths: readonly Truth[];
-  /** From the last kill until nothing that was open then was open any more. */
+  /** From the last kill until everything that was open at that moment had been closed. */
   orphansMs: number;
   failedStarts: number;
   commands: Readonly<{ count: number; failed: number }>;
-  /** Usage that is still waiting in files although the database is there. */
+  /** Usage that still waits in the spool although the database is up. */
   spooledFiles: number;
   postgresVersion: string;
   folder: string;
@@ -72,7 +72,7 @@ export function formatReport(result: ChaosResult): string {
     'Usage without a charge, and what it would have cost',
     ...formatUnbilled(evidence),
     '',
-    'Requests of which nothing is left: a crash of the database lost the hold, and the gateway was killed',
+    'Requests that left no trace: a crash of the database lost the hold, and the gateway was killed',
     ...listed(lostRequests(evidence)),
     '',
     ...formatFreezes(result),

@@ -1,4 +1,4 @@
-/** What must be true of gateways that were frozen, of those whose clock jumped, and of honest clients beside hostile ones. */
+/** What must be true of frozen gateways, of those whose clock jumped, and of honest clients alongside hostile ones. */
 import type { Seen } from '../trials/client-call.ts';
 import { type ClockJump, isLarge } from '../trials/clock-jumps.ts';
 import type { Freeze } from '../trials/freezes.ts';
@@ -50,7 +50,7 @@ export function judgeJumps(jumps: readonly ClockJump[]): Truth[] {
 export function judgeBystanders({ honest }: Bystanders): Truth {
   const lines = Object.values(honest).flat();
   return {
-    says: 'every request of an honest client beside hostile ones succeeded',
+    says: 'every request of an honest client alongside hostile ones succeeded',
     checked: lines.length,
     wrong: lines
       .filter(({ outcome }) => outcome !== 'success')

@@ -1,4 +1,4 @@
-/** One truth and what speaks against it. */
+/** One truth and the evidence against it. */
 import { formatMoney } from '../../src/lib/money.ts';
 import { reasonOf } from './billing.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
@@ -7,9 +7,9 @@ export type Truth = Readonly<{
   says: string;
   checked: number;
   wrong: readonly string[];
-  /** What it is about happens too seldom for every run to have a case of it. */
+  /** Its case is too rare to occur in every run. */
   mayBeUntested?: boolean;
-  /** A machine that is busy with other things can break it. */
+  /** Other load on the machine can break it. */
   isTiming?: boolean;
 }>;
 
@@ -26,5 +26,5 @@ export function summary(says: string, checked: number, violations: number): Trut
 }
 
 export function describe(generation: RecordedGeneration): string {
-  return `${generation.requestId} ${reasonOf(generation)}, charged ${generation.charges.map(formatMoney).join(' and ') || 'nothing'}${generation.refunds.length > 0 ? ' and given back' : ''}`;
+  return `${generation.requestId} ${reasonOf(generation)}, charged ${generation.charges.map(formatMoney).join(' and ') || 'nothing'}${generation.refunds.length > 0 ? ' and refunded' : ''}`;
 }

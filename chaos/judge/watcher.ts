@@ -1,4 +1,4 @@
-/** Looks at the ledger all the time, not only at the end: what must hold at rest must hold in every moment. */
+/** Looks at the ledger all the time, not only at the end: what must hold at rest must hold at every moment. */
 import type { ChaosDatabase } from '../world/database.ts';
 
 const pauseMs = 50;
@@ -24,7 +24,7 @@ export function startWatcher(database: ChaosDatabase): { stop: () => Promise<Wat
   };
   let isOver = false;
 
-  /** One statement sees one moment. A limit may be exceeded by what is settled after its hold had been given back. */
+  /** One statement sees one moment. Settlements whose hold had been released may exceed a limit. */
   async function look(): Promise<void> {
     const [sample] = await sql<Sample[]>`
       select

@@ -1,6 +1,6 @@
 /**
- * Whose money is spent: a rich account, a poor one whose balance runs out, one on the brink, whose balance covers what is
- * held for a request and not what it costs beyond. The rich one also has keys with a monthly limit.
+ * Whose money is spent: a rich account, a poor one whose balance runs out, and one on the brink, whose balance covers the
+ * hold for a request but nothing beyond it. The rich one also has keys with a monthly limit.
  */
 import type { SQL } from 'bun';
 import { createAccount } from '../../src/accounts/account-store.ts';
@@ -20,7 +20,7 @@ export type Accounts = {
   readonly poorAccount: string;
   readonly brinkAccount: string;
   readonly richAccount: string;
-  /** How often the command line was used while things broke, and how often the database was away just then. */
+  /** How often the command line was used while things broke, and how often the database was away at that moment. */
   commands: number;
   failedCommands: number;
 };
@@ -49,7 +49,7 @@ async function keyOf(sql: SQL, accountId: string, monthlyLimit: string | null): 
     accountId,
     name: 'chaos',
     requestsPerMinute: 1_000_000,
-    // What killed gateways leave open counts until another one has lived long enough to close it.
+    // What killed gateways leave open counts until another gateway has run long enough to close it.
     maxConcurrent: 100_000,
     monthlyLimit: monthlyLimit === null ? null : dollars(monthlyLimit),
     allowedModels: null,
@@ -59,7 +59,7 @@ async function keyOf(sql: SQL, accountId: string, monthlyLimit: string | null): 
   return created.key;
 }
 
-/** Balances and limits that ran out stay interesting only if there is something new to run out of. */
+/** Replenishes balances and limits, so that they can run out again. */
 export async function keepSpending(
   accounts: Accounts,
   environment: Environment,

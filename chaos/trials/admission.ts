@@ -1,6 +1,6 @@
 /**
- * npm run chaos -- --admission ROUNDS: bursts of 1,000 requests at once, on two gateways, against what covers exactly k of
- * them: a balance, a monthly limit, a number of requests per minute. Exactly k may be admitted.
+ * npm run chaos -- --admission ROUNDS: bursts of 1,000 concurrent requests to two gateways, with a balance, a monthly limit
+ * or a rate limit that covers exactly k of them. Exactly k may be admitted.
  */
 import { parseArgs } from 'node:util';
 import type { SQL } from 'bun';
@@ -29,7 +29,7 @@ const refusals: Readonly<Record<Limit, string>> = {
   'requests per minute': 'rate_limit_exceeded',
 };
 
-/** The provider reports as much as was held, so that a settled request leaves no more than an open one. */
+/** The provider reports as much as was held, so that settling a request frees nothing. */
 function planRequest(token: string): RequestPlan {
   const content = contentOf(token);
   return {
@@ -76,7 +76,7 @@ async function runRound(world: World, sql: SQL, number: number, round: Round): P
     expiresAt: null,
   });
   if (key === null) throw new Error('The account is missing.');
-  // Here it is the money and the rate that are to run out, not the places.
+  // Money and rate should run out here, not concurrency.
   await sql`update api_keys set max_concurrent = 100000 where id = ${key.id}`;
   const startedAt = performance.now();
   const seen = await Promise.all(
@@ -88,7 +88,7 @@ async function runRound(world: World, sql: SQL, number: number, round: Round): P
   );
   const elapsedMs = performance.now() - startedAt;
   const admitted = seen.filter(({ outcome }) => outcome === 'success').length;
-  // A minute goes on while the burst is under way: a place may come free in it.
+  // Time passes during the burst, so the rate limit may admit a few more.
   const freed = limit === 'requests per minute' ? Math.floor((elapsedMs * covered) / minuteMs) : 0;
   return {
     round,

@@ -11,19 +11,19 @@ export type Seen = Readonly<{
   kind: string;
   keyName: string;
   streaming: boolean;
-  /** What was held for, where the request said how long its answer may get. */
+  /** What the hold covers, if the request limits the length of its answer. */
   bounds: Usage | null;
-  /** Which gateway was asked, and when. */
+  /** Which gateway got the request, and when. */
   node: number;
   startedAtMs: number;
   /** Null when no header arrived. */
   requestId: string | null;
   outcome: Outcome;
   status: number | null;
-  /** The code of the error that the client was told. */
+  /** The code of the error that the client received. */
   code: string | null;
   usage: Usage | null;
-  /** Whether what arrived is, as far as it goes, the answer that was asked for. */
+  /** Whether what arrived is the beginning of the expected answer. */
   isOwnAnswer: boolean;
   ms: number;
 }>;

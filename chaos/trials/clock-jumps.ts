@@ -1,6 +1,6 @@
 /**
- * Puts the clock of one gateway wrong while it works, and right again. Off by more than a minute it must admit nothing and
- * say so; off by less it must work as before.
+ * Shifts the clock of one gateway while it works, and back again. Off by more than a minute it must admit nothing and say
+ * so; off by less it must work as before.
  */
 
 import type { Random } from '../random.ts';
@@ -13,7 +13,7 @@ import { outputLimit } from './request-plan.ts';
 export type ClockJump = Readonly<{
   node: number;
   shiftMs: number;
-  /** What /readyz said of the clock while it was wrong; null when it never said anything else than before. */
+  /** What /readyz said of the clock while it was wrong; null when it never changed what it said. */
   said: string | null;
   /** Requests that were sent while it was wrong, and after it was right again. */
   during: readonly Seen[];
@@ -66,13 +66,13 @@ async function whenOff(node: GatewayNode): Promise<string | null> {
   return null;
 }
 
-/** For as long as it takes to notice. */
+/** Waits as long as noticing would take. */
 async function whileSteady(node: GatewayNode, beatMs: number): Promise<string | null> {
   await Bun.sleep(2 * beatMs);
   return await clockOf(node);
 }
 
-/** What is wrong with its clock, as it says itself. */
+/** What it reports to be wrong with its clock. */
 async function clockOf(node: GatewayNode): Promise<string | null> {
   try {
     const response = await fetch(`${node.origin}/readyz`, { keepalive: false });

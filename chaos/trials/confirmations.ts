@@ -1,8 +1,8 @@
 /**
- * npm run chaos -- --confirmations ROUNDS: the database commits charges, but nobody can tell the gateway. All its
- * connections go through a network that keeps the answers to the commits back and then refuses everything for longer than a
- * settlement may take. Answers that had to be withheld must not stay charged, unless a retry under the same name gets them;
- * what was delivered in a stream must be charged, once.
+ * npm run chaos -- --confirmations ROUNDS: the database commits charges, but the gateway does not learn of it. All its
+ * connections go through a network that withholds the answers to the commits and then refuses everything for longer than
+ * a settlement may take. Responses that had to be withheld must not stay charged, unless a retry with the same idempotency
+ * key gets them; what was delivered in a stream must be charged, once.
  */
 import { parseArgs } from 'node:util';
 import type { SQL } from 'bun';
@@ -22,11 +22,11 @@ const kinds: readonly Kind[] = ['whole', 'named', 'stream'];
 const ofEachKind = 5;
 /** The provider takes so long that the network can go bad between the hold and the settlement. */
 const providerMs = 3_000;
-/** Longer than anything lasts here: what is kept back never arrives. */
+/** Longer than anything lasts here: what is withheld never arrives. */
 const keptBackMs = 600_000;
-/** What the ledger says on each of its connections before anything else, and nobody else says. */
+/** Only the ledger sends this, first of all on each of its connections. */
 const ledgerMark = 'idle_in_transaction_session_timeout';
-/** How the row of a Generation ended, in the one statement that settles it. */
+/** Only the statement that settles Generations contains this. */
 const settledMark = ',completed,';
 
 type Told = Readonly<{ kind: Kind; name: string; requestId: string; status: number; text: string }>;
@@ -53,7 +53,7 @@ async function ask({ origin }: GatewayNode, key: string, kind: Kind, name: strin
 /** The network to the database, which loses the confirmation of a commit when it is told to. */
 type Line = Readonly<{
   proxy: FaultProxy;
-  /** Resolves when a statement has passed that settles several requests, and whose answer will never come. */
+  /** Resolves when a statement has passed that settles several requests and will never be answered. */
   loseConfirmation: () => Promise<void>;
 }>;
 
@@ -97,12 +97,12 @@ async function runRound(round: number, node: GatewayNode, key: string, sql: SQL,
   await until('all is held', async () => (await heldCount(sql)) - heldBefore === asked.length);
   await line.loseConfirmation();
   await until('it is committed', async () => (await busyCount(sql)) === 0);
-  // The answer is lost, and nothing gets through until everyone has been told that it takes too long.
+  // The answer is lost, and nothing gets through until all clients have received an error.
   line.proxy.fault = { kind: 'refuse' };
   line.proxy.strike();
   const answers = await Promise.all(asked);
   line.proxy.fault = { kind: 'none' };
-  // The gateway settles in its own time what it could not; what it never does shows below.
+  // The gateway settles the rest later; what it never settles shows below.
   await until('all that is late is settled', async () => {
     const states = await Promise.all(answers.map((told) => booksOf(sql, told)));
     return states.every(({ isRight }) => isRight) && (await openCount(sql)) === 0;
@@ -112,7 +112,7 @@ async function runRound(round: number, node: GatewayNode, key: string, sql: SQL,
 
 type Books = { charges: bigint; refunds: bigint; net: string; status: string };
 
-/** What a client was told, beside what the ledger says. */
+/** What a client was told, and what the ledger has. */
 async function booksOf(sql: SQL, { kind, requestId, status, text }: Told) {
   const [books] = await sql<Books[]>`
     select (select count(*) from ledger_entries where generation_id = generations.id and kind = 'charge') as charges,
@@ -124,11 +124,11 @@ async function booksOf(sql: SQL, { kind, requestId, status, text }: Told) {
   const isDelivered = kind === 'stream' || code === 'success';
   const isOnce = books !== undefined && books.charges <= 1n && books.refunds <= books.charges;
   return {
-    says: `${kind}: told ${status} ${code}, ${books?.status ?? 'unknown'}, ${books?.charges ?? 0n} charged, ${books?.refunds ?? 0n} given back`,
+    says: `${kind}: told ${status} ${code}, ${books?.status ?? 'unknown'}, ${books?.charges ?? 0n} charged, ${books?.refunds ?? 0n} refunded`,
     isPaid,
     isDelivered,
     isRefunded: books?.refunds === 1n,
-    // With a name the charge stands for whoever asks again.
+    // With an idempotency key the charge stands, and a retry gets the response.
     isRight: isOnce && (isPaid === isDelivered || kind === 'named'),
   };
 }
@@ -152,7 +152,7 @@ async function judgeRound(sql: SQL, node: GatewayNode, key: string, answers: rea
   return { wrong, counts, refunds };
 }
 
-/** How many were ever held: the first may be settled before the last is held. */
+/** How many were held so far: the first may be settled before the last is held. */
 async function heldCount(sql: SQL): Promise<number> {
   const [row] = await sql<{ count: bigint }[]>`
     select (select count(*) from open_generations) + (select count(*) from generations) as count`;
@@ -164,7 +164,7 @@ async function openCount(sql: SQL): Promise<number> {
   return Number(row?.count);
 }
 
-/** Connections of others on which the database has something to do or to finish. */
+/** Other connections on which the database is still busy. */
 async function busyCount(sql: SQL): Promise<number> {
   const [row] = await sql<{ count: bigint }[]>`
     select count(*) from pg_stat_activity
@@ -201,7 +201,7 @@ export async function runConfirmations(words: readonly string[]): Promise<number
       refunds += verdict.refunds;
       wrong.push(...verdict.wrong);
     }
-    if (refunds === 0) wrong.push('no charge was committed unknown to the gateway and given back');
+    if (refunds === 0) wrong.push('no charge was committed without the gateway’s knowledge and refunded');
     await sql.close({ timeout: 1 });
     const audit = await tollgate(['ledger', 'audit', '--full'], world.environment);
     if (audit.exitCode !== 0) wrong.push(`the audit fails: ${audit.stdout}${audit.stderr}`);

@@ -1,6 +1,6 @@
 /**
- * Stops a gateway with SIGSTOP in the middle of its work until the other one has closed, as interrupted, what it had open;
- * then lets it go on. What it settles from then on must be charged all the same, once.
+ * Stops a gateway with SIGSTOP in the middle of its work until the other one has closed its Generations as interrupted;
+ * then lets it go on. What it settles after that must still be charged, once.
  */
 import type { SQL } from 'bun';
 import { requestIdFromUuid } from '../../src/lib/ids.ts';
@@ -15,12 +15,12 @@ export type Freeze = Readonly<{
   leftOpen: number;
 }>;
 
-/** With so many open the freeze is worth it; with less after this time, it happens all the same. */
+/** A freeze waits for this many open requests; after this time it happens with fewer. */
 const enoughOpen = 5;
 const lookForWorkMs = 5_000;
 const pollMs = 20;
 
-/** The other gateway may have to be sure of itself for a whole lease before it gives this one up. */
+/** The other gateway may need a whole lease to be sure of itself before it gives this one up. */
 export const maxFreezeMs = (leaseMs: number) => 3 * leaseMs + 5_000;
 
 export async function freeze(sql: SQL, node: GatewayNode, leaseMs: number): Promise<Freeze> {
@@ -57,7 +57,7 @@ async function whenBusy(sql: SQL, node: GatewayNode): Promise<string> {
   }
 }
 
-/** Each process has an ID of its own; they share the name, which ends with the port. */
+/** Each process has its own ID; they share the name, which ends with the port. */
 async function idOf(sql: SQL, node: GatewayNode): Promise<string | null> {
   const [row] = await sql<{ id: string }[]>`
     select id from nodes where name like ${`%:${node.port}`} order by heartbeat_at desc limit 1`;

@@ -1,4 +1,4 @@
-/** How honest clients fare alone, and how beside hostile ones, in turn on the same gateways. */
+/** How honest clients fare alone and alongside hostile ones, in turn, on the same gateways. */
 import type { SQL } from 'bun';
 import { createAccountWithKey } from '../world/account.ts';
 import { boundsOf } from '../world/bounds.ts';
@@ -9,12 +9,12 @@ import { type HostileKeys, startHostileClients } from './hostile-clients.ts';
 import type { ChaosOptions } from './options.ts';
 import { outputLimit, type RequestPlan } from './request-plan.ts';
 
-export type Company = 'alone' | 'beside hostile ones';
+export type Company = 'alone' | 'with hostile clients';
 
 export type Bystanders = Readonly<{
   /** What the honest ones saw. */
   honest: Readonly<Record<Company, readonly Seen[]>>;
-  /** What the hostile ones did and how it was answered, and their requests that may have reached a provider. */
+  /** What the hostile ones did, the responses they got, and their requests that may have reached a provider. */
   deeds: ReadonlyMap<string, number>;
   hostile: readonly Seen[];
 }>;
@@ -29,13 +29,13 @@ export async function measureBystanders(world: World, sql: SQL, options: ChaosOp
     broke: await keyOf(sql, 'Broke', '0'),
     funded: await keyOf(sql, 'Hostile', '20'),
   };
-  const honest: Record<Company, Seen[]> = { alone: [], 'beside hostile ones': [] };
+  const honest: Record<Company, Seen[]> = { alone: [], 'with hostile clients': [] };
   const deeds = new Map<string, number>();
   const hostile: Seen[] = [];
   for (let round = 0; round < options.hostileRounds; round++) {
     honest.alone.push(...(await serveFor(options.hostileMs, world, honestKeys, `a${round}`)));
     const attack = startHostileClients(world.nodes, hostileKeys, round);
-    honest['beside hostile ones'].push(
+    honest['with hostile clients'].push(
       ...(await serveFor(options.hostileMs, world, honestKeys, `b${round}`)),
     );
     const log = await attack.stop();

@@ -1,4 +1,4 @@
-/** Clients that mean harm, as many as a loopback allows, each doing one thing again and again until told to stop. */
+/** Hostile clients, as many as a loopback allows, each repeating one thing until told to stop. */
 import { connect } from 'node:net';
 import { generateKey } from '../../src/keys/key-format.ts';
 import { plainModel } from '../world/catalog.ts';
@@ -13,7 +13,7 @@ export type HostileKeys = Readonly<{
 }>;
 
 export type HostileLog = Readonly<{
-  /** How often each thing was answered how. */
+  /** How often each thing got which response. */
   answers: ReadonlyMap<string, number>;
   /** The requests that may have reached a provider. */
   seen: readonly Seen[];
@@ -39,7 +39,7 @@ const deeds: readonly Deed[] = [
     once: (attack) => attack.send(attack.keys.broke, plain('hi')),
   },
   {
-    name: 'names without a balance',
+    name: 'idempotency keys without a balance',
     clients: 3,
     pauseMs: 0,
     once: (attack) => attack.send(attack.keys.broke, plain('hi'), `flood-${attack.round}-${attack.count}`),
@@ -97,7 +97,7 @@ export function startHostileClients(
   };
 }
 
-/** What they can do, each time on the next gateway. Resolves with how it was answered. */
+/** What they can do, each time on the next gateway. Resolves with the response. */
 class Attack {
   readonly keys: HostileKeys;
   readonly round: number;
@@ -126,7 +126,7 @@ class Attack {
     return `${response.status}`;
   }
 
-  /** The body never ends. What counts is that nobody else notices. */
+  /** The body never ends, and nobody else may notice. */
   sendSlowly(announcedBytes: number): Promise<string> {
     const { port } = this.#nextNode();
     return new Promise((resolve) => {
@@ -149,7 +149,7 @@ class Attack {
     });
   }
 
-  /** A stream that may get as long as the model allows, left at once. */
+  /** A stream without a limit, abandoned at once. */
   async abandon(): Promise<string> {
     const token = `h${this.round}-${this.count}`;
     const answer = `${token}${' on and on'.repeat(100)}`;

@@ -1,7 +1,7 @@
 /**
  * A client that keeps its connection for the next request, as most do, and retries nothing: a request whose response does
- * not arrive in full is lost. It opens another connection only when the last response asked for that, or when the
- * connection has ended while it was idle.
+ * not arrive in full is lost. It opens another connection only if the last response asked for that, or if the connection
+ * ended while it was idle.
  */
 import { connect, type Socket } from 'node:net';
 
@@ -21,7 +21,7 @@ export class KeptConnection {
 
   /** Throws when the request is lost. */
   async post(path: string, headers: Readonly<Record<string, string>>, body: string): Promise<Reply> {
-    // What has arrived meanwhile, the end of the connection for one, is noticed before the next request is sent.
+    // Lets it notice what has arrived meanwhile, such as the end of the connection, before it sends the next request.
     await new Promise((resolve) => setImmediate(resolve));
     const socket = this.#socket ?? this.#connect();
     const lines = Object.entries({ ...headers, 'content-length': `${Buffer.byteLength(body)}` });

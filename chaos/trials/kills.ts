@@ -1,6 +1,6 @@
 /**
- * Kills gateways and the database with SIGKILL, again and again, and takes the time until all is ready again. Now and then
- * a gateway is frozen, or its clock jumps; nothing else is done meanwhile.
+ * Kills gateways and the database with SIGKILL, again and again, and measures the time until everything is ready again. Now
+ * and then a gateway is frozen, or its clock jumps; nothing is killed meanwhile.
  */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,8 +17,8 @@ export type GatewayKill = Readonly<{ node: number; atMs: number }>;
 
 export type KillLog = Readonly<{
   /**
-   * From each kill of a gateway until it was ready. When another blow falls meanwhile, its own or the database's, the
-   * time is counted from that one.
+   * From each kill of a gateway until it was ready. If it or the database is killed again meanwhile, the time counts
+   * from that kill.
    */
   gatewayReadyMs: readonly number[];
   /** From each kill of the database until it took connections, and until both gateways were ready. */
@@ -33,14 +33,14 @@ export type KillLog = Readonly<{
 
 type Blow = 'gateway' | 'database' | 'freeze' | 'clock';
 
-/** When no gateway becomes ready within this time, the run has failed and goes on no longer. */
+/** If no gateway becomes ready within this time, the run has failed and ends. */
 const patienceMs = 60_000;
 const millisecondsPerSecond = 1_000;
-/** When only a time is given: of six kills one is the database's. */
+/** When only a time is given, one kill in six is the database's. */
 const databaseShare = 1 / 6;
 const freezeShare = 1 / 30;
 const clockShare = 1 / 20;
-/** As in the gateway: so many heartbeats in each lease. */
+/** As in the gateway: the number of heartbeats in each lease. */
 const beatsPerLease = 5;
 
 export async function killAgainAndAgain(
@@ -62,7 +62,7 @@ class Killer {
   readonly #options: ChaosOptions;
   readonly #random: Random;
   readonly #key: string;
-  /** Each way in its turn, so that a run with three kills has every one of them. */
+  /** Each way in turn, so that a run with three kills has all of them. */
   readonly #firstWay: number;
   readonly #gateways: GatewayKill[] = [];
   readonly #databases: number[] = [];
@@ -133,7 +133,7 @@ class Killer {
     database.kill(how);
     this.#databases.push(Date.now());
     this.#note(`database ${how}`);
-    // What is asked for as time away is not time that anything took.
+    // The time that the database is kept away on purpose does not count.
     const awayMs = this.#databases.length % 2 === 0 ? this.#options.awayMs : 0;
     const blockedMs = how === 'all but one' ? leftoverPatienceMs : 0;
     this.#databaseHitAt = performance.now() + awayMs + blockedMs;
@@ -150,7 +150,7 @@ class Killer {
     );
   }
 
-  /** Both gateways and the database must be well: who is to take over has to be there. */
+  /** Both gateways and the database must be up: the other one has to take over. */
   async #freezeGateway(): Promise<void> {
     await Promise.all(this.#recoveries);
     const node = await anyWithWork(this.#world.nodes, this.#random);
@@ -182,13 +182,13 @@ class Killer {
     return performance.now() - Math.max(this.#databaseHitAt, ...hits);
   }
 
-  /** A recovery that fails is told when all are awaited, not in the middle of something else. */
+  /** A failed recovery is reported when all are awaited, not in the middle of something else. */
   #expectRecovery(recovery: Promise<void>): void {
     recovery.catch(() => undefined);
     this.#recoveries.push(recovery);
   }
 
-  /** For whoever has to find out what happened around a request. */
+  /** For finding out what happened around a request. */
   #note(killed: string): void {
     const line = { at: new Date().toISOString(), killed };
     appendFileSync(join(this.#world.folder, 'kills.jsonl'), `${JSON.stringify(line)}\n`);
@@ -216,12 +216,12 @@ function anyBlow(chance: number): Blow {
   return chance < databaseShare + freezeShare + clockShare ? 'clock' : 'gateway';
 }
 
-/** Mostly there is time to recover; sometimes the next blow falls in the middle of it. */
+/** Mostly there is time to recover; sometimes the next kill comes in the middle of it. */
 function pauseMs(random: Random): number {
   return random.happens(0.25) ? random.between(20, 300) : random.between(1_000, 3_000);
 }
 
-/** A gateway that has been ready since its last start: one that never was has nothing to lose. */
+/** A gateway that has been ready since its last start: others have nothing to lose. */
 async function anyWithWork(nodes: readonly GatewayNode[], random: Random): Promise<GatewayNode> {
   const deadline = Date.now() + patienceMs;
   while (Date.now() < deadline) {
@@ -229,5 +229,5 @@ async function anyWithWork(nodes: readonly GatewayNode[], random: Random): Promi
     if (first) return random.pick([first, ...rest]);
     await Bun.sleep(10);
   }
-  throw new Error('No gateway becomes ready any more.');
+  throw new Error('No gateway becomes ready.');
 }

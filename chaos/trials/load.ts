@@ -7,11 +7,11 @@ import type { Accounts } from './accounts.ts';
 import { call, type Seen } from './client-call.ts';
 import { planRequest } from './request-plan.ts';
 
-/** A client whose gateway is away does not ask again in the same instant. */
+/** A client whose gateway is away waits a moment before the next request. */
 const pauseWhenAwayMs = 100;
 
 export type Load = Readonly<{
-  /** Ends when every request that was under way has ended. May be called again. */
+  /** Ends when every request in progress has ended. May be called again. */
   stop: () => Promise<readonly Seen[]>;
 }>;
 

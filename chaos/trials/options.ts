@@ -8,7 +8,7 @@ export type ChaosOptions = Readonly<{
   /** How often a gateway is stopped for longer than its lease, and how often its clock jumps. */
   freezes: number;
   clockJumps: number;
-  /** Rounds in which honest clients are measured, first alone and then beside hostile ones, and how long each half takes. */
+  /** Rounds in which honest clients are measured, alone and then alongside hostile ones, and how long each half takes. */
   hostileRounds: number;
   hostileMs: number;
   /** How long a gateway may be silent before the other one takes it for dead. */
@@ -17,7 +17,7 @@ export type ChaosOptions = Readonly<{
   seed: number;
   /** How long the database stays away after every second kill; after the others it is started again at once. */
   awayMs: number;
-  /** A data folder to begin with a copy of; nobody but the tests names one. */
+  /** A data folder to start from a copy of; only tests set it. */
   preparedFolder?: string;
 }>;
 

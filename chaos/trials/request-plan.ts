@@ -1,4 +1,4 @@
-/** What one client asks for next: a pure choice by chance, the same for the same seed. */
+/** What one client requests next: a pure random choice, the same for the same seed. */
 
 import type { Random } from '../random.ts';
 import { boundsOf } from '../world/bounds.ts';
@@ -22,11 +22,11 @@ export type RequestPlan = Readonly<{
   /** Which key it is sent with, for the log. */
   keyName: string;
   streaming: boolean;
-  /** Null: it stays to the end. */
+  /** Null if it stays to the end. */
   abortAfterMs: number | null;
   /** What the provider was told to say, so that the client knows its own answer. */
   answer: string;
-  /** What is held for; null when the request leaves it to the gateway how long its answer may get. */
+  /** What the hold covers; null when the request does not limit the length of its answer. */
   bounds: Usage | null;
   body: object;
 }>;
@@ -49,7 +49,7 @@ const faults: readonly [ProviderFault, ...ProviderFault[]] = [
 
 export const outputLimit = 100;
 const longWords = 50;
-/** The same word so often in a row that the gateway takes the provider to be caught in a loop. */
+/** The same word so often in a row that the gateway takes the provider to be stuck in a loop. */
 const loopWords = 150;
 /** Beyond both bounds, but within what is tolerated. */
 const tolerated = 10;
@@ -89,7 +89,7 @@ function chooseKey(random: Random): KeyName {
 
 const overrunLength = 150;
 
-/** What everyone on the brink holds: their text always has the same length. */
+/** The hold of every request on the brink: its text always has the same length. */
 export const overrunBounds = boundsOf(' '.repeat(overrunLength), outputLimit);
 
 function overrunContent(answer: string): string {
@@ -108,7 +108,7 @@ function chooseModel(random: Random): string {
 }
 
 function chooseKind(keyName: KeyName, random: Random): Kind {
-  // A little more than the hold was made for: their balance covers the hold and nothing else.
+  // A little more than the hold: their balance covers the hold and nothing else.
   if (keyName === 'brink') return { kind: 'overrun', directives: '', words: 5 };
   const chance = random.next();
   if (chance < 0.2) return { ...random.pick(faults), words: 10 };

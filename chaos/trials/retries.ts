@@ -1,7 +1,7 @@
 /**
- * npm run chaos -- --retries NAMES: every request is sent five times at once under one Idempotency-Key, to two gateways,
- * and again whenever a client gets no answer. Half way through one gateway is killed. Each name may be charged once, and
- * all who asked must have got the same bytes.
+ * npm run chaos -- --retries NAMES: every request is sent five times at once with one Idempotency-Key, to two gateways, and
+ * again whenever a client gets no response. Half way through, one gateway is killed. Each name, which is such a key, may be
+ * charged once, and all its clients must have got the same bytes.
  */
 import { parseArgs } from 'node:util';
 import type { SQL } from 'bun';
@@ -15,10 +15,10 @@ const duplicates = 5;
 const namesAtOnce = 40;
 const pauseMs = 100;
 const patienceMs = 60_000;
-/** Whoever asked the gateway that is killed waits for so long. */
+/** How long the clients of the killed gateway wait. */
 const leaseMs = 5_000;
 
-/** What everyone who asked under a name got in the end. */
+/** What all clients of a name got in the end. */
 type Named = Readonly<{ name: string; ids: ReadonlySet<string>; bodies: ReadonlySet<string>; sent: number }>;
 
 async function askAll(world: World, key: string, name: string, isStream: boolean): Promise<Named> {
@@ -49,7 +49,7 @@ async function askAll(world: World, key: string, name: string, isStream: boolean
   return { name, ids, bodies, sent };
 }
 
-/** Null when there was no answer, or one that says to try again. */
+/** Null when there was no response, or one that says to try again. */
 async function ask(origin: string, key: string, name: string, body: string) {
   try {
     const response = await fetch(`${origin}/v1/chat/completions`, {

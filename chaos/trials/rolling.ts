@@ -1,6 +1,6 @@
 /**
- * npm run chaos -- --rolling SECONDS: three gateways behind a plain TCP balancer without retries are restarted one after the
- * other, under load. No request may be lost, and no stream that was open when its gateway got SIGTERM.
+ * npm run chaos -- --rolling SECONDS: three gateways behind a plain TCP balancer without retries are restarted one by one,
+ * under load. No request may be lost, nor any stream that was open when its gateway got SIGTERM.
  */
 import { parseArgs } from 'node:util';
 import { createAccountWithKey } from '../world/account.ts';
@@ -62,7 +62,7 @@ async function allReady(balancer: Balancer): Promise<void> {
   await until('every gateway is ready', () => balancer.readyCount() === gateways);
 }
 
-/** Other requests are much shorter than the streams, so what is still open after a moment is a stream. */
+/** Other requests are much shorter than these streams, so anything still open after a moment is one of them. */
 async function hasStreams(world: World, count: number): Promise<void> {
   const sql = world.database.open(1);
   try {

@@ -3,7 +3,7 @@ import { createAccount } from '../../src/accounts/account-store.ts';
 import { createKey } from '../../src/keys/key-store.ts';
 import { parseMoney } from '../../src/lib/money.ts';
 
-/** An account with this balance in USD, and a key that no rate limits. */
+/** An account with this balance in USD, and a key without a rate limit. */
 export async function createAccountWithKey(
   sql: SQL,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * The network between the gateways and a provider, going bad in one way after another, and what it did to whom. For the
- * latter it looks for the request ID that the gateways send along.
+ * The network between the gateways and a provider, failing in one way after another, and which requests it affected: it
+ * looks for the request ID that the gateways send along.
  */
 import { appendFileSync } from 'node:fs';
 import type { Random } from '../random.ts';
@@ -11,7 +11,7 @@ import type { Counters, Target } from './relay.ts';
 export type NetworkLog = Readonly<{
   /** How often each fault was put in force. */
   played: ReadonlyMap<FaultKind, number>;
-  /** How many connections were open when one was, and got it too. */
+  /** How many open connections a new fault hit as well. */
   struck: number;
   /** What was done to the answer to each request, by request ID. */
   harmed: ReadonlyMap<string, ReadonlySet<FaultKind>>;
@@ -28,7 +28,7 @@ export type BadNetwork = Readonly<{
 }>;
 
 /**
- * Played in any order, but all of them before any again, so that a short run misses none. The network is good for some
+ * Played in random order, each once before any is repeated, so that a short run misses none. The network is good for some
  * of the time: circuits must close again, and answers come through.
  */
 const kinds: readonly FaultKind[] = [
@@ -56,7 +56,7 @@ export async function startBadNetwork(target: Target, logFile: string): Promise<
     proxy.fault = fault;
     const count = isStrike ? proxy.strike() : 0;
     struck += count;
-    // For whoever has to find out what happened around a request.
+    // For finding out what happened around a request.
     appendFileSync(logFile, `${JSON.stringify({ at: new Date().toISOString(), fault, struck: count })}\n`);
   }
 
@@ -111,7 +111,7 @@ function chooseFault(kind: FaultKind, random: Random): Fault {
   }
 }
 
-/** A header may come in two pieces: this much of the first is looked at again with the second. */
+/** A header may arrive in two pieces: this much of the first is searched again with the second. */
 const maxHeader = 200;
 
 function observeRequests(harmed: Map<string, Set<FaultKind>>): Observer {

@@ -1,6 +1,6 @@
 /**
- * A plain TCP balancer as simple as they come: each connection goes to the next gateway that is ready, and nothing is ever
- * retried. It asks every gateway at /readyz and takes it out of rotation when that is not 200.
+ * A plain TCP balancer, as simple as possible: each connection goes to the next gateway that is ready, and nothing is ever
+ * retried. It checks /readyz of every gateway, and takes one out of rotation when that is not 200.
  */
 import { connect, createServer, type Socket } from 'node:net';
 
@@ -34,7 +34,7 @@ export async function startBalancer(ports: readonly number[], checkEveryMs: numb
     join(backend, client);
   });
 
-  /** What one side sends the other gets, its end included; when one breaks, so does the other. */
+  /** Each side gets what the other sends, its end included; when one breaks, so does the other. */
   function join(from: Socket, to: Socket): void {
     sockets.add(from);
     from.setNoDelay(true);

@@ -1,4 +1,4 @@
-/** What a request may cost at most, by the gateway's published rules, written again apart from its code. */
+/** What a request may cost at most by the published rules, written independently of the gateway's code. */
 import { priceOf } from './catalog.ts';
 import type { Usage } from './upstream.ts';
 
@@ -12,7 +12,7 @@ export function boundsOf(content: string, maxTokens: number): Usage {
   return { inputTokens: allowanceTokens + Buffer.byteLength(content), outputTokens: maxTokens };
 }
 
-/** What of a report is charged: a little more than was held for, and otherwise no more than that. */
+/** The part of reported usage that is charged: all of it if within the tolerance, otherwise the bound. */
 export function believed(reported: Usage, bounds: Usage | null): Usage {
   if (bounds === null) return reported;
   return {
@@ -29,7 +29,7 @@ function toleranceOf(bound: number): number {
   return toleranceTokens + Math.ceil((bound * tolerancePercent) / 100);
 }
 
-/** The most that may be charged beyond a hold, whatever it was made of: the tolerance of input and of output. */
+/** The most that may be charged beyond any hold: the tolerances of input and of output. */
 export function holdTolerance(hold: bigint): bigint {
   const tokens = toleranceTokens + 1;
   return hold / 100n + priceOf({ inputTokens: tokens, outputTokens: tokens });

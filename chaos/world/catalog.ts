@@ -1,4 +1,4 @@
-/** The models and prices of a chaos run, and what a usage must cost by them, computed apart from the gateway's code. */
+/** The models and prices of a chaos run, and what usage must cost, computed independently of the gateway's code. */
 import type { Usage } from './upstream.ts';
 
 /** Six decimals, so that every token counts down to the last unit of 1e-12 USD. */
@@ -7,21 +7,21 @@ const outputPrice = '7.770013';
 
 /** Served by the sandbox alone. */
 export const plainModel = 'chaos-chat';
-/** Served by it only after a provider that nobody answers for, and one whose connections are never made. */
+/** Served by it only after one provider where nothing listens, and one whose connections are never completed. */
 export const fallbackModel = 'chaos-fallback';
-/** Served over the bad network first, or over nothing else, for as long as its circuit is closed. */
+/** Served over the bad network first, or only over it, while its circuit is closed. */
 export const networkModel = 'chaos-network';
 export const networkOnlyModel = 'chaos-network-only';
 /** Served over the bad network first, however often that fails. */
 export const stubbornModel = 'chaos-stubborn';
 
-/** Served by the sandbox alone, for no longer than some answers take. */
+/** Served by the sandbox alone, with a deadline shorter than some answers. */
 export const briefModel = 'chaos-brief';
 
 /** The providers that are the sandbox over the bad network. */
 export const networkProviders: ReadonlySet<string> = new Set(['network', 'stubborn']);
 
-/** The providers that are given up before the longest answers are over. */
+/** The providers whose deadline is shorter than the longest answers. */
 export const hastyProviders: ReadonlySet<string> = new Set([...networkProviders, 'brief']);
 
 /** Base URLs. */
@@ -35,11 +35,11 @@ export function catalogText(addresses: Addresses): string {
     capabilities: [text_input, text_output, streaming]
     pricing: { billing_type: token, input: "${inputPrice}", output: "${outputPrice}" }`;
   const provider = (url: string) => `adapter: openai, base_url: ${url}, api_key_env: CHAOS_PROVIDER_KEY`;
-  // Faults are asked for on purpose here: a circuit that opened because of them would hide the rest.
+  // Faults are requested on purpose here: an open circuit would hide the rest.
   const patient = 'circuit: { failures: 1000, open_ms: 100 }';
   const wary = 'circuit: { failures: 5, open_ms: 500 }';
   const hasty = 'timeouts: { connect_ms: 300, first_byte_ms: 700, idle_ms: 500, total_ms: 3000 }';
-  // The sandbox logs the model that it is asked for, so its log tells by which provider a call came.
+  // The sandbox logs the requested model, so its log shows for which provider a call was made.
   const route = (name: string) => `{ provider: ${name}, upstream_model: ${name} }`;
   return `price_version: chaos
 providers:
@@ -65,7 +65,7 @@ models:
 `;
 }
 
-/** In units of 1e-12 USD: a price for a million tokens with six decimals is that many units for each. */
+/** In units of 1e-12 USD: a price per million tokens with six decimals is that many units per token. */
 export function priceOf({ inputTokens, outputTokens }: Usage): bigint {
   return BigInt(inputTokens) * unitsPerToken(inputPrice) + BigInt(outputTokens) * unitsPerToken(outputPrice);
 }

@@ -15,7 +15,7 @@ const retryMs = 20;
 
 /**
  * `postmaster`: its children end by themselves, in their own time. `all`: everything at once, as in a power cut. `all but
- * one`: a child that stands still is left behind, and keeps the memory without which no other server starts.
+ * one`: a stopped child is left behind, and keeps the shared memory, so that no other server starts.
  */
 export const databaseKills = ['postmaster', 'all', 'all but one'] as const;
 export type DatabaseKill = (typeof databaseKills)[number];
@@ -36,20 +36,20 @@ export class ChaosDatabase {
     return this.#cluster.connection.path;
   }
 
-  /** How to reach it through something that listens on this port. */
+  /** Its URL through a relay that listens on this port. */
   urlOver(port: number): string {
     return `postgres://${this.#cluster.connection.username}@127.0.0.1:${port}/${databaseName}?sslmode=disable`;
   }
 
   /**
-   * A running, migrated database inside `dataFolder`. It may begin as a copy of a data folder that is there already, since
-   * making one takes longer than a short run.
+   * A running, migrated database inside `dataFolder`. It may start as a copy of an existing data folder, since creating
+   * one takes longer than a short run.
    */
   static async create(dataFolder: string, preparedFolder?: string): Promise<ChaosDatabase> {
     if (preparedFolder !== undefined) cpSync(preparedFolder, dataFolder, { recursive: true });
     const database = new ChaosDatabase(openCluster(dataFolder));
     await database.#start('postgres');
-    // A connection to the template would be in the way of copying it.
+    // A connection to the template would prevent copying it.
     const admin = new SQL(database.#urlOf('template1'), { max: 1 });
     await admin.unsafe(`create database ${databaseName} template postgres`);
     await admin.close({ timeout: 1 });
@@ -107,12 +107,12 @@ export class ChaosDatabase {
 
   #postmasterId(): number {
     const id = Number.parseInt(readFileSync(join(this.#cluster.folder, 'postmaster.pid'), 'utf8'), 10);
-    if (!(id > 0)) throw new Error('The database says no process ID.');
+    if (!(id > 0)) throw new Error('The database gave no process ID.');
     return id;
   }
 }
 
-/** Whether a database can be reached there, directly or through something else. */
+/** Whether a database can be reached there, directly or through a relay. */
 export async function answers(url: string): Promise<boolean> {
   const sql = new SQL(url, { max: 1, connectionTimeout: 5 });
   try {

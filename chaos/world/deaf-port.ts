@@ -1,6 +1,6 @@
 /**
- * A port where connecting never ends: nobody refuses and nobody picks up. A process of its own listens there and does
- * nothing else; once as many connections wait for it as the system keeps for it, further ones are dropped unseen.
+ * A port where connecting never completes: it is neither refused nor accepted. A separate process listens there and does
+ * nothing else; once its backlog is full, the system drops further connections silently.
  */
 import { readSync, writeSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { programCommand } from './program.ts';
 export type DeafPort = Readonly<{ host: string; port: number; close: () => Promise<void> }>;
 
 const host = '127.0.0.1';
-/** How many are tried at once. Bun asks the system to keep 512 waiting, whatever it is told. */
+/** How many are tried at once. Bun asks for a backlog of 512, whatever it is told. */
 const fillAtOnce = 600;
 const maxWaiting = 8_192;
 /** On one machine a connection is made at once or not at all. */
@@ -42,7 +42,7 @@ async function announcedPort(output: ReadableStream<Uint8Array>): Promise<number
   throw new Error('The process of the deaf port does not start.');
 }
 
-/** Connects until not one connection is made any more; those that were made keep all others out. */
+/** Connects until no connection succeeds; those made so far keep all others out. */
 async function fill(port: number, made: Socket[]): Promise<void> {
   while (made.length < maxWaiting) {
     const tried = Array.from({ length: fillAtOnce }, () => connect({ host, port }));
@@ -51,7 +51,7 @@ async function fill(port: number, made: Socket[]): Promise<void> {
       socket.on('error', () => undefined);
     }
     const madeBefore = made.length;
-    // Twice: a process that was paused has looked at its sockets again only after the first silence.
+    // Twice: a process that was paused looks at its sockets again only after the first silence.
     for (let silences = 0; silences < 2; ) {
       const before = made.length;
       await Bun.sleep(silenceMs);
@@ -60,7 +60,7 @@ async function fill(port: number, made: Socket[]): Promise<void> {
     for (const socket of tried) if (socket.connecting) socket.destroy();
     if (made.length === madeBefore) return;
   }
-  throw new Error('The system keeps any number of connections waiting.');
+  throw new Error('The backlog of the system is unlimited.');
 }
 
 /** The process itself: it accepts nothing, because it never gets back to its event loop, and ends with its parent. */
@@ -69,7 +69,7 @@ export function listenAndIgnore(): Promise<number> {
   return new Promise(() => {
     server.listen(0, host, () => {
       writeSync(1, `${(server.address() as AddressInfo).port}\n`);
-      // The parent holds the other end; however it dies, the system closes that end for it.
+      // The parent holds the other end; however it dies, the system closes that end.
       readSync(0, Buffer.alloc(1));
       process.exit(0);
     });

@@ -1,12 +1,12 @@
 /**
- * A network that can be made bad: forwards TCP connections to one target, and does to their answers what it is told.
- * It knows nothing of what is said on them.
+ * A network that can be made to fail: forwards TCP connections to one target, and injects faults into their answers. It
+ * knows nothing of the protocol on them.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Fault, FaultKind } from './fault.ts';
 import { type Counters, Relay, type Target } from './relay.ts';
 
-/** Is told what happens on which connection. They are numbered from 1. */
+/** Is told what happens on which connection; connections are numbered from 1. */
 export type Observer = Readonly<{
   /** Before these bytes are passed on. */
   onRequest: (connection: number, bytes: Buffer) => void;
@@ -18,9 +18,9 @@ export type FaultProxy = {
   readonly host: string;
   readonly port: number;
   readonly counters: Readonly<Counters>;
-  /** What connections get that are made from now on. */
+  /** The fault of new connections. */
   fault: Fault;
-  /** Puts the connections that are open now under a fault too, by default the one above; says how many they are. */
+  /** Applies a fault to open connections too, by default the one above; returns how many there are. */
   readonly strike: (fault?: Fault) => number;
   /** Ends everything. */
   readonly close: () => Promise<void>;
@@ -33,7 +33,7 @@ export async function startFaultProxy(target: Target, observer: Observer = unobs
   const open = new Set<Relay>();
   const counters: Counters = { connections: 0, requestBytes: 0, answerBytes: 0 };
 
-  // An end in one direction must not end the other, so each socket is allowed to be half open.
+  // An end in one direction must not end the other, so each socket may be half open.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client: Socket) => {
     counters.connections += 1;
     const number = counters.connections;

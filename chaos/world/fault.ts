@@ -3,14 +3,14 @@
 /**
  * Bytes are those of the answer, counted from the moment the fault takes hold of a connection.
  *
- * - `none`: all passes.
- * - `delay`: every byte, and the end too, comes this much later.
+ * - `none`: everything passes.
+ * - `delay`: every byte, and the end too, arrives this much later.
  * - `cut`, `reset`: this many bytes pass; where the next one would, the connection ends with FIN or with RST. With 0 the
- *   request arrives and nothing of its answer comes back. An answer that is no longer passes whole.
- * - `black-hole`: once this many bytes have passed, nothing does any more, in either direction, and nobody is told. With
- *   0 the hole is there from the beginning, so the request is lost as well.
- * - `drip`: one byte, and after this time the next; a second unless said otherwise.
- * - `refuse`: reset at once, before anything.
+ *   request arrives and none of its answer comes back. An answer of at most this length passes whole.
+ * - `black-hole`: this many bytes pass, then nothing in either direction, without notice. With 0 the hole is there from
+ *   the beginning, so the request is lost as well.
+ * - `drip`: one byte at a time, this far apart; a second unless given.
+ * - `refuse`: reset at once.
  */
 export type Fault =
   | Readonly<{ kind: 'none' }>
@@ -21,12 +21,12 @@ export type Fault =
 
 export type FaultKind = Fault['kind'];
 
-/** Where an answer stands. */
+/** The state of an answer. */
 export type Passage = Readonly<{
-  /** How much of it has passed since the fault took hold, and when the last of that did. */
+  /** How much of it has passed since the fault took hold, and when the last of it did. */
   passedBytes: number;
   passedAtMs: number;
-  /** The piece that is next; null while there is none. One without bytes is the answer's end. */
+  /** The next piece; null while there is none. One without bytes is the answer's end. */
   next: Readonly<{ bytes: number; arrivedAtMs: number }> | null;
 }>;
 

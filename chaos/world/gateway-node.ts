@@ -6,7 +6,7 @@ import { type Environment, startGateway, statusOf } from './program.ts';
 
 const readyDeadlineMs = 60_000;
 const probeMs = 10;
-/** A gateway waits for its database at boot, but not for ever; the next one, started in the same moment, would end too. */
+/** A gateway waits only so long for its database at boot; another one, started right after it, would end too. */
 const pauseAfterFailedStartMs = 50;
 
 const shiftedClock = join(import.meta.dir, '../../tests/support/shifted-clock.ts');
@@ -26,10 +26,10 @@ export class GatewayNode {
   #hasBeenReady = false;
   /** Starts that ended before the gateway was ready, because the database was away. */
   failedStarts = 0;
-  /** Ends that nobody asked for, after it had been ready. */
+  /** Unrequested ends after it had been ready. */
   ownEnds = 0;
 
-  /** Beside `logFile` it keeps how wrong its clock is. */
+  /** The offset of its clock is in a file next to `logFile`. */
   constructor(
     index: number,
     port: number,
@@ -54,7 +54,7 @@ export class GatewayNode {
     return this.#process.pid;
   }
 
-  /** Whether the process that runs now has been ready once, and so may have requests under way. */
+  /** Whether the current process has been ready once, and so may have requests in progress. */
   get hasBeenReady(): boolean {
     return this.#hasBeenReady;
   }
@@ -77,7 +77,7 @@ export class GatewayNode {
     return exitCode;
   }
 
-  /** Until it is thawed it does nothing at all, and knows nothing of it. */
+  /** Until it is thawed it does nothing at all, and does not know. */
   freeze(): void {
     this.#process.kill('SIGSTOP');
   }
@@ -86,7 +86,7 @@ export class GatewayNode {
     this.#process.kill('SIGCONT');
   }
 
-  /** Its clock is wrong by this much from the next moment on. */
+  /** Its clock is off by this much from the next moment on. */
   shiftClock(ms: number): void {
     writeFileSync(this.#clockFile, `${ms}`);
   }

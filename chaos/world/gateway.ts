@@ -1,4 +1,4 @@
-/** The gateway of a run: the real one, with leases as long as the run wants them. Other words are for scripts before it. */
+/** The gateway of a run: the real one, with the lease of the run. Other words are for scripts that are loaded before it. */
 import { parseArgs } from 'node:util';
 import { readConfig } from '../../src/config.ts';
 import { serve } from '../../src/main.ts';

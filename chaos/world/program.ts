@@ -1,19 +1,19 @@
-/** Starts the programs of this checkout as processes of their own. */
+/** Starts the programs of this checkout as separate processes. */
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Subprocess } from 'bun';
 
 const root = join(import.meta.dir, '../..');
 const tollgateProgram = join(root, 'bin/tollgate');
-/** Bun opens no more than 256 connections at once unless told so. */
+/** Bun opens no more than 256 connections at once unless told to. */
 const manyConnections = { BUN_CONFIG_MAX_HTTP_REQUESTS: '65336' };
 
-/** What a run starts as processes of their own. `chaos/main.ts` is all of them. */
+/** What a run starts as separate processes. `chaos/main.ts` is all of them. */
 export type ProgramName = 'gateway' | 'deaf-port' | 'admission' | 'confirmations' | 'retries' | 'rolling';
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Settings of whoever runs this that would change what is measured. */
+/** Settings of the developer's environment that would change what is measured. */
 const unwanted = ['DATABASE_URL_FILE', 'TOLLGATE_ALLOW_UNSAFE', 'PUBLIC_URL', 'HOST'];
 
 /** The scripts are loaded before the program; the words are for them and for it. */
@@ -26,7 +26,7 @@ export function programCommand(
   return [process.execPath, ...scripts, join(root, 'chaos/main.ts'), name, ...words];
 }
 
-/** `env` puts itself in the place of the program, so the process ID is the program's own. */
+/** `env` replaces itself with the program, so the process ID is the program's. */
 function withEnvironment(environment: Environment, command: readonly string[]): string[] {
   const settings = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   return ['env', ...unwanted.flatMap((name) => ['-u', name]), ...settings, ...command];
@@ -63,7 +63,7 @@ export async function tollgate(words: readonly string[], environment: Environmen
   return await run(withEnvironment(environment, [tollgateProgram, ...words]));
 }
 
-/** Runs a program that opens more connections at once than Bun allows unless told so. */
+/** Runs a program that opens more connections at once than Bun allows by default. */
 export async function runWithManyConnections(
   name: ProgramName,
   words: readonly string[],
@@ -81,7 +81,7 @@ async function run(command: readonly string[]): Promise<CommandResult> {
   return { exitCode, stdout, stderr };
 }
 
-/** A port that is free now. Fixed from then on, so that clients find a restarted process where it was. */
+/** A port that is free now. It stays fixed, so that clients find a restarted process where it was. */
 export function freePort(): number {
   const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() });
   const { port } = server;

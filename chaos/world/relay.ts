@@ -20,27 +20,27 @@ export type Surroundings = Readonly<{
 type Piece = Readonly<{ kind: 'bytes' | 'end' | 'reset'; bytes: Buffer; arrivedAtMs: number }>;
 
 const nothing = Buffer.alloc(0);
-/** No more of an answer than this is kept here; the target has to wait. What is delayed is on its way, and takes room. */
+/** At most this much of an answer is buffered, delayed bytes included; beyond it the target has to wait. */
 const maxWaitingBytes = 65_536;
 const maxDelayedBytes = 16_777_216;
-/** A client that is given a reset at once may never look at what came before it. */
+/** A client that gets a reset at once may never read what came before it. */
 const beforeResetMs = 20;
 
 export class Relay {
   readonly #client: Socket;
-  /** Null where nothing will ever be asked of the target. */
+  /** Null if the target is never called. */
   readonly #upstream: Socket | null;
   readonly #surroundings: Surroundings;
   #fault: Fault;
   #passedBytes = 0;
   #passedAtMs = Number.NEGATIVE_INFINITY;
-  /** The answer, as far as it has arrived and not passed. */
+  /** The part of the answer that has arrived but not passed. */
   readonly #waiting: Piece[] = [];
   #waitingBytes = 0;
-  /** The client reads slower than the answer comes. */
+  /** The client reads more slowly than the answer arrives. */
   #isBlocked = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** `lost`: in a black hole. `closing`: nothing is passed on any more, the client has its end to take. */
+  /** `lost`: in a black hole. `closing`: nothing more is passed on; the client still has to read the end. */
   #state: 'open' | 'lost' | 'closing' | 'ended' = 'open';
 
   constructor(client: Socket, fault: Fault, surroundings: Surroundings) {
@@ -57,7 +57,7 @@ export class Relay {
 
   /** Puts it under another fault. */
   strike(fault: Fault): void {
-    // What a black hole has swallowed is missing for ever: such a connection can only be ended.
+    // A black hole has swallowed bytes for good: such a connection can only be ended.
     if (this.#state === 'lost' && fault.kind === 'refuse') {
       this.#surroundings.onFault(fault.kind);
       this.#reset();
@@ -82,7 +82,7 @@ export class Relay {
     client.on('data', (bytes: Buffer) => this.#sendOn(bytes));
     client.on('end', () => {
       if (this.#state === 'open') this.#upstream?.end();
-      // The target will never know that the client of a lost connection has gone; keeping both would help nobody.
+      // The target will never learn that the client of a lost connection has gone; keeping both would help nobody.
       else this.end();
     });
     client.on('drain', () => {
@@ -157,7 +157,7 @@ export class Relay {
       this.#lose();
       return true;
     }
-    // What has passed must have left before anything else happens to the client.
+    // Everything passed on must have been sent before anything else happens to the client.
     if (this.#isBlocked) return true;
     if (step.act === 'pass') {
       this.#pass(step.bytes);
@@ -192,7 +192,7 @@ export class Relay {
     if (this.#waitingBytes <= this.#room()) this.#upstream?.resume();
   }
 
-  /** Who sends into a black hole is not stopped: it reads, and forgets. */
+  /** A black hole does not stop the sender: it reads, and discards. */
   #lose(): void {
     this.#state = 'lost';
     this.#waiting.length = 0;

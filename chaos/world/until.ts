@@ -1,7 +1,7 @@
 const patienceMs = 90_000;
 const pollMs = 20;
 
-/** Waits for a state, and throws when it does not come about. */
+/** Waits for a state, and throws when it is not reached. */
 export async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
   const deadlineMs = performance.now() + patienceMs;
   while (!(await isTrue())) {

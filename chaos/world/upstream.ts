@@ -1,4 +1,4 @@
-/** The provider of a chaos run: the sandbox in a process of its own that is never killed, and the log it keeps. */
+/** The provider of a chaos run: the sandbox in its own process, which is never killed, and the log it keeps. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Subprocess } from 'bun';
@@ -9,10 +9,10 @@ const startDeadlineMs = 30_000;
 
 export type Usage = Readonly<{ inputTokens: number; outputTokens: number }>;
 
-/** One call that the provider got, as its log tells it. */
+/** One call that the provider got, from its log. */
 export type ProviderCall = Readonly<{
   requestId: string;
-  /** The provider of the catalogue by which it came. */
+  /** The provider in the catalogue for which it was made. */
   provider: string;
   /** The token of the client's request, which travels inside the message. */
   token: string | null;

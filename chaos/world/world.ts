@@ -29,14 +29,14 @@ export type WorldOptions = Readonly<{
   /** How long a gateway may be silent before the other one takes it for dead. */
   leaseMs?: number;
   nodeCount?: number;
-  /** A data folder whose migrated database the one of the run begins as a copy of. */
+  /** A data folder with a migrated database, of which the run uses a copy. */
   preparedFolder?: string | undefined;
   /** Loaded before each gateway. */
   preloads?: readonly string[];
-  /** Words for those scripts; they are told the folder of the run. */
+  /** Words for those scripts, made from the folder of the run. */
   wordsFor?: (folder: string) => readonly string[];
   settings?: Environment;
-  /** Instead of the catalogue of the kills; it is told where the sandbox is. */
+  /** Instead of the catalogue of the kills, made from the URL of the sandbox. */
   catalog?: (origin: string) => string;
   /** How the gateways reach the database, when not directly. */
   databaseUrl?: (database: ChaosDatabase) => Promise<{ url: string; close: () => Promise<void> }>;
@@ -50,7 +50,7 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
     process.off('SIGTERM', interrupt);
     for (const close of closers.splice(0).reverse()) await close();
   };
-  // The database has a session of its own, so it would outlive this program.
+  // The database has its own session, so it would outlive this program.
   const interrupt = () => {
     stop()
       .catch(() => undefined)
@@ -111,7 +111,7 @@ async function fill(
   const route = await databaseUrl?.(database);
   if (route !== undefined) closers.push(route.close);
   const nodes = Array.from({ length: nodeCount }, (_, index) => {
-    // Each has its own folder, as two machines would: what one spooled only its own successor can replay.
+    // Each has its own folder, as two machines would: what one has spooled, only its own successor can replay.
     const data = join(folder, `node-${index}`);
     mkdirSync(data, { mode: 0o700 });
     const own = { ...environment, DATABASE_URL: route?.url ?? database.url, TOLLGATE_DATA: data };

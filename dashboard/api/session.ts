@@ -179,7 +179,7 @@ export async function changePassword(currentPassword: string, newPassword: strin
   await postAuth('change-password', { currentPassword, newPassword });
 }
 
-/** Who is signed in, for a page that also people without a session see. */
+/** Who is signed in, for a page that people without a session see too. */
 export const currentSessionQuery = queryOptions({
   queryKey: ['current-session'],
   queryFn: ({ signal }) => get<CurrentSession>('/api/auth/get-session', { signal }),

@@ -121,8 +121,8 @@ function Modal({ titleId, aboutId, isDismissible, width = 'normal', onClose, chi
 }
 
 /**
- * What can take the initial focus: what asks for it, or else the first input, or else the first button, which is the
- * harmless one.
+ * What can take the initial focus: an element that asks for it, or else the first input, or else the first button, which
+ * is the harmless one.
  */
 function initialFocusOf(dialog: HTMLDialogElement | null): HTMLElement[] {
   const find = (selector: string) => [...(dialog?.querySelectorAll<HTMLElement>(selector) ?? [])];

@@ -31,7 +31,7 @@ export type Column<Row> = Readonly<{
   isCorner?: boolean;
   /** Hidden if there is not enough room. */
   isOptional?: boolean;
-  /** For a column of money: the amounts that have to have the same number of decimals. */
+  /** For a column of money: the amounts that need the same number of decimals. */
   amounts?: Readonly<{ of: (row: Row) => string | null; style: AmountStyle }>;
 }>;
 
@@ -60,7 +60,7 @@ function columnDecimals<Row>({ amounts }: Column<Row>, rows: readonly Row[]): nu
   return decimalsOf(known, amounts.style);
 }
 
-/** A code or an ID that breaks after its separators only, so that no column squeezes it letter by letter. */
+/** A code or an ID that breaks only after its separators, so that no column squeezes it letter by letter. */
 export function BreakableCode({ children, className }: Readonly<{ children: string; className?: string }>) {
   return (
     <code className={classNames('font-mono text-[0.8125rem] wrap-break-word', className)}>

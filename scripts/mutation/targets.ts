@@ -6,7 +6,7 @@ const inputBound = ['tests/chat/input-bound.test.ts'];
 const ledgerDecide = ['tests/ledger/decide.test.ts'];
 const requestHash = ['tests/idempotency/request-hash.test.ts'];
 
-/** The pure core, and the tests that have to hold each file of it. None of them needs a database or a socket. */
+/** The files of the pure core, each with the tests that cover it. None of these needs a database or a socket. */
 export const targets: Readonly<Record<string, TestFiles>> = {
   'src/chat/billing.ts': ['tests/chat/billing-rules.test.ts'],
   'src/chat/bounds.ts': inputBound,

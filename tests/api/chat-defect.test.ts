@@ -1,6 +1,6 @@
 /**
- * What cannot be brought about from outside a gateway: a defect of our own in the middle of a stream, a node that has no
- * place left to read on for a client that has gone, and a database that takes its time for exactly one thing.
+ * What cannot be caused from outside a gateway: a defect of its own in the middle of a stream, a node without a slot left to
+ * read on for a client that has gone, and a database that is slow for exactly one statement.
  */
 import { afterAll, expect, test } from 'bun:test';
 import { startSandbox } from '../../sandbox/server.ts';
@@ -146,7 +146,7 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
   expect(served.settled).toMatchObject([{ status: 'failed', errorCode: 'streaming_error', cost: null }]);
 });
 
-test('a stream that was left and cannot be read on is charged by what was delivered, under-estimated', async () => {
+test('a stream whose client left and that cannot be read on is charged by what was delivered, under-estimated', async () => {
   const noPlaces = new ReadOnStreams(0);
   const served = serveStream('[[long 500]] [[chunk-delay 20]]', noPlaces);
   const client = new AbortController();

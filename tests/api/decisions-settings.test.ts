@@ -1,4 +1,4 @@
-/** Decisions without a provider of them: from a chat model, from the sandbox of a first start, and from nobody. */
+/** Decisions without a decision provider: from a chat model, from the sandbox of a first start, and from nobody. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { signIn } from '../support/console-fixture.ts';
 import {
@@ -49,7 +49,7 @@ describe('from a chat model', () => {
     expect(Object.keys(answers)).toEqual(['safe', 'route', 'grade']);
   });
 
-  test('the same errors, each with the name of who was asked', async () => {
+  test('the same errors, each with the name of the model that was called', async () => {
     const failing = async (directives: string) => {
       const { status, type, provider } = await errorIn(
         await send(fixture, { ...asking(directives), model: 'full' }),
@@ -78,7 +78,7 @@ describe('from a chat model', () => {
   });
 });
 
-describe('settings that do not go together', () => {
+describe('settings that exclude each other', () => {
   test('a gateway with both does not start, and says which', async () => {
     const { exitCode, stderr } = await tollgate(['serve'], {
       ...fixture.environment,

@@ -1,4 +1,4 @@
-/** A database that stops in the middle of everything, without a word: no client waits longer for its end than is promised. */
+/** A database that freezes in the middle of everything: no client waits longer than promised for the end of its response. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import {
   type ChatFixture,
@@ -37,7 +37,7 @@ function ask(key: string, stream: boolean, headers: Record<string, string> = {})
 
 type Session = Readonly<{ pid: number; isCommitting: boolean }>;
 
-/** Stops the gateway's sessions in the database. Returns what lets them go on, or those that do not commit for the ledger. */
+/** Stops the gateway's sessions in the database. Returns what resumes them, all or some. */
 async function freeze(): Promise<(isDue?: (session: Session) => boolean) => void> {
   let sessions: readonly Session[] = await fixture.database.sql<Session[]>`
     select pid, query like '%ledger_commit%' as "isCommitting" from pg_stat_activity

@@ -1,4 +1,4 @@
-/** An account that somebody keeps locked in the database: its own requests wait, those of other customers do not. */
+/** An account that a transaction keeps locked in the database: its own requests wait, those of other customers do not. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type ChatFixture, openChatFixture } from '../support/chat-fixture.ts';
 
@@ -29,7 +29,7 @@ test('30 clients of a locked account hold up nobody else, and are served when it
     for (let count = 0; count < 10; count += 1) expect(await ask(other.key)).toBe(200);
     return performance.now() - startedAtMs;
   };
-  // A machine that is busy with something else may slow down any of these, but not one after the other.
+  // A busy machine may slow down any of these, but not all of them.
   const slowdowns: number[] = [];
   do {
     const aloneMs = await msOfOthers();
@@ -39,7 +39,7 @@ test('30 clients of a locked account hold up nobody else, and are served when it
   expect(Math.min(...slowdowns)).toBeLessThan(maxSlowdown);
 }, 60_000);
 
-/** When others had to wait for the lock, it was more than 150. */
+/** More than 150 if others had to wait for the lock. */
 const maxSlowdown = 10;
 
 async function besideLocked<Result>(

@@ -1,4 +1,4 @@
-/** Months of the ledger that leave for a file: what is in it, what stays behind, and that the audit knows no difference. */
+/** Months of the ledger that are archived to a file: what it contains, what stays, and that the audit sees no difference. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -73,7 +73,7 @@ const failureOf = (running: Promise<unknown>) =>
     (error: Error) => error.message,
   );
 
-test('closed months leave for files, and everything still adds up', async () => {
+test('closed months are archived to files, and everything still adds up', async () => {
   const { sql } = database;
   const at = (began: number, booked: number) =>
     settleAt(sql, owner, { monthsAgo: began, bookedMonthsAgo: booked });
@@ -108,7 +108,7 @@ test('closed months leave for files, and everything still adds up', async () => 
     await sql`select 1 from pg_class where relname = ${`ledger_entries_${monthName(5).replace('-', '_')}`}`;
   expect(tables).toHaveLength(0);
 
-  // Months that came later follow, and what began in an archived month leaves with its charge.
+  // Later months follow, and what began in an archived month is archived with its charge.
   const next = await archive('--to', join(folder, 'archive'));
   expect(next.archives.reduce((sum, one) => sum + one.ledger_entries, 0)).toBe(2);
   expect(await audit('--full', '--archive', join(folder, 'archive'))).toEqual(sound);
@@ -204,7 +204,7 @@ test('what was detached and not dropped is dropped by the next run, or goes back
   const { sql } = database;
   await settleAt(sql, owner, { monthsAgo: 5, bookedMonthsAgo: 5 });
   const name = monthName(5).replace('-', '_');
-  // The tables as a run leaves them that is killed before it drops them.
+  // The tables as left by a run that is killed before it drops them.
   const [entries, records] = [`ledger_entries_${name}`, `usage_records_${name}`];
   const save = async (table: string) => {
     await sql.unsafe(`create table saved_${table} (like ${table} including all)`);

@@ -1,4 +1,4 @@
-/** Recorded audits: what a checkpoint spares the next one, what none spares, and that one runs at a time. */
+/** Recorded audits: what the next one skips after a checkpoint, what none skips, and that one runs at a time. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { auditLedger, checkInvariants, readScope } from '../../src/audit/audit.ts';
@@ -163,7 +163,7 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
   expect(await settleThen(() => Promise.resolve())).toEqual([]);
 });
 
-test('a change before a checkpoint is for a full audit to find, and no checkpoint is left then', async () => {
+test('a change before a checkpoint is found by a full audit only, which then leaves no checkpoint', async () => {
   const { sql } = database;
   await audit();
   await tamper((t) => t`update ledger_entries set balance_after = 1 where number = 2`);
@@ -199,7 +199,7 @@ test('one audit runs at a time, and one whose process died does not keep the nex
   expect((await findAudits(sql, 5)).map(({ state }) => state)).toEqual(['sound', 'failed']);
 });
 
-test('the command goes on from the last one, and --full does not', async () => {
+test('the command continues from the last audit, and --full does not', async () => {
   const environment = { DATABASE_URL: database.url };
   expect(await runCommand<object>(['ledger', 'audit'], environment)).toMatchObject({
     holds: true,
@@ -212,7 +212,7 @@ test('the command goes on from the last one, and --full does not', async () => {
   expect(full.text).toContain('Everything in the database was checked.\nThe ledger is sound.');
 });
 
-test('an audit that leaves no trace leaves none', async () => {
+test('an audit that is not to be recorded leaves no trace', async () => {
   await auditLedger(database.sql);
   expect(await findAudits(database.sql, 1)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The ledger in months, on a real PostgreSQL: how an existing one gets there, and that months weaken none of its rules. */
+/** The ledger in monthly partitions, on a real PostgreSQL: how an existing one is migrated, and that rules still hold. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { createAccount } from '../../src/accounts/account-store.ts';
@@ -73,7 +73,7 @@ describe('an existing ledger', () => {
     const rows = await readAll();
 
     await migrate(sql, { migrations: upTo(14) });
-    // What is proven here is not read again while the tables are locked.
+    // What is proven here need not be read again while the tables are locked.
     const proofs = await sql<{ name: string; is_proven: boolean }[]>`
       select conname as name, convalidated as is_proven from pg_constraint where conname ~ '_to_' order by 1`;
     expect(proofs.map((proof) => [proof.name, proof.is_proven])).toEqual([
@@ -167,7 +167,7 @@ describe('across months', () => {
     const { sql } = database;
     const owner = await spendingOwner(sql);
     const id = await settleAt(sql, owner, { monthsAgo: 2, bookedMonthsAgo: 2 });
-    // Open again by mistake, as nothing but a defect could have it, and settled a month later.
+    // Open again, as only a defect could make it, and settled a month later.
     await sql`delete from generations where id = ${id}`;
     const again = settleAt(sql, owner, { monthsAgo: 2, id, bookedMonthsAgo: 1 });
     expect(again).rejects.toThrow('usage_records');
@@ -242,7 +242,7 @@ describe('across months', () => {
 
   test('a Generation is charged once, however many settle it at once in whatever month', async () => {
     const { sql } = database;
-    // What else would reject the second one, or make it wait: the month alone must not let it through.
+    // Removes what else would reject the second one, or make it wait: a different month must not let it through.
     await sql`alter table generations drop constraint generations_pkey`;
     await sql`alter table open_generations drop constraint open_generations_pkey`;
     const ids = [0, 1, 2, 0, 1, 2].map((monthsAgo) => [monthsAgo, idAt(middleOfMonth(monthsAgo))] as const);

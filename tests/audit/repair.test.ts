@@ -1,4 +1,4 @@
-/** Counters that are wrong: the audit says what helps, and the repair puts them right while requests are being settled. */
+/** Wrong counters: the audit says what helps, and the repair corrects them while requests are being settled. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import fc from 'fast-check';
@@ -53,7 +53,7 @@ const failureOf = (...words: string[]) =>
     (error: Error) => error.message,
   );
 
-/** As what an older gateway leaves behind that does not know the counter. */
+/** Like an older gateway, which does not know the counter. */
 async function disturb({ held = 0, keyHeld = 0, openCount = 0, spent = 0 }): Promise<void> {
   await database.sql`update accounts set held = held + ${held}::int`;
   await database.sql`
@@ -156,6 +156,6 @@ test('whatever is wrong with them, counters are right after a repair under traff
   await Promise.all(clients);
   await ledger.close();
   expect((await run('audit', '--full')).holds).toBe(true);
-  // It refuses a ledger that is broken, and has nothing to do here.
+  // It refuses a broken ledger, and has nothing to do here.
   expect((await run('archive', '--to', folder)).archives).toEqual([]);
 }, 60_000);

@@ -47,7 +47,7 @@ test('requests arrive at their rate although responses are slow, and take the ke
       keys.set(key, (keys.get(key) ?? 0) + 1);
       const { promise, resolve } = Promise.withResolvers<void>();
       held.push(resolve);
-      // All connections are busy before the first response: the rest has to wait for them, and does.
+      // All connections are busy before the first response, so the rest has to wait.
       if (held.length === 4) for (const release of held) release();
       if (held.length > 4) resolve();
       await promise;
@@ -85,7 +85,7 @@ test('requests arrive at their rate although responses are slow, and take the ke
   }
 });
 
-test('a request names the model as its target does, and tells the upstream how to respond all the same', () => {
+test('a request uses its target’s name for the model, and still tells the upstream how to respond', () => {
   const target = {
     ...localTarget(1, ['k']),
     model: 'openai/gpt',

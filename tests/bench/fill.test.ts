@@ -1,4 +1,4 @@
-/** The ledger that the bench fills in SQL is one that the gateway could have written. */
+/** The ledger that the bench fills in SQL could have been written by the gateway. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createAccounts, type Owner } from '../../bench/accounts.ts';
 import { countCharges } from '../../bench/charges.ts';
@@ -57,6 +57,6 @@ test('an emptied ledger has the credit of each account and nothing else', async 
   expect(await violations()).toEqual([]);
   await fillGenerations(sql, owners, 7);
   expect(await violations()).toEqual([]);
-  // Nothing but the bench may do this.
+  // Only the bench may do this.
   expect(sql`truncate ledger_entries`.execute()).rejects.toThrow('append-only');
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { requireDescriptors } from '../../bench/descriptors.ts';
 import { commandOf, parseOptions } from '../../bench/options.ts';
 
-test('without options it is the thorough run on a port of its own', () => {
+test('without options it is the thorough run on any free port', () => {
   expect(parseOptions([])).toEqual({
     isQuick: false,
     isWritten: false,

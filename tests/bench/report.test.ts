@@ -268,7 +268,7 @@ describe('docs/bench.md', () => {
     expect(page('', {})).not.toContain('recorded run\n');
   });
 
-  test('names each model that a peer may be asked for', () => {
+  test('names each model that a peer may have to serve', () => {
     for (const model of Object.values(models)) expect(existing).toContain(`\`${model}\``);
   });
 });

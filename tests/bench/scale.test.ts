@@ -6,7 +6,7 @@ import { limitsOf, readScaleInput, renderScale, type ScaleInput, scaleTables } f
 
 const page = readFileSync(join(import.meta.dir, '../../docs/scale.md'), 'utf8');
 
-/** Round figures, so that the results can be worked out in the head. */
+/** Round figures, so that the results can be computed by head. */
 const input: ScaleInput = {
   requestCpu: 100,
   postgresCpu: 50,

@@ -191,7 +191,7 @@ test.each(places)('%s looks right by day, at night and on a phone', async (path,
   await checkLooks(page, `page${path.replaceAll('/', '-')}`);
 });
 
-test('signs out, after which the cookie is worth nothing', async () => {
+test('signs out, after which the cookie no longer works', async () => {
   const cookies = await page.context().cookies();
   await page.goto('/');
   await page.getByRole('button', { name: /demo/i }).last().click();

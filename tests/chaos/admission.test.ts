@@ -6,7 +6,7 @@ import { preparedTemplate } from '../support/embedded.ts';
 const deadlineMs = 180_000;
 
 test(
-  'of 1,000 requests at once exactly as many are admitted as balance, monthly limit and requests per minute cover',
+  'of 1,000 requests at once, exactly as many are admitted as the balance, monthly limit or rate limit covers',
   async () => {
     const prepared = await preparedTemplate();
     const { exitCode, stdout, stderr } = await runWithManyConnections('admission', [

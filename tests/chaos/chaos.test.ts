@@ -118,8 +118,9 @@ describe('a request whose first answer was lost on the network, and whose second
 
   const wrongCharge =
     'each charge equals the price of the usage that the provider logged, within what was held for';
-  const chargedFailure = 'no client that was told of a failure was charged, but for what it had got before';
-  const lostForNoReason = 'usage stays without a charge only for a reason that is allowed';
+  const chargedFailure =
+    'no client that was told of a failure was charged, except for what it had already received';
+  const lostForNoReason = 'usage goes uncharged only for an allowed reason';
 
   test('is charged for the second', () => {
     expect(broken({})).toEqual([]);
@@ -150,7 +151,7 @@ describe('a request whose first answer was lost on the network, and whose second
     const attempts = [{ ...failed, status: 'succeeded', errorCode: null }, ...good.attempts.slice(1)];
     expect(broken({ generation: { attempts } })).toEqual([
       lostForNoReason,
-      'another provider was asked only after one had failed',
+      'another provider was called only after one had failed',
     ]);
   });
 
@@ -158,7 +159,7 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ generation: { charges: [] } })).toEqual([lostForNoReason]);
   });
 
-  test('must not leave it unpaid as interrupted, unless its own gateway was killed after it was asked', () => {
+  test('must not leave it unpaid as interrupted, unless its own gateway was killed after the request', () => {
     const generation = { status: 'failed', errorCode: 'gateway_interrupted', charges: [] };
     expect(broken({ generation })).toEqual([lostForNoReason]);
     expect(broken({ generation, kills: [{ node: 0, atMs: 2_000 }] })).toEqual([]);
@@ -193,7 +194,7 @@ describe('a request whose first answer was lost on the network, and whose second
     const believed = { ...reported, charges: [priceOf(reported)] };
     expect(broken({ calls, generation: believed })).toEqual([
       wrongCharge,
-      'no charge exceeds its hold by more than is tolerated',
+      'no charge exceeds its hold by more than the tolerance',
     ]);
   });
 
@@ -203,7 +204,7 @@ describe('a request whose first answer was lost on the network, and whose second
     const generation = { ...slightlyMore, charges: [priceOf(slightlyMore)] };
     expect(broken({ calls, generation })).toEqual([]);
     expect(broken({ calls, generation: { ...generation, hold: priceOf(usage) } })).toEqual([
-      'no charge exceeds its hold by more than is tolerated',
+      'no charge exceeds its hold by more than the tolerance',
     ]);
   });
 
@@ -232,7 +233,7 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ generation: unestimated, calls: [first], seen: told })).toEqual([chargedFailure]);
   });
 
-  test('must not be free because of a chunk that nobody can read', () => {
+  test('must not be free because of an unreadable chunk', () => {
     const unread = { status: 'failed', errorCode: 'malformed_stream_chunk' };
     const told = { code: 'malformed_stream_chunk' };
     const kind = 'malformed';
@@ -242,11 +243,11 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ kind, generation: { ...free, status: 'cancelled', errorCode: null } })).toEqual([
       lostForNoReason,
     ]);
-    // Only what the provider never told may stay without a charge.
+    // Only what the provider never reported may go uncharged.
     expect(broken({ kind, generation: free, calls: [first, { ...second, usage: null }] })).toEqual([]);
   });
 
-  test('is given back in full when it was withheld, and only then', () => {
+  test('is refunded in full when it was withheld, and only then', () => {
     const refund = 'a refund gives back the whole of a charge whose answer was withheld';
     const withheld = {
       streaming: false,
@@ -264,7 +265,7 @@ describe('a request whose first answer was lost on the network, and whose second
     ]);
   });
 
-  test('is charged although its client was told of a failure only for what it had got before', () => {
+  test('is charged despite a failure that its client was told of only for what was delivered before', () => {
     const looped = { status: 'failed', errorCode: 'repeated_streaming_chunk_limit' };
     const told = { code: 'repeated_streaming_chunk_limit' };
     expect(broken({ generation: looped, seen: told })).toEqual([]);
@@ -292,7 +293,7 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ calls: [first, second, { ...second, requestId: 'req_2', usage: null }] })).toEqual([
       'no provider was called without a Generation, unless a crash lost its hold',
       'no provider was called without an attempt on record',
-      'no request of a client was carried out twice',
+      'no client’s request was executed twice',
     ]);
   });
 
@@ -303,7 +304,7 @@ describe('a request whose first answer was lost on the network, and whose second
       'no provider was called without an attempt on record',
     ]);
     expect(broken({ generation: { isFallback: false } })).toEqual([
-      'another provider was asked only after one had failed',
+      'another provider was called only after one had failed',
     ]);
   });
 });
@@ -357,15 +358,15 @@ describe('gateways and database killed again and again under load, one provider 
     expect(clockJumps.map(isLarge).toSorted()).toEqual([false, true]);
   });
 
-  test('hostile clients did everything that they could think of beside honest ones', () => {
+  test('hostile clients did everything they can alongside honest ones', () => {
     const { honest, deeds } = result.bystanders;
     expect(honest.alone.length).toBeGreaterThan(0);
-    expect(honest['beside hostile ones'].length).toBeGreaterThan(0);
+    expect(honest['with hostile clients'].length).toBeGreaterThan(0);
     const kinds = new Set([...deeds.keys()].map((deed) => deed.split(':')[0] ?? ''));
     expect([...kinds].toSorted()).toEqual([
       'abandoned streams',
       'deep bodies',
-      'names without a balance',
+      'idempotency keys without a balance',
       'oversized bodies',
       'replays',
       'requests without a balance',
@@ -396,14 +397,14 @@ describe('gateways and database killed again and again under load, one provider 
   test('the judge notices usage that got lost although the network did nothing', () => {
     const { evidence } = result;
     const forged: Evidence = { ...evidence, network: { ...evidence.network, harmed: new Map() } };
-    expect(brokenTruths(forged)).toEqual(['usage stays without a charge only for a reason that is allowed']);
+    expect(brokenTruths(forged)).toEqual(['usage goes uncharged only for an allowed reason']);
   });
 
-  test('what was left open came to an end by itself', () => {
+  test('what was left open was closed without help', () => {
     expect(result.orphansMs).toBeLessThan(60_000);
   });
 
-  /** The same evidence, but for one Generation that was completed and whose client saw it. */
+  /** The same evidence, except for one Generation that was completed and whose client saw it. */
   function forge(change: (generation: RecordedGeneration) => RecordedGeneration | null): string[] {
     const { evidence } = result;
     const success = evidence.seen.find(({ outcome }) => outcome === 'success');
@@ -431,7 +432,7 @@ describe('gateways and database killed again and again under load, one provider 
 
   test('the judge notices a success that was not charged', () => {
     expect(forge((found) => ({ ...found, charges: [] }))).toEqual([
-      'usage stays without a charge only for a reason that is allowed',
+      'usage goes uncharged only for an allowed reason',
       'no client saw success without a committed charge',
     ]);
   });

@@ -6,7 +6,7 @@ import { preparedTemplate } from '../support/embedded.ts';
 const deadlineMs = 180_000;
 
 test(
-  'a charge whose confirmation is lost is given back when its answer was withheld, and stands when it was not',
+  'a charge whose confirmation is lost is refunded if its response was withheld, and stands if it was not',
   async () => {
     const prepared = await preparedTemplate();
     const { exitCode, stdout, stderr } = await runWithManyConnections('confirmations', [

@@ -12,7 +12,7 @@ test.each(['haproxy', 'nginx'] as const)('of %s, only addresses are replaced', (
   expect(text).not.toMatch(/bind :80$|listen 80;/m);
 });
 
-test('the options choose what is measured, and refuse what there is not', () => {
+test('the options choose what is measured, and refuse unknown names', () => {
   expect(readOptions([]).expectations).toBeNull();
   expect(readOptions(['--expect', 'all']).expectations).toEqual({
     names: expectationNames,

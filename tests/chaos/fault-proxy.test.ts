@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts';
 
 const until = (isSo: () => boolean) => eventually(isSo.toString(), isSo);
 
-/** Long enough for anything on this machine to arrive that is on its way. */
+/** Long enough for anything in transit on this machine to arrive. */
 const silenceMs = 250;
 const closers: (() => unknown)[] = [];
 
@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** Bytes that tell their place, so that a lost, doubled or displaced one shows. */
+/** Bytes that encode their position, so that a lost, doubled or displaced one shows. */
 function numbered(count: number): Buffer {
   return Buffer.from(Uint8Array.from({ length: count }, (_, place) => (place * 31 + (place >> 8)) & 0xff));
 }
@@ -146,7 +146,7 @@ describe('without a fault', () => {
   });
 });
 
-/** Goes on writing in the background when it may, and ends; says how much it could write before it was stopped. */
+/** Keeps writing in the background while it can, then ends; returns how much it wrote before it was stopped. */
 async function writeUntilStopped(socket: Socket, size: number): Promise<number> {
   const piece = Buffer.alloc(100_000, 7);
   let written = 0;
@@ -194,7 +194,7 @@ describe('cut and reset', () => {
       expect([client.end, target.end]).toEqual(['open', 'open']);
     });
 
-    test(`${kind}: an answer of just that many bytes is whole`, async () => {
+    test(`${kind}: an answer of exactly that many bytes is complete`, async () => {
       const { client, target } = await ask(await startWorld({ kind, afterBytes: 1_000 }));
       target.socket.end(numbered(1_000));
       await until(() => client.end !== 'open');
@@ -202,7 +202,7 @@ describe('cut and reset', () => {
       expect(client.received).toEqual(numbered(1_000));
     });
 
-    test(`${kind}: an answer that is under way is hit where it is`, async () => {
+    test(`${kind}: an answer in progress is hit where it is`, async () => {
       const world = await startWorld();
       const { client, target } = await ask(world);
       target.socket.write(answer.subarray(0, 700));
@@ -244,7 +244,7 @@ describe('a black hole', () => {
     expect(world.proxy.counters.requestBytes).toBe(0);
   });
 
-  test('when the request has been sent: it has arrived, and nothing of the answer comes', async () => {
+  test('when the request has been sent: it has arrived, and none of the answer comes back', async () => {
     const world = await startWorld();
     const { client, target } = await ask(world);
     world.proxy.strike({ kind: 'black-hole', afterBytes: 0 });
@@ -254,7 +254,7 @@ describe('a black hole', () => {
     expect(target.end).toBe('open');
   });
 
-  test('in the middle of an answer: exactly so many bytes arrive, then neither side hears of the other', async () => {
+  test('in the middle of an answer: exactly that many bytes arrive, then neither side hears of the other', async () => {
     const { client, target } = await ask(await startWorld({ kind: 'black-hole', afterBytes: 1_234 }));
     target.socket.write(numbered(100_000));
     await until(() => client.received.length === 1_234);
@@ -282,7 +282,7 @@ describe('a black hole', () => {
 });
 
 describe('slow answers', () => {
-  test('delay: everything arrives, and nothing of it earlier than it should', async () => {
+  test('delay: everything arrives, and nothing too early', async () => {
     const { client, target } = await ask(await startWorld({ kind: 'delay', delayMs: 300 }));
     const arrivals: number[] = [];
     client.socket.on('data', () => arrivals.push(performance.now()));
@@ -299,11 +299,11 @@ describe('slow answers', () => {
     expect(client.received.equals(Buffer.concat([numbered(1_000), numbered(200_000)]))).toBe(true);
   });
 
-  test('delay: a long answer is late as a whole, and not piece after piece', async () => {
+  test('delay: a long answer is late once, and not once per piece', async () => {
     const { client, target } = await ask(await startWorld({ kind: 'delay', delayMs: 1_000 }));
     const answer = Buffer.alloc(12_000_000, 5);
     target.socket.end(answer);
-    // Were each piece to wait for the one before it, this would take minutes.
+    // If each piece waited for the one before it, this would take minutes.
     await until(() => client.end !== 'open');
     expect(client.received.equals(answer)).toBe(true);
   });
@@ -464,7 +464,7 @@ describe('the decision, for any pieces', () => {
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
   const bytesOf = (passed: readonly Passed[]) => sum(passed.map(({ bytes }) => bytes));
 
-  test('cut, reset and black hole let exactly so many bytes pass', () => {
+  test('cut, reset and black hole let exactly that many bytes pass', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('cut', 'reset', 'black-hole'),
@@ -481,7 +481,7 @@ describe('the decision, for any pieces', () => {
     );
   });
 
-  test('delay lets all pass, each piece so much after it arrived', () => {
+  test('delay lets everything pass, each piece that much later', () => {
     fc.assert(
       fc.property(count, sizes, (delayMs, pieceSizes) => {
         const { passed, last } = play({ kind: 'delay', delayMs }, pieceSizes);
@@ -492,7 +492,7 @@ describe('the decision, for any pieces', () => {
     );
   });
 
-  test('drip lets all pass, byte by byte, a second apart unless said otherwise', () => {
+  test('drip lets everything pass, byte by byte, a second apart unless given', () => {
     const few = fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 5 });
     fc.assert(
       fc.property(few, fc.option(fc.integer({ min: 1, max: 5_000 })), (pieceSizes, everyMs) => {

@@ -34,7 +34,7 @@ describe('the reader of answers', () => {
     expect(read.map(({ isKeptAlive }) => isKeptAlive)).toEqual([true, true, true, false]);
   });
 
-  test('refuses what is no HTTP', () => {
+  test('refuses what is not HTTP', () => {
     const reader = new AnswerReader(() => undefined);
     expect(() => reader.push(Buffer.from('SSH-2.0\r\n\r\n'))).toThrow('begins with');
   });
@@ -64,7 +64,7 @@ describe('the judge', () => {
       },
     );
 
-  test('lets pass what the contract says', () => {
+  test('accepts what the contract allows', () => {
     expect(judged({})).toBeNull();
     expect(judged({ status: 400, text: errorOf('invalid_json') })).toBeNull();
     expect(judged({ status: 503, text: errorOf('server_overloaded') })).toBeNull();
@@ -95,7 +95,7 @@ describe('the judge', () => {
     expect(judgeExchange(request, { answers: [], ended: 'silent' })).not.toBeNull();
   });
 
-  test('notices what must not get through, and streams that fail by themselves', () => {
+  test('notices what must not get through, and streams that fail without a reason', () => {
     expect(judged({ text: '{"x":"sandbox-private-detail"}' })).not.toBeNull();
     expect(judged({ head: head(200, '\r\nx: sandbox-private-header') })).not.toBeNull();
     const stream = (code: string) => ({
@@ -108,7 +108,7 @@ describe('the judge', () => {
   });
 });
 
-test('a request can be had again by its number', () => {
+test('a request can be reproduced by its number', () => {
   const names = ['good', 'broke', 'revoked', 'expired', 'suspended', 'restricted', 'limited', 'slow'];
   const keys = Object.fromEntries(names.map((name) => [name, `svc_sk_${name}`])) as Keys;
   const sent = (seed: number) =>
@@ -148,7 +148,7 @@ describe('a gateway under hostile requests', () => {
     expect(broken).toEqual([]);
   });
 
-  test('was asked for many things, and answered in many ways', () => {
+  test('got many kinds of requests, and answered in many ways', () => {
     expect(result.sent.size).toBeGreaterThan(50);
     expect([...result.answered.keys()]).toEqual(
       expect.arrayContaining(['200', '400', '401', '402', '404', '502', 'left']),

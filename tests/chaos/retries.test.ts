@@ -6,7 +6,7 @@ import { preparedTemplate } from '../support/embedded.ts';
 const deadlineMs = 120_000;
 
 test(
-  'five at once under each name, two gateways, one killed: one charge and the same bytes for every name',
+  'five at once with each idempotency key, two gateways, one killed: one charge and the same bytes for every key',
   async () => {
     const prepared = await preparedTemplate();
     const { exitCode, stdout, stderr } = await runWithManyConnections('retries', [

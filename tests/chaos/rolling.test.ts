@@ -6,7 +6,7 @@ import { preparedTemplate } from '../support/embedded.ts';
 const deadlineMs = 180_000;
 
 test(
-  'three gateways restarted one after the other under load, behind a balancer without retries, lose no request',
+  'three gateways restarted one by one under load, behind a balancer without retries, lose no request',
   async () => {
     const prepared = await preparedTemplate();
     const { exitCode, stdout, stderr } = await runWithManyConnections('rolling', [

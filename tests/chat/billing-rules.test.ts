@@ -17,7 +17,7 @@ import type { TokenPrice } from '../../src/pricing/price.ts';
 import { emptyCall, testModel } from '../support/provider.ts';
 
 const remarks = { region: null, note: null };
-/** Money per 1M tokens; half of it with more decimals than a token can be charged exactly for. */
+/** Prices per 1M tokens; half of them with more decimals than can be charged exactly per token. */
 const rate = fc.oneof(
   fc.bigInt({ min: 0n, max: 200_000_000_000_000n }),
   fc.bigInt({ min: 0n, max: 200_000_000n }).map((unitsPerToken) => unitsPerToken * 1_000_000n),
@@ -133,7 +133,7 @@ const streamed = fc
     outcome: fc.record({ code, isEndedHere: fc.boolean(), finishedAt: at }),
     isGone: fc.boolean(),
   })
-  // What a stream cannot be: whole without its usage, or whole though it failed.
+  // What a stream cannot be: complete without its usage, or complete although it failed.
   .map(({ outcome, failureCode, ...rest }) => {
     const isWhole = rest.usage !== null && rest.isFinished && failureCode === null;
     const whole: StreamOutcome = isWhole
@@ -142,7 +142,7 @@ const streamed = fc
     return { ...rest, failure: failureCode === null ? null : { code: failureCode }, outcome: whole };
   });
 
-/** What may be charged beyond a hold: some tokens of each kind, at the dearest rates. */
+/** What may be charged beyond a hold: some tokens of each kind, at the highest rates. */
 function toleranceIn({ terms, admitted }: ReturnType<typeof admit>): bigint {
   if (admitted === null) return 0n;
   const { inputTokens, outputTokens } = admitted.bill.bounds;
@@ -195,7 +195,7 @@ describe('a hold', () => {
           /max_tokens to ([\d,]+) or less/.exec(advice ?? '')?.[1]?.replaceAll(',', '') ?? '0',
         );
         if (fits > 0) expect(admit({ ...asked, maxTokens: fits }, owned).admitted).not.toBeNull();
-        // Of an inexact rate a token may be rounded down to what is there; it is not advised.
+        // With an inexact rate, one more token may round down to what is there; it is not advised.
         else if (terms.rates.output % 1_000_000n === 0n && terms.rates.output > 0n)
           expect(admit({ ...asked, maxTokens: 1 }, owned).admitted).toBeNull();
         const { range, terms: least } = admit({ ...asked, maxTokens: 1 }, owned);
@@ -229,7 +229,7 @@ describe('a charge', () => {
     );
   });
 
-  test('is at no dearer tier than was held for, though a few tokens more are tolerated', () => {
+  test('is at no higher tier than the hold, although a few tokens more are tolerated', () => {
     fc.assert(
       fc.property(request, rates, rates, at, (asked, first, second, finishedAt) => {
         const rich = { balance: 10n ** 18n, monthlyLimit: null };
@@ -265,7 +265,7 @@ describe('a charge', () => {
         const { amount, bill } = whole.admitted;
         const ending = streamEnding(bill, stream, stream.outcome, stream.isGone, null);
         const { code: problem, isEndedHere } = stream.outcome;
-        // A provider that reported usage and came to an end is paid; one that the gateway did not hear out is estimated.
+        // A provider that reported usage and ended is charged for; a call that the gateway ended is estimated.
         const isHeardOut =
           stream.isEnded || (stream.isFinished && (problem === null || stream.failure !== null));
         const hasUsage = stream.usage !== null && isHeardOut;
@@ -409,7 +409,7 @@ describe('to the token', () => {
     expect(isCharged({ usage: null, isEnded: true })).toBe(false);
   });
 
-  test('nothing delivered is nothing to doubt a usage of no output for', () => {
+  test('usage of no output is believed if nothing was delivered', () => {
     const silent = { ...stream, usage: { inputTokens: 10, outputTokens: 0 } };
     const lossOf = (hasText: boolean) =>
       streamEnding(bill, { ...silent, hasText }, outcome, false, stored).loss;

@@ -1,4 +1,4 @@
-/** How much a request can cost at most on its way in: no text, however strange, may make more tokens than that. */
+/** How much the input of a request can cost at most: no text, however strange, may make more tokens than that. */
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ describe('a text in a message', () => {
 
   test('no character has a form that is longer than it weighs', () => {
     const tooLight: string[] = [];
-    // The planes above hold no characters, or some that have no other form.
+    // The planes above have no characters, or only some without other forms.
     for (let code = 1; code < 0x4_0000; code += 1) {
       const character = String.fromCodePoint(code);
       const isHangul = code >= 0xac00 && code < 0xd7a4;
@@ -264,7 +264,7 @@ function parsed(text: string): unknown {
 
 const ascii = (text: string): string =>
   text.replaceAll(/[<>&'\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-/** Tokenizers that make a token of every byte, but of no fewer than eight spaces in a row. */
+/** Tokenizers that make a token of every byte, but of up to eight spaces in a row only one. */
 const tokensOf = (text: string): number => bytes(text.replaceAll(/ {1,8}/g, ' '));
 const servers: readonly ((call: ChatCall) => readonly string[])[] = [
   (call) => textsOf(call, (value) => JSON.stringify(value)),
@@ -277,7 +277,7 @@ describe('any call', () => {
   test('makes no more tokens than the bound, however its text is put into a prompt', () => {
     fc.assert(
       fc.property(anyCall, (call) => {
-        // What every request is allowed must not hide what is left out.
+        // The general allowance must not hide what is left out.
         const tokens = inputBound(call, model()).tokens - inputBound(emptyCall, model()).tokens;
         for (const render of servers) {
           const made = render(call).reduce((sum, text) => sum + tokensOf(text), 0);

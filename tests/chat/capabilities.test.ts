@@ -139,7 +139,7 @@ describe('ableToServe', () => {
     });
   });
 
-  test('refuses for what the first lacks when nobody can', () => {
+  test('refuses for what the first lacks when none can', () => {
     const refusal = refusalOf(() => ableToServe([candidate(openai, ['seed']), candidate(anthropic)], call));
     expect(refusal).toMatchObject({ code: 'unsupported_parameter', param: 'seed' });
     expect(refusalOf(() => ableToServe([candidate(anthropic)], call))).toMatchObject({
@@ -166,7 +166,7 @@ describe('how long an answer may get', () => {
     expect(rangeOf({ max_tokens: 7 }, { maxOutputTokens: 100 })).toEqual([7, 7]);
     expect(rangeOf({}, { maxOutputTokens: 100 })).toEqual([100, 100]);
     expect(rangeOf({}, { maxOutputTokens: 128_000 })).toEqual([1_024, 128_000]);
-    // Nobody has said how long it may get; every known model writes as much.
+    // The catalogue has no limit; every known model writes this much.
     expect(rangeOf({}, { maxOutputTokens: null })).toEqual([1_024, 4_096]);
   });
 

@@ -13,7 +13,7 @@ import { emptyCall, testModel } from '../support/provider.ts';
 
 const model = testModel({ contextWindow: null, imageTokens: { low: 100, high: 2_000 } });
 const boundOf = (changes: Partial<ChatCall>) => inputBound({ ...emptyCall, messages: [], ...changes }, model);
-/** Beyond what every request is allowed. */
+/** Beyond the general allowance. */
 const tokensOf = (changes: Partial<ChatCall>) => boundOf(changes).tokens - 1_024;
 
 test('a call without anything may still be given a prompt by its provider', () => {

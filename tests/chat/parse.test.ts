@@ -473,7 +473,7 @@ describe('accepted bodies', () => {
           { tools: [{ ...lookTool, strict }] },
         ] as const,
     ),
-    // What says how to use tools means nothing without any, and some providers reject it then.
+    // Settings for tools mean nothing without any, and some providers then reject them.
     ['no parallel calls, no tools', { parallel_tool_calls: false }, {}],
     ['no tools', { tools: [] }, {}],
     ['tool_choice auto without tools', { tool_choice: 'auto' }, {}],

@@ -1,4 +1,4 @@
-/** What a client gets of a stream, and what is known of it when it ends. */
+/** What a client gets of a stream, and what is known about it when it ends. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { LeastTokens } from '../../src/chat/least-tokens.ts';
@@ -80,7 +80,7 @@ describe('text next to tool calls', () => {
   });
 });
 
-test('a stream begins with nothing known of it', () => {
+test('nothing is known about a new stream', () => {
   expect(new StreamProgress(chunks)).toMatchObject({
     usage: null,
     isFinished: false,

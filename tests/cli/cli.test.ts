@@ -22,7 +22,7 @@ afterAll(() => database.close());
 
 const json = <Output = Record<string, unknown>>(...words: string[]) =>
   tollgateJson<Output>(words, environment);
-/** What a test needs and is not about is made in this process, which takes a tenth of the time. */
+/** What a test needs but is not about is created in this process, which takes a tenth of the time. */
 const prepare = <Output = Record<string, unknown>>(...words: string[]) =>
   runCommand<Output>(words, environment);
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -360,7 +360,7 @@ test('catalog init writes the default one, or says what is in the way', async ()
   expect(await refusal(join(file, 'catalog.yaml'))).toContain('a part of its path is not a folder (ENOTDIR)');
 });
 
-test('a database that is named is not migrated by a command', async () => {
+test('a command does not migrate the database of DATABASE_URL', async () => {
   const empty = await createEmptyDatabase();
   const { exitCode, stderr } = await tollgate(['account', 'list'], { DATABASE_URL: empty.url });
   expect(exitCode).toBe(1);
@@ -383,7 +383,7 @@ test('where there is no database, a command creates none and says where one coul
   expect(existsSync(folder)).toBe(false);
 });
 
-test('lists in which nothing is say so', async () => {
+test('empty lists say so', async () => {
   const empty = await createDatabase();
   const textOf = async (...words: string[]) => (await outcomeOf(words, { DATABASE_URL: empty.url })).text;
   expect(await textOf('account', 'list')).toBe('No accounts yet.');

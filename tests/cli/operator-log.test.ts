@@ -71,7 +71,7 @@ describe('account credit --reference', () => {
   test('is refused with another amount, and belongs to one account', async () => {
     const [account, other] = [await newAccount(), await newAccount('Other')];
     await run('account', 'credit', account, '5', '--reference', 'R1', '--memo', 'First');
-    // Another memo is no other credit: a script may put the date into it.
+    // Another memo does not make another credit: a script may put the date into it.
     await run('account', 'credit', account, '5', '--reference', 'R1', '--memo', 'Again');
     expect(await refusalOf('account', 'credit', account, '6', '--reference', 'R1')).toContain(
       'Reference R1 was used for a credit of 5 USD',
@@ -239,7 +239,7 @@ describe('a password', () => {
     expect(result.stderr).not.toContain('for all to see');
   });
 
-  /** A terminal of its own, in which keys are typed when the screen shows the text before them. */
+  /** A separate terminal, in which each input is typed when the screen shows the text before it. */
   async function type(words: string[], ...dialogue: [string, string][]) {
     let screen = '';
     const child = Bun.spawn([join(import.meta.dir, '../../bin/tollgate'), ...words], {

@@ -1,4 +1,4 @@
-/** What npm run test:clients decides and prints, and that the recipes of the documentation are the code that it runs. */
+/** What npm run test:clients decides and prints, and that the recipes in the documentation are the code that it runs. */
 import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,7 +61,7 @@ test('the tables show what failed, what was refused and why', () => {
   expect(() => replaced('a', 't', 'new')).toThrow();
 });
 
-test('the tables are written after a run of every client only', () => {
+test('the tables are written only after a run of every client', () => {
   expect(readArguments(['LangChain', '--write'])).toBeNull();
   const all = readArguments(['--write']);
   expect([all?.isWritten, all?.isWanted('curl')]).toEqual([true, true]);

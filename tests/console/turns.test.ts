@@ -1,4 +1,4 @@
-/** How many calls of one person run at a time, and what becomes of the others. */
+/** How many calls of one person run at a time, and what happens to the others. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createSlots } from '../../src/console/guard.ts';
@@ -7,7 +7,7 @@ import { ApiError } from '../../src/errors.ts';
 const refusalOf = (thrown: unknown) =>
   thrown instanceof ApiError ? [thrown.code, thrown.retryAfterSeconds] : thrown;
 
-test('so many run, some wait in order, the rest is told to come back, and others are not concerned', async () => {
+test('a number run, some wait in order, the rest are told to come back, and other people are not affected', async () => {
   const { inSlotOf } = createSlots(2, 3);
   const gates: PromiseWithResolvers<void>[] = [];
   const call = (user: string) =>
@@ -25,7 +25,7 @@ test('so many run, some wait in order, the rest is told to come back, and others
   await other;
   gates[0]?.reject(new Error('It failed.'));
   expect(await calls[0]?.catch(String)).toBe('Error: It failed.');
-  // A failure frees the place too, for the one who waited longest.
+  // A failure frees the slot too, for the call that has waited longest.
   expect(gates).toHaveLength(4);
   const late = call('ada');
   expect(gates).toHaveLength(4);

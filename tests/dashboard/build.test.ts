@@ -1,4 +1,4 @@
-/** How the dashboard is built and kept: never stale, never half, and by several processes at once. */
+/** How the dashboard is built and kept: never stale, never incomplete, and by several processes at once. */
 import { beforeAll, describe, expect, test } from 'bun:test';
 import {
   chmodSync,
@@ -26,7 +26,7 @@ const some: Files = new Map([
   ['main-1.js', text('one()')],
 ]);
 
-/** A folder as the dashboard's is, with a lock file beside it. */
+/** A folder like the dashboard's, with a lock file next to it. */
 function sources(): string {
   const folder = join(temporaryFolder(), 'dashboard');
   mkdirSync(join(folder, 'kit'), { recursive: true });

@@ -1,4 +1,4 @@
-/** Code that people copy sends the very request that it stands for. It is run for real, against a server that listens. */
+/** Code that people copy sends exactly the request that it shows. It is run for real, against a server. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -95,7 +95,7 @@ async function run(command: readonly string[]): Promise<string> {
 function expectReceived(request: unknown, path = chatPath): void {
   expect(received).toHaveLength(1);
   const [only] = received;
-  // Compared as texts, because an object would hide what became of a name such as `__proto__`.
+  // Compared as texts, because an object would hide what happens to a name such as `__proto__`.
   expect(JSON.stringify(JSON.parse(only?.body ?? ''))).toBe(JSON.stringify(request));
   expect(only?.path).toBe(path);
   expect(only?.authorization).toBe(`Bearer ${key}`);
@@ -117,7 +117,7 @@ describe.each(Object.entries(requests))('a request that is %s', (_, request) => 
   });
 
   test.skipIf(Bun.which('python3') === null)('is made by Python', async () => {
-    // In place of the library stands one that says what it was called with.
+    // The library is replaced by one that reports how it was called.
     writeFileSync(join(folder, 'openai.py'), fakeLibrary);
     const file = join(folder, 'sample.py');
     writeFileSync(file, pythonOf(server.url.origin, request));

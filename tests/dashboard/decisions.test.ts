@@ -37,7 +37,7 @@ function isTakenByServer(questions: unknown, state: unknown = {}): boolean {
   }
 }
 
-/** Names that objects already have a meaning for are names like any other. */
+/** Names that already have a meaning in objects are names like any other. */
 const name = fc.constantFrom('a', 'b', '__proto__', 'constructor', 'toString', '0', 'odd name', '');
 const text = fc.constantFrom('', ' ', 'words', '\n\t', 'more words');
 const anything = fc.oneof(
@@ -55,7 +55,7 @@ const question = fc.record(
   },
   { requiredKeys: [] },
 );
-/** Most of them good, so that both answers of the server are met. */
+/** Most of them valid, so that both answers of the server occur. */
 const goodQuestion = fc.oneof(
   fc.record({ type: fc.constant('noul'), instructions: fc.constant('words') }),
   fc.record({
@@ -130,7 +130,7 @@ describe('the form', () => {
     );
   });
 
-  test('says where something is missing or twice there', () => {
+  test('says where something is missing or duplicated', () => {
     const problems = formProblems([
       draft({ instructions: ' ' }),
       draft({ name: '' }),
@@ -180,7 +180,7 @@ describe('what is sent', () => {
     });
   });
 
-  test('has no name twice in one object, as the server wants it', () => {
+  test('has no name twice in one object, as the server requires', () => {
     const written = fc.constantFrom('"a"', '"__proto__"', String.raw`"\u0061"`, String.raw`"\":{"`, '"}"');
     const value = fc.oneof(fc.json({ maxDepth: 2 }), fc.constant('[{"a":{}},{"a":[]}]'));
     const json = fc
@@ -202,7 +202,7 @@ describe('what is sent', () => {
   });
 });
 
-test('every failure has advice of its own', () => {
+test('every failure has its own advice', () => {
   const rows = Object.values(decisionErrorTable);
   const otherwise = adviceForFailure('something else', 500);
   for (const { type, status } of rows.filter((row) => row.type !== 'provider_error' || row.status === 422))

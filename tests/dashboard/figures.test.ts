@@ -1,4 +1,4 @@
-/** Amounts, times and figures as people read them, and what else the dashboard works out by itself. */
+/** Amounts, times and figures as people read them, and what else the dashboard computes itself. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { parseSearch, placeAfterSignIn, stringifySearch } from '../../dashboard/address.ts';

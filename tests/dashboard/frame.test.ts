@@ -38,14 +38,14 @@ async function visit(look: Look = desktop): Promise<Watched> {
   return watched;
 }
 
-/** Someone whose browser is signed in already. */
+/** Someone who is already signed in. */
 async function visitAs(person: Person, path: string, look: Look = desktop) {
   const watched = await fixture.enter(person, path, { look });
   opened.push(watched);
   return watched.page;
 }
 
-/** Waits from outside: what a page is told to wait for itself its policy refuses to evaluate. */
+/** Waits from outside: the page's policy refuses to evaluate a condition inside it. */
 async function becomes(page: Page, expression: string, expected: string): Promise<void> {
   const deadline = Date.now() + 10_000;
   let found: unknown = null;
@@ -81,7 +81,7 @@ describe('signing in', () => {
 
   test('a session that is ended elsewhere ends here with the next step', async () => {
     const { page } = await visit();
-    // A page that asks for nothing by itself once it is there.
+    // A page that requests nothing by itself once it is loaded.
     await page.goto('/sign-in?next=/account');
     await page.getByLabel('E-mail').fill('member@example.com');
     await page.getByLabel('Password').fill('correct horse battery');
@@ -162,7 +162,7 @@ describe('finding one’s way', () => {
     expect(await page.evaluate('document.activeElement?.id')).toBe('content');
   });
 
-  test('on a phone the menu is a drawer, with menus of its own, that closes on the way', async () => {
+  test('on a phone the menu is a drawer with its own menus, which closes after a choice', async () => {
     const page = await visitAs('owner', '/account', phone);
     await page.getByRole('button', { name: 'Open menu' }).click();
     const drawer = page.getByRole('dialog', { name: 'Menu' });
@@ -190,14 +190,14 @@ describe('finding one’s way', () => {
     expect(await other.getByRole('link', { name: 'Accounts' }).count()).toBe(0);
   });
 
-  test('an address that is none says so', async () => {
+  test('an unknown address says so', async () => {
     const { page } = await visit();
     expect((await page.goto('/nothing/here'))?.status()).toBe(404);
     await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     expect(await page.getByRole('navigation').count()).toBe(0);
   });
 
-  test('an address that is none has the menu for someone who has signed in', async () => {
+  test('an unknown address keeps the menu for someone who has signed in', async () => {
     const page = await visitAs('owner', '/account');
     await page.getByRole('heading', { name: 'Profile' }).waitFor();
     await page.goto('/nothing/here');
@@ -224,7 +224,7 @@ describe('finding one’s way', () => {
   });
 });
 
-test('a browser that has no room left still shows the account that was chosen', async () => {
+test('a browser with full storage still shows the chosen account', async () => {
   const { sql } = fixture.database;
   await sql`update accounts set name = 'Second' where id = ${fixture.strangersAccount}`;
   await sql`insert into memberships (user_id, account_id, role)

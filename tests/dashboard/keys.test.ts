@@ -124,7 +124,7 @@ describe('a form', () => {
     });
   });
 
-  test('of a key that has expired can be changed in everything but to another time that lies behind', () => {
+  test('of an expired key can change everything, except to another time in the past', () => {
     const before = formOfKey({ ...key, state: 'expired', expires_at: '2026-01-31T12:00:00.000Z' });
     const renamed = { ...before, name: 'Other' };
     expect(problemsOf(before, renamed, now)).toEqual({});

@@ -22,7 +22,7 @@ import { costOfTokens as chargeOfTokens, costOfImages } from '../../src/pricing/
 import { presentPrice } from '../../src/pricing/present.ts';
 import type { ImagePrice, Price, TokenPrice, TokenRates } from '../../src/pricing/price.ts';
 
-/** Up to 1,000 USD with 12 decimals: 15 digits that count, as many as a number keeps. */
+/** Up to 1,000 USD with 12 decimals: 15 significant digits, as many as a number keeps. */
 const rate: fc.Arbitrary<Money> = fc.bigInt({ min: 0n, max: 999_999_999_999_999n });
 const rates: fc.Arbitrary<TokenRates> = fc.record({ input: rate, output: rate });
 const tokens = fc.integer({ min: 0, max: 5_000_000 });
@@ -93,7 +93,7 @@ test('tokens cost what they are charged', () => {
   );
 });
 
-test('the edges of tiers and hours lie where they lie for the charge', () => {
+test('tiers and hours begin and end where they do for the charge', () => {
   const edge = fc.constantFrom(-1, 0, 1);
   fc.assert(
     fc.property(tiered, fc.nat(), edge, (price, at, step) => {
@@ -175,7 +175,7 @@ describe('hours', () => {
     expect(timeInZone('23:15', 'UTC', 'Asia/Kolkata', winter)).toBe('04:45');
   });
 
-  test('there and back is where one was', () => {
+  test('converting there and back changes nothing', () => {
     fc.assert(
       fc.property(clock, zone, zone, instant, (time, one, other, now) => {
         expect(timeInZone(timeInZone(time, one, other, now), other, one, now)).toBe(time);

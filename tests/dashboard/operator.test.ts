@@ -1,4 +1,4 @@
-/** What the operator's pages work out by themselves. */
+/** What the operator's pages compute themselves. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
@@ -19,7 +19,7 @@ import type { ListedCircuit } from '../../src/console/operator-contract.ts';
 import { isUuid } from '../../src/lib/ids.ts';
 import { parseMoney } from '../../src/lib/money.ts';
 
-test('what a provider reported beyond all bounds is told beside what was charged', () => {
+test('what a provider reported beyond all bounds is shown next to what was charged', () => {
   const told = (input: number, output: number) =>
     describeReported({
       usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15, units: '15', unit: 'tokens' },
@@ -75,7 +75,7 @@ describe('a new UUID', () => {
     );
   });
 
-  test('keeps the bytes that say nothing of the version', () => {
+  test('keeps the bytes that do not encode the version', () => {
     const bytes = Uint8Array.from({ length: 16 }, (_, at) => at * 16 + at);
     expect(uuidFrom(bytes)).toBe('00112233-4455-4677-8899-aabbccddeeff');
   });
@@ -142,7 +142,7 @@ describe('a heartbeat', () => {
   const now = new Date('2026-01-01T12:00:00Z');
   const ago = (ageMs: number) => heartbeatAge(new Date(now.getTime() - ageMs), now);
 
-  test('is told in seconds as long as they count', () => {
+  test('is shown in seconds as long as they matter', () => {
     expect(ago(0)).toBe('0 s ago');
     expect(ago(2_400)).toBe('2 s ago');
     expect(ago(59_400)).toBe('59 s ago');

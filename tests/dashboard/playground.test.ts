@@ -143,7 +143,7 @@ describe('a stream', () => {
     });
   });
 
-  test('and a whole answer are read alike', () => {
+  test('and a non-streamed answer are read alike', () => {
     const body = { choices: [{ message: { content: 'Hi' }, finish_reason: 'length' }] };
     expect(withBody(emptyTurn, body)).toEqual(
       answer({ text: 'Hi', finishReason: 'length', ending: { kind: 'finished', reason: 'length' } }),
@@ -240,7 +240,7 @@ describe('settings', () => {
     );
   });
 
-  test('ask for JSON in the words of the API', () => {
+  test('ask for JSON in the format of the API', () => {
     const objectFormat = parseParameters({ ...emptyParameters, responseFormat: 'json_object' });
     const schemaFormat = parseParameters({ ...emptyParameters, responseFormat: 'json_schema' });
     expect(isTakenByServer({ ...objectFormat.fields })).toBe(true);
@@ -356,12 +356,12 @@ test.each([
   expect(wasAdmitted({ code, status })).toBe(isAdmitted);
 });
 
-test('a key that has ended is told to people in other words than to programs', () => {
+test('a key that has ended is explained to people in other words than to programs', () => {
   expect(titleFor({ code: 'invalid_api_key', message: 'Send it as: Authorization' })).toStartWith('This key');
   expect(titleFor({ code: 'account_suspended', message: 'As it is.' })).toBe('As it is.');
 });
 
-test('advice is there for what people can do something about', () => {
+test('there is advice where people can do something', () => {
   const told = (code: string, param: string | null = null) => adviceFor({ code, param });
   const otherwise = told('internal_error');
   for (const code of [

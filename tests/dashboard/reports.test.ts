@@ -1,4 +1,4 @@
-/** What the pages about spending and requests make of the answers of the gateway, without a browser. */
+/** What the pages about spending and requests make of the gateway's responses, without a browser. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { compareMoneyDown, signOfMoney, subtractMoney, sumMoney } from '../../dashboard/kit/amounts.ts';
@@ -117,7 +117,7 @@ test('a range is what the address says, and otherwise the last 30 days', () => {
     expect(rangeProblem(from, to)).toBeString();
     expect(rangeIn({ range: 'custom', from, to }, today).to).toBe(today);
   }
-  // The years that the server takes.
+  // The years that the server accepts.
   expect(rangeProblem('2000-01-01', '2000-01-01')).toBeNull();
   expect(rangeProblem('2199-12-31', '2199-12-31')).toBeNull();
   expect(rangeProblem('1999-12-31', '1999-12-31')).toBeString();
@@ -138,7 +138,7 @@ const usageRow = fc.record({
   cost: fc.bigInt({ min: 0n, max: 10n ** 15n }).map(textOf),
 });
 
-test('grouping and stacking lose nothing, and no more than eight have a colour of their own', () => {
+test('grouping and stacking lose nothing, and at most eight have their own colour', () => {
   const days = ['2026-01-01', '2026-01-02', '2026-01-03'];
   fc.assert(
     fc.property(
@@ -290,7 +290,7 @@ test('what happened to the money is said for each way that a request can end', (
   expect(partly.text).toContain('$0.02');
 });
 
-test('a charge that was given back is told with its amount', () => {
+test('a refunded charge is shown with its amount', () => {
   const { label, text } = describeMoney({
     charged: '0.010000000001',
     refunded: '0.010000000001',
@@ -328,12 +328,12 @@ test('an estimated charge is explained, whether or not the balance covered it', 
   expect(short.text).toContain('estimated by counting words');
 });
 
-test('an error without words of its own is told with those of the gateway', () => {
+test('an error without its own explanation is shown with the gateway’s message', () => {
   expect(explainError('provider_timeout', 'x').what).not.toBe('x');
   expect(explainError('brand_new_code', 'Something new.').what).toBe('Something new.');
 });
 
-test('what needs attention leads to where it can be mended', () => {
+test('what needs attention links to where it can be fixed', () => {
   const limit = { key_id: 'k', name: 'CI', spent: '9', limit: '10' };
   expect(describeAttention({ kind: 'key_near_limit', ...limit })).toMatchObject({
     tone: 'warn',

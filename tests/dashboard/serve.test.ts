@@ -1,4 +1,4 @@
-/** The dashboard as browsers get it: its page, its files, and what both tell the browser to refuse. */
+/** The dashboard as browsers get it: its page, its files, and their security policy. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { appPaths, isForPeople } from '../../src/dashboard/paths.ts';
@@ -43,7 +43,7 @@ describe('the page', () => {
     expect(response.headers.get('x-service-request-id')).toMatch(/^req_[0-9a-f]{32}$/);
   });
 
-  test('is asked for again each time, and sent again only when it is another one', async () => {
+  test('is revalidated each time, and sent again only when it has changed', async () => {
     const first = await get('/keys');
     const tag = first.headers.get('etag') ?? '';
     expect(first.headers.get('cache-control')).toBe('no-cache');
@@ -54,7 +54,7 @@ describe('the page', () => {
     expect((await get('/models', { 'if-none-match': 'W/"other"' })).status).toBe(200);
   });
 
-  test('has no script or style of its own, which the policy would refuse', async () => {
+  test('has no inline script or style, which the policy would refuse', async () => {
     const page = await (await get('/', { 'accept-encoding': 'identity' })).text();
     const scripts = [...page.matchAll(/<script\b([^>]*)>([^<]*)</g)];
     expect(scripts).toHaveLength(2);
@@ -67,7 +67,7 @@ describe('the page', () => {
 });
 
 describe('its files', () => {
-  test('are named after their content, so they are kept for good', async () => {
+  test('are named after their content, so they are cached forever', async () => {
     const paths = await assetsOfPage();
     expect(paths.length).toBeGreaterThan(3);
     for (const path of paths) {
@@ -79,7 +79,7 @@ describe('its files', () => {
     }
   });
 
-  test('are packed for those who take that, and only for them', async () => {
+  test('are compressed for clients that accept that, and only for them', async () => {
     const [path = ''] = (await assetsOfPage()).filter((name) => name.endsWith('.css'));
     const plain = await get(path, { 'accept-encoding': 'gzip;q=0, identity' });
     const packed = await get(path, { 'accept-encoding': 'br, gzip;q=0.5' });
@@ -118,7 +118,7 @@ describe('its files', () => {
   });
 });
 
-describe('what is not there', () => {
+describe('an unknown address', () => {
   test('is a page for people', async () => {
     const response = await get('/nothing/here?really');
     expect(response.status).toBe(404);

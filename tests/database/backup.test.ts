@@ -121,7 +121,7 @@ describe('a file', () => {
     const other = join(folder, 'other.gz');
     const rejected = async (content: Uint8Array | string, reason: string) => {
       writeFileSync(other, content);
-      // With a folder in which nothing is: it is not even made into a database.
+      // With an empty folder: not even a database is created in it.
       const environment = { TOLLGATE_DATA: join(folder, 'data') };
       expect(await failureOf(outcomeOf(['restore', other, '--force'], environment))).toContain(reason);
     };
@@ -176,7 +176,7 @@ describe('a file', () => {
     expect(await failureOf(restore(sql, backup, { ...options, isForced: false }))).toContain('is not empty');
   });
 
-  test('brings back every row, its partition and the next number of a sequence, also over other rows', async () => {
+  test('restores every row, its partition and the next number of a sequence, even over other rows', async () => {
     const { sql } = target;
     expect(await restore(sql, await checkBackup(file), options)).toEqual([]);
     expect(await readEverything(sql)).toEqual(await readEverything(source.sql));
@@ -206,7 +206,7 @@ describe('a file', () => {
     await old.close();
   });
 
-  test('with a secret replaces the one in the data folder and keeps that', async () => {
+  test('with a secret replaces that in the data folder and keeps a copy of it', async () => {
     const backup = await checkBackup(file);
     const data = temporaryFolder();
     writeFileSync(join(data, 'secret'), 'old');
@@ -216,7 +216,7 @@ describe('a file', () => {
   });
 });
 
-test('an own PostgreSQL is backed up with its own tools', async () => {
+test('a PostgreSQL of the operator is backed up with its own tools', async () => {
   const environment = { DATABASE_URL: 'postgres://localhost/x' };
   expect(await failureOf(outcomeOf(['backup', 'backup.gz'], environment))).toContain('use pg_dump');
 });

@@ -1,4 +1,4 @@
-/** The PostgreSQL that comes with the checkout: made, adopted, shared, kept and stopped. */
+/** The PostgreSQL that comes with the checkout: created, adopted, shared, kept and stopped. */
 import { describe, expect, test } from 'bun:test';
 import {
   chmodSync,
@@ -34,7 +34,7 @@ const dataFolder = (...names: string[]) => join(temporaryFolder(), ...names);
 /** The commands of the welcome message, in order. */
 const commandsIn = (output: string) => output.match(/^ {2}curl .*$/gm) ?? [];
 
-/** Runs a command as a person would who pastes it into a shell. */
+/** Runs a command as if pasted into a shell. */
 async function pasted(exports: readonly string[], command: string): Promise<unknown> {
   const script = [...exports, `${command} --silent`].join('\n');
   const shell = Bun.spawn(['sh', '-c', script], {
@@ -58,7 +58,7 @@ async function generationsOf(gateway: Gateway, key: string): Promise<Shown[]> {
 }
 
 describe('on the embedded database', () => {
-  test('the first start makes a demo whose curl line works; the next ones keep it, whatever was killed before', async () => {
+  test('the first start creates a demo whose curl line works; the next ones keep it, whatever was killed before', async () => {
     const folder = dataFolder('data');
     const start = async () => await welcomed(await startGateway({ TOLLGATE_DATA: folder }));
     const first = await start();
@@ -128,7 +128,7 @@ describe('on the embedded database', () => {
     await taken.stop(true);
   });
 
-  test('a server that was left running is stopped by the one who adopted it', async () => {
+  test('a server that was left running is stopped by the process that adopted it', async () => {
     const folder = await preparedFolder();
     const left = await acquireEmbeddedServer(folder);
     const server = postmaster(folder);
@@ -185,7 +185,7 @@ describe('on the embedded database', () => {
     expect(gateway.output().match(/.*"level":"(?:warn|error)".*/g)).toBeNull();
   }, 120_000);
 
-  test('the command line works beside a gateway and without one, and leaves nothing running', async () => {
+  test('the command line works with and without a running gateway, and leaves nothing running', async () => {
     const environment = { TOLLGATE_DATA: await preparedFolder() };
     await tollgateJson(['account', 'create', '--name', 'Before'], environment);
     expect(isServerThere(environment.TOLLGATE_DATA)).toBe(false);
@@ -202,7 +202,7 @@ describe('on the embedded database', () => {
     expect(isServerThere(environment.TOLLGATE_DATA)).toBe(false);
   });
 
-  test('a folder too deep for a socket, with a blank and a quote in its name, is no obstacle', async () => {
+  test('a folder too deep for a socket, with a space and a quote in its name, works', async () => {
     const folder = dataFolder(`it's deep ${'x'.repeat(100)}`);
     mkdirSync(folder, { recursive: true });
     // The socket is reached through a link in the temporary folder; this one goes away with the test.
@@ -215,7 +215,7 @@ describe('on the embedded database', () => {
 });
 
 describe('the demo', () => {
-  test('survives a kill -9 in the midst of its making', async () => {
+  test('survives a kill -9 while it is being created', async () => {
     const environment = { TOLLGATE_DATA: await preparedFolder() };
     const server = await acquireEmbeddedServer(environment.TOLLGATE_DATA);
     const sql = new SQL({ adapter: 'postgres', ...server.connection, max: 2 });
@@ -255,12 +255,12 @@ describe('the demo', () => {
   });
 });
 
-test('whoever stops the server does not wait for the one that another process starts in its place', async () => {
+test('stopping the server does not wait for another one that another process starts instead', async () => {
   const folder = await preparedFolder();
   const first = await acquireEmbeddedServer(folder);
   const stopped = postmaster(folder);
   const released = first.release();
-  // Whatever watches the server is held up until another one runs in its place.
+  // The watch over the server is held up until another server runs instead.
   let watching: number | null = null;
   while (watching === null && isServerThere(folder)) {
     watching = processOf(`stop\0-D\0${folder}`);
@@ -312,7 +312,7 @@ describe('a server that is lost under a gateway', () => {
     await sql.close();
   }
 
-  test('a terminated presence is taken up again, a killed server is started again, and both end with the gateway', async () => {
+  test('a terminated presence is renewed, a killed server is restarted, and both end with the gateway', async () => {
     const environment = { TOLLGATE_DATA: await preparedFolder() };
     const folder = environment.TOLLGATE_DATA;
     const gateway = await welcomed(await startGateway(environment));
@@ -352,7 +352,7 @@ describe('a server that is lost under a gateway', () => {
         'another server is there',
         () => isServerThere(folder) && postmaster(folder) !== killed,
       );
-      // Not even as one that has ended and waits for its parent to notice.
+      // Not even as a zombie.
       expect(existsSync(`/proc/${left}/exe`)).toBe(false);
       expect(bystander.exitCode).toBeNull();
       const ended = lines.filter((line) => line.includes('ended a process that a killed database server'));
@@ -371,7 +371,7 @@ describe('a server that is lost under a gateway', () => {
     const server = postmaster(folder);
     process.kill(server, 'SIGKILL');
     expect(await gateway.stop()).toBe(0);
-    // Whether it noticed in time to start another or not: if the file is still there, it is the dead one's.
+    // Whether or not it had time to start another: if the file still exists, it is the dead server's.
     if (isServerThere(folder)) expect(postmaster(folder)).toBe(server);
   });
 });
@@ -390,7 +390,7 @@ describe('a data folder that cannot be used is named in one sentence', () => {
     expect(await refusal(file)).toContain(`TOLLGATE_DATA names ${file}, which cannot be used (EEXIST`);
   });
 
-  test('a place where nothing can be made', async () => {
+  test('a place where nothing can be created', async () => {
     expect(await refusal('/proc/x')).toContain('TOLLGATE_DATA names /proc/x, which cannot be used (ENOENT');
   });
 

@@ -1,4 +1,4 @@
-/** Which processes in a data folder are taken for those of a killed server. Linux alone shows what it takes. */
+/** Which processes in a data folder are taken for those of a killed server. Only Linux shows what is needed for that. */
 import { describe, expect, test } from 'bun:test';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const isLinux = process.platform === 'linux';
 const hasNamespaces = isLinux && Bun.spawnSync([...newNamespace, 'true']).exitCode === 0;
 
 describe.skipIf(!isLinux)('no leftover process is', () => {
-  /** A process that looks like one of PostgreSQL's, in a folder of its own. */
+  /** A process that looks like one of PostgreSQL's, in its own folder. */
   function pretender(prefix: readonly string[] = []) {
     const folder = temporaryFolder();
     const program = join(temporaryFolder(), 'postgres');
@@ -20,7 +20,7 @@ describe.skipIf(!isLinux)('no leftover process is', () => {
     return { folder, child, [Symbol.dispose]: () => child.kill('SIGKILL') };
   }
 
-  /** PostgreSQL in single-user mode notes its ID as a negative number. */
+  /** PostgreSQL in single-user mode writes its ID as a negative number. */
   test.each([1, -1])('a server whose ID is noted, times %d', async (sign) => {
     using one = pretender();
     await eventually('it runs', () => findLeftoverProcesses(one.folder).length === 1);

@@ -152,7 +152,7 @@ describe('gateways that are running', () => {
     expect(await migrate(database.sql, { leaseMs: 500 })).toEqual(namesOf(after(7)));
   });
 
-  test('may go on after what only adds something, whether they say what they know or not', async () => {
+  test('may go on after additive migrations, whether they report their version or not', async () => {
     await migrate(database.sql, { migrations: upTo(15) });
     const silent = await startNode('a:8080');
     expect(await migrate(database.sql)).toEqual(namesOf(after(15)));
@@ -180,7 +180,7 @@ describe('gateways that are running', () => {
   });
 });
 
-describe('a database of the version before', () => {
+describe('a database of the previous version', () => {
   test('ends up with the same indexes as a new one', async () => {
     const [old, fresh] = await Promise.all([createEmptyDatabase(), createDatabase()]);
     await migrate(old.sql, { migrations: upTo(11) });
@@ -220,7 +220,7 @@ describe('while requests go on', () => {
     await reader`select count(*) from accounts`;
     const problem = await apply(file).catch((error: Error) => error.message);
     expect(problem).toStartWith('0097_lock.sql could not be applied: other sessions hold locks');
-    // It would be in the queue behind a migration that still waits.
+    // It would queue behind a migration that still waits.
     await database.sql`select count(*) from accounts`;
     expect(await database.sql`select 1 from schema_migrations where version = 97`).toHaveLength(0);
 

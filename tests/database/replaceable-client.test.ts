@@ -1,4 +1,4 @@
-/** A client that breaks is replaced, and the hosts that a replacement may lead to. */
+/** A broken client is replaced, and the hosts that a replacement may connect to. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { Hosts } from '../../src/database/hosts.ts';
@@ -14,7 +14,7 @@ afterAll(() => database.close());
 
 let names = 0;
 
-/** With a name of its own, by which the server knows its connections. */
+/** With a unique name, by which the server identifies its connections. */
 function openClient(finishMs?: number) {
   names += 1;
   const name = `replaceable ${names}`;
@@ -125,7 +125,7 @@ test('closing ends the clients that were replaced too, and nothing is opened aft
   await eventually('all are closed', async () => (await opened.activity()).length === 0);
 });
 
-test('a replacement leads to the host that is current by then', async () => {
+test('a replacement connects to the host that is current at that moment', async () => {
   const away = { url: 'postgres://nobody@127.0.0.1:1/nowhere', max: 1 };
   const hosts = new Hosts([away, { url: database.url, max: 1 }]);
   const client = new ReplaceableClient(() => new SQL(hosts.current));

@@ -1,4 +1,4 @@
-/** Old months leave, on a real PostgreSQL: whole, without getting in anyone's way, and from any state they were left in. */
+/** Removing old months, on a real PostgreSQL: as a whole, without blocking anyone, and from any state they were left in. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { createAccount } from '../../src/accounts/account-store.ts';
@@ -72,13 +72,13 @@ function connect(): SQL {
 
 const remove = (days: number) => removeExpiredMonths(connect(), days);
 
-/** The middle of the month that lies this many months back, which is in that month for every clock. */
+/** The middle of the month this many months ago, which is in that month in every time zone. */
 function middleOfMonth(monthsAgo: number): Date {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - monthsAgo, 15));
 }
 
-/** So many days that they begin in the middle of that month. */
+/** The number of days since the middle of that month. */
 function daysSinceMonth(monthsAgo: number): number {
   return Math.floor((Date.now() - middleOfMonth(monthsAgo).getTime()) / dayMs);
 }
@@ -102,7 +102,7 @@ function settlementOf({ generation }: Hold): Settlement {
   });
 }
 
-/** A Generation of that time, billed and all; its ID. */
+/** Creates a billed Generation of that time; returns its ID. */
 async function generationAt(at: Date): Promise<string> {
   const hold = holdAt(at);
   expect((await ledger.hold(hold)).outcome).toBe('held');
@@ -127,7 +127,7 @@ async function expectSound(): Promise<void> {
   expect(findings.filter(({ violations }) => violations > 0)).toEqual([]);
 }
 
-/** Reads the table and keeps its transaction open, so that nobody can let go of a partition meanwhile. */
+/** Reads the table and keeps its transaction open, so that no partition can be detached meanwhile. */
 async function openReader(): Promise<{ leave: () => Promise<void> }> {
   const connection = await connect().reserve();
   await connection.unsafe('begin');
@@ -140,7 +140,7 @@ async function openReader(): Promise<{ leave: () => Promise<void> }> {
   };
 }
 
-/** Whether someone has asked for the table to itself, and waits. */
+/** Whether someone waits for an exclusive lock on the table. */
 async function isWaiting(): Promise<boolean> {
   const rows = await database.sql`
     select 1 from pg_locks where not granted and relation = 'generations'::regclass and mode = 'AccessExclusiveLock'`;
@@ -158,7 +158,7 @@ async function startWaiting(days: number) {
   return { reader, removal, hasEnded: () => hasEnded };
 }
 
-test('months that are over before the cutoff leave with their attempts, all else stays', async () => {
+test('months that end before the cutoff are removed with their attempts, everything else stays', async () => {
   const old = [await generationAt(middleOfMonth(7)), await generationAt(middleOfMonth(6))];
   // The cutoff falls into the month of the first of these, so all of that month stays.
   const firstMoment = new Date(middleOfMonth(5).setUTCDate(1));
@@ -193,7 +193,7 @@ test('this month and the last one stay, however short the retention', async () =
   const ids = [await generationAt(new Date()), await generationAt(new Date(Date.now() - 31 * dayMs))];
   expect(await remove(1)).toBeGreaterThan(0);
   expect(await Promise.all(ids.map(isThere))).toEqual([true, true]);
-  // Nothing that would be made again at the next start has gone.
+  // Nothing was removed that the next start would create again.
   const [before] = await database.sql`select count(*) as count from pg_inherits`;
   await database.sql`select create_partitions(current_date - 31, current_date)`;
   const [after] = await database.sql`select count(*) as count from pg_inherits`;
@@ -216,7 +216,7 @@ test('a month in which a Generation is still open stays until that is settled', 
 test('requests go on while it waits for whoever still reads the table', async () => {
   const old = await generationAt(middleOfMonth(6));
   const { reader, removal, hasEnded } = await startWaiting(90);
-  // All of this happens while a lock is asked for again and again: nobody waits behind it for long.
+  // All of this happens while a lock is tried repeatedly: nobody waits behind it for long.
   const made: string[] = [];
   for (let count = 0; count < 20; count++) made.push(await generationAt(new Date()));
   expect(await Promise.all(made.map(isThere))).toEqual(made.map(() => true));
@@ -255,7 +255,7 @@ test('an interrupted removal leaves everything in place, and the next one remove
   await expectSound();
 });
 
-test('what strayed into the default partition moves to its month when that is made', async () => {
+test('rows in the default partition move to their month when that is created', async () => {
   const farAway = new Date(Date.now() + 800 * dayMs);
   const id = await generationAt(farAway);
   const [stray] = await database.sql`select count(*) as count from generations_default`;
@@ -298,7 +298,7 @@ test('only one node does it at a time', async () => {
   expect(await removal).toBeGreaterThan(0);
 });
 
-test('the gateway does it when it starts; lookups answer 404, usage and the audit know no difference', async () => {
+test('the gateway does it when it starts; lookups answer 404, usage and the audit do not change', async () => {
   const old = await generationAt(middleOfMonth(6));
   const young = await generationAt(new Date());
   const environment = {
@@ -321,7 +321,7 @@ test('the gateway does it when it starts; lookups answer 404, usage and the audi
   expect(await gateway.stop()).toBe(0);
 });
 
-test('a gateway that is still waiting stops all the same, and the next start finishes', async () => {
+test('a gateway that is still waiting can stop, and the next start finishes', async () => {
   const old = await generationAt(middleOfMonth(6));
   const reader = await openReader();
   const environment = {

@@ -1,4 +1,4 @@
-/** migrations/schema.sql, which people read instead of all migrations one after the other. */
+/** migrations/schema.sql, which people read instead of all migrations. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -6,7 +6,7 @@ import { describeSchema, schemaFile } from '../../scripts/schema.ts';
 import { isMigration } from '../../src/lib/software-version.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 
-// Other versions spell some definitions in another way.
+// Other versions spell some definitions differently.
 const isEmbedded = process.env.TOLLGATE_TEST_DATABASE_URL === undefined;
 
 let database: TestDatabase;
@@ -21,7 +21,7 @@ test.if(isEmbedded)('it is what the migrations make', async () => {
   const read = readFileSync(schemaFile, 'utf8').split('\n');
   const longer = made.length > read.length ? made : read;
   const first = longer.findIndex((_, index) => made[index] !== read[index]);
-  // Of so long a text, only where it begins to differ.
+  // The text is long, so only the first difference is shown.
   if (first >= 0)
     expect(read.slice(first, first + 5), 'schema.sql is out of date. Run: npm run schema').toEqual(
       made.slice(first, first + 5),
@@ -47,7 +47,7 @@ test('every table, view, type and function says what it is for', async () => {
   expect([...silent]).toEqual([]);
 });
 
-test('it is no migration, and every other file beside it is one', () => {
+test('it is not a migration, and every other file next to it is one', () => {
   const others = readdirSync(dirname(schemaFile)).filter((name) => !isMigration(name));
   expect(others).toEqual(['schema.sql']);
 });

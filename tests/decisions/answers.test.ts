@@ -39,7 +39,7 @@ function shown(body: unknown) {
   return verdict && presentDecision({ ...verdict, upstream, latencyMs: 12 }, 'req_1');
 }
 
-test('a good answer comes out in the words of the contract, and nothing else does', () => {
+test('a good answer is returned in the form of the contract, and nothing else is', () => {
   const more = { ...good, id: 'x', debug: { key: 'secret' } };
   const fuller = { ...more, answers: { ...answers, safe: { ...safe, confidence: 0.9, note: 'x' } } };
   expect(shown(fuller) as unknown).toEqual({
@@ -124,7 +124,7 @@ describe('what does not fit is refused', () => {
   });
 });
 
-test('what the provider chose and expects is its own to say', () => {
+test('the choice and the expected level are the provider’s own', () => {
   expect(shown(withAnswer({ route: { ...route, choice: 'right' } }))?.answers.route).toMatchObject({
     choice: 'right',
   });

@@ -1,4 +1,4 @@
-/** A chat model asked for decisions, in every format that providers speak, on real sockets. */
+/** A chat model that makes decisions, in every format that providers speak, on real sockets. */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { startSandbox } from '../../sandbox/server.ts';
 import { askChatModel, gateAccountOf } from '../../src/decisions/chat-model.ts';
@@ -133,7 +133,7 @@ describe.each(Object.keys(formats) as Format[])('in the format of %s', (format) 
 });
 
 describe('the gate of a provider', () => {
-  test('learns of failures, and is left alone after enough of them', async () => {
+  test('counts failures, and skips the provider after enough of them', async () => {
     sandbox.directives = '[[status 500]]';
     const { source, gates } = sourceOf('openai');
     for (let time = 0; time < 4; time++) await failureOf(source.ask(request, 'req_1', signal, asker));
@@ -141,7 +141,7 @@ describe('the gate of a provider', () => {
     expect((await failureOf(source.ask(request, 'req_1', signal, asker))).upstream).toBeNull();
   });
 
-  test('another provider is asked while the first is left alone', async () => {
+  test('another provider is called while the first is skipped', async () => {
     sandbox.directives = '[[status 429]] [[retry-after 30]]';
     const { source } = sourceOf('openai', 'both');
     await failureOf(source.ask(request, 'req_1', signal, asker));
@@ -150,7 +150,7 @@ describe('the gate of a provider', () => {
     expect(upstream.provider).toBe('Second (asked both)');
   });
 
-  test('does not hold it against a provider when the client leaves, but when the deadline passes', async () => {
+  test('counts it as a failure when the deadline passes, but not when the client leaves', async () => {
     sandbox.directives = '[[hang]]';
     const { source, gates } = sourceOf('openai');
     for (let time = 0; time < 5; time++) {
@@ -166,7 +166,7 @@ describe('the gate of a provider', () => {
     expect(gates[0]?.waitMs(person)).toBeGreaterThan(0);
   });
 
-  test('does not hold it against a provider when a question had waited so long that too little time was left', async () => {
+  test('does not count a failure when the decision had waited so long that too little time was left', async () => {
     sandbox.directives = '[[hang]]';
     const { source, gates } = sourceOf('openai');
     const hurried = patiently(source, { ...defaultPatience, deadlineMs: 30_020 });
@@ -176,7 +176,7 @@ describe('the gate of a provider', () => {
     expect(gates[0]?.waitMs(person)).toBe(0);
   });
 
-  test('is shut for the person whose questions fail, and for nobody else, whoever else has failed', async () => {
+  test('closes to the person whose questions fail, and to nobody else, whoever else has failed', async () => {
     sandbox.directives = '[[status 500]]';
     const { source, gates } = sourceOf('openai');
     for (let time = 0; time < 3; time++)
@@ -186,7 +186,7 @@ describe('the gate of a provider', () => {
     expect(waits.map((waitMs) => waitMs === 0)).toEqual([false, true, true]);
   });
 
-  test('is not left alone by others because one person was told to wait', async () => {
+  test('stays open to others when one person was told to wait', async () => {
     sandbox.directives = '[[status 429]] [[retry-after 30]]';
     const { source, gates } = sourceOf('openai');
     await failureOf(source.ask(request, 'req_1', signal, asker));
@@ -194,7 +194,7 @@ describe('the gate of a provider', () => {
     expect(gates[0]?.waitMs('account')).toBe(0);
   });
 
-  test('is shut for everyone when nobody can be connected to', async () => {
+  test('closes to everyone when the provider cannot be reached', async () => {
     const { model, candidates } = sourceOf('openai');
     const nowhere = candidates.map((candidate) => ({
       ...candidate,
@@ -207,7 +207,7 @@ describe('the gate of a provider', () => {
     expect(candidates[0]?.gate.waitMs('account')).toBeGreaterThan(0);
   });
 
-  test('does not hold an answer against it that was only not the one asked for', async () => {
+  test('does not count an answer that merely does not fit the question', async () => {
     sandbox.directives = '[[say no]]';
     const { source, gates } = sourceOf('openai');
     for (let time = 0; time < 5; time++) await failureOf(source.ask(request, 'req_1', signal, asker));
@@ -215,7 +215,7 @@ describe('the gate of a provider', () => {
   });
 });
 
-test('a defect before the call gives the turn back too', async () => {
+test('a defect before the call returns the permit too', async () => {
   const { model, candidates } = sourceOf('openai');
   const ends: string[] = [];
   const permit = {

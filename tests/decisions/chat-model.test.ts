@@ -72,7 +72,7 @@ describe('the question', () => {
     ]);
   });
 
-  test('has a schema of numbers under names of our own', () => {
+  test('has a schema of numbers under generated names', () => {
     const format = call.responseFormat;
     if (format?.type !== 'json_schema') throw new Error('No schema is asked for.');
     expect(format.strict).toBe(true);
@@ -154,7 +154,7 @@ describe('the answer', () => {
     },
   );
 
-  test('without a usage is none', () => {
+  test('without usage has none', () => {
     const told = { ...answerOf(JSON.stringify(good)), usage: null };
     expect(readChatVerdict(told, questions, 'gpt')).toBeNull();
   });

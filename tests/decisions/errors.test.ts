@@ -20,7 +20,7 @@ test.each(Object.keys(decisionErrorTable) as DecisionErrorName[])(
   },
 );
 
-test('what is known of the provider is shown, as far as it goes', () => {
+test('what is known about the provider is shown', () => {
   const failed = (status: number | null, requestId: string | null, retryAfterSeconds: number | null) =>
     presentDecisionError(
       new DecisionError('rate_limit', { upstream: { provider: 'P', status, requestId }, retryAfterSeconds }),

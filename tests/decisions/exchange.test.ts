@@ -135,7 +135,7 @@ describe('the provider’s own request ID', () => {
 
 const long = (megabytes: number) => JSON.stringify({ ...good, padding: 'x'.repeat(megabytes * 1024 * 1024) });
 
-describe('a success that is none', () => {
+describe('a success status with a bad body', () => {
   test.each<[string, () => Response]>([
     ['no JSON', () => new Response('body-canary')],
     ['nothing', () => new Response(null, { status: 204 })],
@@ -166,14 +166,14 @@ describe('a success that is none', () => {
     expect(await errorOf(reply)).toMatchObject({ status: 502, type: 'invalid_response', provider: 'Acme' });
   });
 
-  test('as much as may be is read', async () => {
+  test('a body of the maximum size is read', async () => {
     answer = () => new Response(long(3));
     expect((await ask()).model).toBe('v');
   });
 });
 
 describe('a connection', () => {
-  test('that nobody takes is 502 connection_error, without a status', async () => {
+  test('that is refused is 502 connection_error, without a status', async () => {
     const nobody = askProvider({ name: 'Acme', baseUrl: 'http://127.0.0.1:9', apiKey: 'k', model: 'm' });
     const error = await errorOf(() => Response.json(good), nobody);
     expect(error).toMatchObject({ status: 502, type: 'connection_error', provider: 'Acme' });
@@ -188,7 +188,7 @@ describe('a connection', () => {
           pull: async (controller) => {
             await controller.write('{"model":');
             await controller.flush();
-            // Twice: after a pause of the process the first is over before anyone has read what was written.
+            // Twice: after a pause of the process, the first may pass before what was written has been read.
             for (let times = 0; times < 2; times++) await Bun.sleep(20);
             return Promise.reject();
           },

@@ -1,4 +1,4 @@
-/** When an overloaded provider is asked again: by a clock of the test's own, and once by the real one. */
+/** When an overloaded provider is called again: by a simulated clock, and once by the real one. */
 import { describe, expect, spyOn, test } from 'bun:test';
 import fc from 'fast-check';
 import type { DecisionRequest } from '../../src/decisions/decider.ts';
@@ -11,7 +11,7 @@ const upstream = { provider: 'P', status: 529, requestId: null };
 /** What one attempt does: how long it takes, and how it ends. */
 type Attempt = Readonly<{ durationMs: number; ending: 'answer' | DecisionErrorName }>;
 
-/** Plays attempts on a clock that moves only when something waits or takes its time. */
+/** Plays attempts on a clock that moves only when something waits or takes time. */
 async function play(
   attempts: readonly Attempt[],
   options: Readonly<{ random?: () => number; leavesAtMs?: number }> = {},
@@ -58,13 +58,13 @@ const overload: Attempt = { durationMs: 10, ending: 'provider_overloaded' };
 const answer: Attempt = { durationMs: 10, ending: 'answer' };
 
 describe('the schedule', () => {
-  test('a success is the end of it', async () => {
+  test('a success ends it', async () => {
     expect(await play([answer])).toMatchObject({ outcome: 'answer', begun: [0], waits: [] });
     expect(await play([overload, answer])).toMatchObject({ outcome: 'answer', waits: [500] });
     expect(await play([overload, overload, answer])).toMatchObject({ outcome: 'answer', waits: [500, 1500] });
   });
 
-  test('three attempts are all there are', async () => {
+  test('there are at most three attempts', async () => {
     const { outcome, begun, error } = await play([overload, overload, overload, answer]);
     expect(outcome).toBe('provider_overloaded');
     expect(begun).toEqual([0, 510, 2020]);
@@ -107,7 +107,7 @@ describe('the schedule', () => {
     expect(await play([long, long, answer])).toMatchObject({ outcome: 'timeout', tookMs: 60_000 });
   });
 
-  test('a client that leaves in a wait is not tried for again', async () => {
+  test('nothing is retried for a client that leaves during a wait', async () => {
     expect(await play([overload, answer], { leavesAtMs: 200 })).toMatchObject({
       outcome: 'timeout',
       begun: [0],
@@ -245,7 +245,7 @@ test('a wait that has ended no longer listens for the client to leave', async ()
 });
 
 describe('a client that leaves', () => {
-  test('ends a call that is under way', async () => {
+  test('ends a call in progress', async () => {
     const client = new AbortController();
     const { promise: gone, resolve } = Promise.withResolvers<void>();
     const provider = serve((incoming) => {
@@ -273,7 +273,7 @@ describe('a client that leaves', () => {
     await provider.stop();
   });
 
-  test('who has left before is not asked for at all', async () => {
+  test('before the call causes no call at all', async () => {
     const client = new AbortController();
     client.abort();
     const provider = serve(() => Response.json(good));

@@ -67,10 +67,10 @@ const provider = {
   DECISIONS_MODEL: 'judge-latest',
 };
 
-describe('a provider of decisions', () => {
+describe('a decision provider', () => {
   test('needs three variables', () => {
     expect(open(provider)).toMatchObject({ model: 'judge-latest', problems: [] });
-    // It may be another gateway of this kind.
+    // It may be another Tollgate gateway.
     expect(open({ ...provider, DECISIONS_API_KEY: 'svc_sk_x' })).toMatchObject({ model: 'judge-latest' });
   });
 
@@ -102,7 +102,7 @@ describe('a provider of decisions', () => {
     expect(() => readConfig({ ...provider, DECISIONS_BASE_URL: url })).not.toThrow(/canary/);
   });
 
-  test('is addressed without a slash at the end, and has a name that says nothing', () => {
+  test('is called without a trailing slash, and has a neutral name', () => {
     expect(readConfig(provider).decisions).toEqual({
       baseUrl: 'https://decisions.example.com/v1',
       model: 'judge-latest',

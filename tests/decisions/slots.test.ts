@@ -1,4 +1,4 @@
-/** How many decisions of one person are asked for at a time: a provider that answers when the test lets it. */
+/** How many decisions of one person run at a time, with a provider that answers when the test lets it. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { DecisionError } from '../../src/decisions/errors.ts';
 import { runDecision } from '../../src/decisions/handler.ts';
@@ -95,7 +95,7 @@ test('four at a time, the others in the order they came, and nobody waits for so
   held.get('ada 2')?.();
   expect((await answers[2])?.status).toBe(200);
   await eventually('the provider is asked', () => held.size === 4);
-  // Whoever left while waiting was never asked for.
+  // The provider was never called for a client that left while waiting.
   expect([...held.keys()].toSorted()).toEqual(['ada 0', 'ada 1', 'ada 3', 'next']);
   for (const answer of held.values()) answer();
   for (const answer of [...answers, next]) expect((await answer).status).toBe(200);
@@ -104,7 +104,7 @@ test('four at a time, the others in the order they came, and nobody waits for so
 test('429 rate_limit without a time when a hundred wait', async () => {
   const answers = Array.from({ length: 104 }, (_, index) => ask('ada', `${index}`));
   await eventually('the provider is asked', () => held.size === 4);
-  // All are on their way, but which of them come last is not certain: the next one may be in time for a place.
+  // All are on their way, but their order is not certain: the next one may still get a place.
   let refused = await Promise.race([ask('ada', 'one more'), Bun.sleep(200)]);
   while (!(refused instanceof Response))
     refused = await Promise.race([ask('ada', 'one more'), Bun.sleep(200)]);
@@ -122,7 +122,7 @@ test('429 rate_limit without a time when a hundred wait', async () => {
   expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(100);
 });
 
-test('whoever waits for too long is told so, and never asks', async () => {
+test('a request that waits for too long is told so, and never reaches the provider', async () => {
   const inSlotOf = createDecisionSlots(1, 1, 50);
   const { promise, resolve } = Promise.withResolvers<number>();
   const first = inSlotOf('ada', new AbortController().signal, () => promise);
@@ -132,12 +132,12 @@ test('whoever waits for too long is told so, and never asks', async () => {
   }).catch((thrown: unknown) => thrown);
   expect(late instanceof DecisionError && late.reason).toBe('timeout');
   resolve(1);
-  // Who runs already has a deadline of its own.
+  // A running one has its own deadline.
   expect(await first).toBe(1);
   expect(hasRun).toBe(false);
 });
 
-test('the time that someone waited is gone from the deadline', async () => {
+test('the time spent waiting counts towards the deadline', async () => {
   let leftMs = 0;
   const time = { nowMs: () => 0, sleep: async () => undefined, random: () => 0 };
   const source = {

@@ -1,4 +1,4 @@
-/** `tollgate doctor` against real servers: each thing that can be wrong is found, named and told what to do about. */
+/** `tollgate doctor` against real servers: each problem is found and named, with what to do about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -108,7 +108,7 @@ test('the program prints a report, or JSON, and exits 1 for a problem only', asy
   expect(broken.exitCode).toBe(1);
   const { works, findings: found } = JSON.parse(broken.stdout) as { works: boolean; findings: Finding[] };
   expect(works).toBe(false);
-  // What is wrong ends with what to do; the advice to correct the file would be no help.
+  // A problem ends with what to do; the advice to correct the file would not help.
   expect(found.filter(({ level }) => level === 'problem')).toEqual([
     problem(
       'catalogue',
@@ -133,7 +133,7 @@ test('a secret that is too short is a problem among the others', async () => {
   );
   expect(stdout).toMatch(/^✓ schema /m);
   expect(stdout.match(/^. secret /gm)).toHaveLength(1);
-  // What is wrong elsewhere is said as by every command.
+  // Other mistakes are reported as by every command.
   const other = await tollgate(['doctor', '--offline'], { ...healthy, AUTH_SECRET: 'short', PORT: 'x' });
   expect([other.exitCode, other.stdout]).toEqual([1, '']);
   expect(other.stderr).toStartWith('tollgate: PORT must be a whole number');
@@ -148,7 +148,7 @@ describe('the database', () => {
     expect(found.some((finding) => finding.about === 'catalogue')).toBe(true);
   });
 
-  test('that is empty, newer, read-only or somebody else’s is told apart', async () => {
+  test('that is empty, newer, read-only or somebody else’s is distinguished', async () => {
     const empty = await createEmptyDatabase();
     const own = await createDatabase();
     try {
@@ -416,7 +416,7 @@ test('mail: connected and signed in, and none sent', async () => {
 });
 
 describe('this machine', () => {
-  test('has a spool whose left-overs are counted and stay', async () => {
+  test('has a spool whose contents are counted and stay', async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'spool'));
     const file = join(folder, 'spool', '999999999.x.jsonl');

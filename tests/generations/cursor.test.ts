@@ -82,7 +82,7 @@ test('it is refused for another list and with other filters', () => {
       const mixtures: CursorScope[] = [
         [other[0], ...filters],
         [owner, ...other.slice(1)],
-        // No filter can be taken for another one, and none more or less is the same.
+        // No filter can be taken for another, and adding or removing one makes a difference.
         [owner, ...filters.toReversed()],
         [owner, ...filters.slice(1)],
         [owner, ...filters, null],

@@ -54,7 +54,7 @@ test('never more than the whole, never more than a quarter for one account, and 
   );
 });
 
-test('a room grows and never shrinks, and is given back once', () => {
+test('a room grows and never shrinks, and is returned once', () => {
   const budget = new BodyBudget(1_000);
   const request = newRequest();
   const room = budget.roomFor(request, 'a');
@@ -81,13 +81,13 @@ test('a room that cannot grow is given up, so that others can', () => {
   expect(budget.takenBytes).toBe(250);
 });
 
-test('a body may take so long for its size, and no body for ever', () => {
+test('a body may take as long as its size allows, and never forever', () => {
   expect(allowedMs(0, defaultPace)).toBe(10_000);
   expect(allowedMs(81_920, defaultPace)).toBe(20_000);
   expect(allowedMs(20 * megabyte, defaultPace)).toBe(300_000);
 });
 
-/** A server that reads one body, and what a client gets that sends as it is told. */
+/** A server that reads one body, and what a client gets that sends these pieces. */
 async function answerTo(
   send: (write: (text: string) => void) => unknown,
   budget = new BodyBudget(80 * megabyte),
@@ -120,7 +120,7 @@ async function answerTo(
 const head = 'POST / HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\n';
 const chunk = `100000\r\n${' '.repeat(megabyte)}\r\n`;
 
-test('a body without a length takes room while it comes', async () => {
+test('a body without a length takes room as it arrives', async () => {
   const budget = new BodyBudget(8 * megabyte);
   const answer = await answerTo((write) => {
     write(`${head}Transfer-Encoding: chunked\r\n\r\n`);
@@ -130,7 +130,7 @@ test('a body without a length takes room while it comes', async () => {
   expect(answer).toContain('server_overloaded');
 });
 
-test('a body takes room for what has come of it, and not for what it announces', async () => {
+test('a body takes room for what has arrived, and not for what it announces', async () => {
   const budget = new BodyBudget(8 * megabyte);
   let takenBytes = 0;
   const answer = await answerTo(async (write) => {
@@ -186,7 +186,7 @@ test('small bodies take none of it', async () => {
   expect(await answerTo((write) => write(chunked), budget)).toContain('{"a":12}');
 });
 
-/** Quick to run out of. */
+/** Quickly used up. */
 const impatient = { graceMs: 200, minBytesPerSecond: 100_000, maxMs: 500 };
 
 test.each([

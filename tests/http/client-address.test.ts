@@ -211,7 +211,7 @@ describe('whose address counts', () => {
     );
   });
 
-  test('what stands left of the first stranger changes nothing', () => {
+  test('what is left of the first untrusted address changes nothing', () => {
     fc.assert(
       fc.property(
         anyHeader,
@@ -227,7 +227,7 @@ describe('whose address counts', () => {
     );
   });
 
-  test('whatever comes, the answer is an address of this connection or of its header', () => {
+  test('whatever comes, the result is an address of this connection or of its header', () => {
     fc.assert(
       fc.property(anyAddress, anyHeader, (peer, header) => {
         const answer = clientAddressOf(peer, header, trusted);

@@ -17,7 +17,7 @@ const told = (method: string, path: string) => {
   return [message, docs ?? null];
 };
 
-describe('the likely cure', () => {
+describe('the likely fix', () => {
   test.each([
     ['GET', '/v1/chat/completions', 'GET /v1/chat/completions does not exist: use POST.', null],
     ['POST', '/v1/models/vendor/x', 'POST /v1/models/vendor/x does not exist: use GET.', null],

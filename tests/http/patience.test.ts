@@ -1,4 +1,4 @@
-/** How long a connection may be silent: as long as a provider is, but only for those who have a right to wait for one. */
+/** How long a connection may be silent: as long as a provider is, but only for clients that are allowed to wait for one. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -23,7 +23,7 @@ const keyId = newId();
 const account = `/api/console/accounts/${accountId}`;
 
 let database: TestDatabase;
-/** What is answered once a provider is to be waited for. */
+/** The response once the request waits for a provider. */
 let answerLate: () => Promise<Response>;
 
 beforeAll(async () => {
@@ -98,7 +98,7 @@ describe('while a client is silent', () => {
           `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nOrigin: http://${host}\r\n${authority}` +
             'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n',
         );
-        // Whether it is reset or closed in order is all the same.
+        // Whether it is reset or closed normally does not matter.
         await once(socket, 'close').catch(() => {});
       });
       await Promise.all(ended);
@@ -108,7 +108,7 @@ describe('while a client is silent', () => {
   );
 });
 
-test('one person has 4 calls under way and 100 waiting; others do not notice', async () => {
+test('one person has 4 calls in progress and 100 waiting; others do not notice', async () => {
   const server = listen({ host: '127.0.0.1', port: 0 }, routesFor(true));
   const { port, host } = new URL(server.address);
   const calls = Array.from({ length: 110 }, () => {
@@ -144,7 +144,7 @@ test('one person has 4 calls under way and 100 waiting; others do not notice', a
 }, 60_000);
 
 describe('while a provider is silent', () => {
-  /** The idle times that were set for a request, and whether its body had been read by then. */
+  /** The idle timeouts set for a request, and whether its body had been read by then. */
   async function timesOf(path: string, body: unknown, answer: () => Promise<Response>, isSignedIn = true) {
     answerLate = answer;
     const times: (number | 'unread')[] = [];
@@ -178,7 +178,7 @@ describe('while a provider is silent', () => {
     },
   );
 
-  test('who is refused late is given no more time than anyone else; a stream is given all of it', async () => {
+  test('a late refusal gets no more time than others; a stream gets all of it', async () => {
     const refuse = () => Promise.reject(new ApiError('insufficient_balance'));
     expect(await timesOf('/v1/chat/completions', chat, refuse)).toEqual({ status: 402, times: [0, 120] });
     for (const type of ['text/event-stream', 'application/json']) {

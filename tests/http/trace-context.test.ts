@@ -41,7 +41,7 @@ test('a later version may say more', () => {
   });
 });
 
-test('any header leads to a trace, and every attempt of a request to a span of its own', () => {
+test('any header leads to a trace, and every attempt of a request to its own span', () => {
   fc.assert(
     fc.property(fc.option(fc.string()), (header) => {
       const id = newId();

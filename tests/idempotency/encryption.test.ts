@@ -1,4 +1,4 @@
-/** Kept answers at rest: whole with the right key and place, unreadable otherwise. */
+/** Stored responses at rest: complete with the right key and place, unreadable otherwise. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
@@ -28,7 +28,7 @@ function decrypt(encrypted: Buffer, withKey: Buffer, place: string): PlainRespon
   return { ...opened.head, body: Buffer.concat(pieces).toString() };
 }
 
-test('any answer comes out as it went in, and never the same way twice', async () => {
+test('any response is decrypted unchanged, and never encrypted the same way twice', async () => {
   await fc.assert(
     fc.asyncProperty(answer, fc.string(), async (one, place) => {
       const encrypted = await encrypt(one, key, place);
@@ -71,7 +71,7 @@ test('another key, another place or any changed bit opens nothing', async () => 
   );
 });
 
-test('pieces cannot change places, come from another answer, or be left out at the end', async () => {
+test('pieces cannot change places, come from another response, or be left out at the end', async () => {
   const encrypted = await encrypt(longAnswer(100_000), key, 'here');
   const other = await encrypt(longAnswer(100_000), key, 'here');
   const opened = new EncryptedResponse(encrypted.subarray(0, openingBytes), encrypted.length, key, 'here');
@@ -87,7 +87,7 @@ test('pieces cannot change places, come from another answer, or be left out at t
   expect(() => decrypt(encrypted.subarray(0, start), key, 'here')).toThrow();
 });
 
-test('nothing of an answer is to be seen', async () => {
+test('nothing of a response can be seen', async () => {
   const one = { requestId: 'req_1', status: 200, headers: {}, body: 'canary'.repeat(10) };
   expect((await encrypt(one, key, 'here')).toString('latin1')).not.toContain('canary');
 });

@@ -1,4 +1,4 @@
-/** KeySlots of a key are limited, given back once, and nobody else's. */
+/** The slots of a key are limited, returned once, and not shared with other keys. */
 import { expect, test } from 'bun:test';
 import { ApiError } from '../../src/errors.ts';
 import { KeySlots } from '../../src/idempotency/key-slots.ts';

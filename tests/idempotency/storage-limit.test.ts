@@ -38,12 +38,12 @@ test.each<[string, Row[], boolean]>([
   await store(keyId, rows);
   await store(newId(), [{ answer: 100_000 }, {}, {}]);
   const limit = new StorageLimit(database.sql, limits);
-  // Whoever asks while it is being counted for the first time waits as well.
+  // Others that ask during the first count wait as well.
   const asked = await Promise.all([limit.isReached(keyId), limit.isReached(keyId)]);
   expect(asked).toEqual([isReached, isReached]);
 });
 
-test('what is added and given back counts at once', async () => {
+test('what is added and returned counts at once', async () => {
   const keyId = newId();
   const limit = new StorageLimit(database.sql, limits);
   await limit.isReached(keyId);

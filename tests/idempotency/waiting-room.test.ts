@@ -1,4 +1,4 @@
-/** Requests that wait under a name that somebody else has claimed, against a real PostgreSQL. */
+/** Requests that wait for an idempotency key that another request has claimed, against a real PostgreSQL. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { claim, releaseClaim } from '../../src/idempotency/claim-store.ts';
 import { KeySlots } from '../../src/idempotency/key-slots.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => database.close());
 
-/** So many that wait with one idempotency key, and who has been told something so far. */
+/** This many that wait for one idempotency key, and which have been told something so far. */
 async function crowd(count: number) {
   const request = { keyId: newId(), idempotencyHash: 'ab'.repeat(32), bodyHash: 'cd'.repeat(32) };
   const room = new WaitingRoom(database.sql, new KeySlots(count));
@@ -36,7 +36,7 @@ async function crowd(count: number) {
   return { request, room, first, told, clients, outcomes };
 }
 
-test('a key that has become free is offered to one after the other, and not to whoever has gone', async () => {
+test('a key that has become free is offered to one after the other, and not to those that have left', async () => {
   const { request, room, first, told, clients, outcomes } = await crowd(5);
   clients[0]?.abort();
   expect(await outcomes[0]).toBeInstanceOf(ClientGone);

@@ -1,4 +1,4 @@
-/** What a request for images may say, what a model makes of it, and how its failures are told. All of it pure. */
+/** What a request for images may contain, what a model offers, and how failures are reported. All of it pure. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { ApiError, type ErrorCode, errorTable } from '../../src/errors.ts';
@@ -32,7 +32,7 @@ describe('what is accepted', () => {
 
 type Row = readonly [code: ErrorCode, param: string | undefined, body: unknown];
 
-/** Fields that vendors have and the contract has not, whatever their value. */
+/** Fields that vendors have and the contract does not, whatever their value. */
 const foreign =
   'quality style user background moderation output_format output_compression stream partial_images seed N Size'.split(
     ' ',
@@ -85,7 +85,7 @@ describe('what is refused', () => {
     expect(refusal.message).toBe('The response_format "b64_json" is not supported: use "url".');
   });
 
-  test('any other n, size or response_format has the code of its own, and never another', () => {
+  test('any other n, size or response_format has its own code, and never another', () => {
     const own = [
       ['n', 'invalid_n', (value: unknown) => [1, 2, 3, 4].includes(value as number)],
       ['size', 'invalid_size', (value: unknown) => typeof value === 'string'],
@@ -164,7 +164,7 @@ describe('what the model offers', () => {
     expect(tiers).toEqual(['1k', '2k', null]);
   });
 
-  test('who cannot make the size is left out', () => {
+  test('a provider that cannot make the size is left out', () => {
     expect(orderOf({ ...wanted, size: '2048x2048' }, model, [google, openai]).makers).toEqual([openai]);
     expect(orderOf({ ...wanted, size: '896x1280' }, model, [google, openai]).makers).toEqual([
       google,
@@ -198,7 +198,7 @@ describe('what the model offers', () => {
     });
   });
 
-  test('unsupported_parameter for anything else that no provider can carry', () => {
+  test('unsupported_parameter for anything else that no provider supports', () => {
     const refusal = { param: 'prompt', message: 'This model takes short prompts only.' };
     const terse = maker({ ...openaiImages, unsupported: () => refusal });
     expect(refusalOf(() => orderOf(wanted, model, [terse]))).toMatchObject({
@@ -217,7 +217,7 @@ describe('what the model offers', () => {
   });
 });
 
-describe('how a failure is told', () => {
+describe('how a failure is reported', () => {
   const told = (code: ErrorCode, status: number | null) => imageFailure(new ProviderError(code, status)).code;
 
   test.each([

@@ -1,4 +1,4 @@
-/** Who is read on for when a node has no more places. */
+/** Which streams are still read when a node has no slots left. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { type ReadOn, ReadOnStreams } from '../../src/inference/read-on-streams.ts';
@@ -19,7 +19,7 @@ function open(streams: ReadOnStreams, account: string): Place {
   };
 }
 
-test('one account has all places to itself, and gives them up one by one to another', () => {
+test('one account has all slots to itself, and gives them up one by one to another', () => {
   const streams = new ReadOnStreams(4);
   const greedy = Array.from({ length: 6 }, () => open(streams, 'greedy'));
   expect(greedy.map(({ isStopped }) => isStopped)).toEqual([true, true, false, false, false, false]);
@@ -28,7 +28,7 @@ test('one account has all places to itself, and gives them up one by one to anot
   expect(greedy.filter(({ isStopped }) => !isStopped)).toHaveLength(2);
 });
 
-test('there are never more than the places, and nobody within a fair share is stopped', () => {
+test('there are never more than the slots, and nobody within a fair share is stopped', () => {
   const step = fc.record({ account: fc.constantFrom('a', 'b', 'c'), ends: fc.boolean(), pick: fc.nat(100) });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 120 }), (most, steps) => {

@@ -105,7 +105,7 @@ describe('the bytes', () => {
     expect(await readJsonBody(post(bytes(0xef, 0xbb, 0xbf, '{"a":"é😀"}')))).toEqual({ a: 'é😀' });
   });
 
-  test('the words of a refusal do not quote the body', async () => {
+  test('the message of a refusal does not quote the body', async () => {
     const { message } = await refusalOf(readJsonBody(post('{"secret-word"')));
     expect(message).toBe('The request body is not valid JSON.');
     expect((await refusalOf(readJsonBody(post('')))).message).toBe('The request body is empty.');
@@ -425,7 +425,7 @@ test('others get their turn while a large body is decoded', async () => {
       turns += 1;
     }
   })();
-  // Nothing of it is parsed, because its last byte is no character.
+  // None of it is parsed, because its last byte is not a valid character.
   const code = await codeOf(readJsonBody(post(bytes(' '.repeat(10_000_000), 0x80))));
   const turnsMeanwhile = turns;
   isDone = true;

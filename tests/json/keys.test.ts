@@ -125,7 +125,7 @@ test('a duplicate is found inside of lists', () => {
   expect(findDuplicateKey('[[{"a":1,"a":2}]]')).toEqual([0, 0, 'a']);
 });
 
-test('a duplicate far behind the start is refused without its place', () => {
+test('a duplicate far from the start is refused without its place', () => {
   const bodyOf = (count: number) => `{"a":[${'0,'.repeat(count)}{"b":1,"b":2}]}`;
   expect(findDuplicateKey(bodyOf(4_000))).toEqual(['a', 4_000, 'b']);
   expect(findDuplicateKey(bodyOf(5_000))).toBeNull();

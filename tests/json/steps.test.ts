@@ -1,4 +1,4 @@
-/** The reader of large bodies, held against JSON.parse and against the checks that small bodies pass. */
+/** The reader of large bodies, compared with JSON.parse and with the checks that small bodies pass. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { JsonLimitError } from '../../src/json/bounded.ts';
@@ -8,11 +8,11 @@ import { parseInSteps } from '../../src/json/steps.ts';
 import { inspectTree } from '../../src/json/tree.ts';
 
 const limits = { depth: 64, values: 100_000, keys: 1_000 };
-/** An object of so many keys. */
+/** An object with this many keys. */
 const wide = (keys: number) => `{${Array.from({ length: keys }, (_, index) => `"${index}":0`).join()}}`;
 const atOnce = () => Promise.resolve();
 
-/** What a parser makes of a text: its value, or that it is none. */
+/** What a parser makes of a text: its value, or that it is invalid. */
 async function outcomeOf(parse: () => unknown): Promise<unknown> {
   try {
     return { value: await parse() };

@@ -1,4 +1,4 @@
-/** The cache of keys on a real database whose questions are counted and can be held up. */
+/** The cache of keys on a real database whose queries are counted and can be held up. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { createAccount } from '../../src/accounts/account-store.ts';
 import { ApiError } from '../../src/errors.ts';
@@ -32,7 +32,7 @@ beforeAll(async () => {
     return hashKey(created?.key ?? '');
   };
   hashes = [await createHash(), await createHash(), await createHash()];
-  // A question sees the table as it was when it began, however long it takes. It counts once, whatever it finds.
+  // A query sees the table as it was when it began, however long it takes. It counts once, whatever it finds.
   await database.sql.unsafe(`
     alter table api_keys rename to stored_keys;
     create table pace (is_held boolean);
@@ -53,7 +53,7 @@ beforeEach(async () => {
 
 afterAll(() => database.close());
 
-/** Asks, and holds the question up inside the database until it is let go. Later ones are not held up. */
+/** Sends a query and holds it up inside the database until it is released. Later ones are not held up. */
 async function holdUp<Answer>(ask: () => Promise<Answer>) {
   const holder = await database.sql.reserve();
   await holder`select pg_advisory_lock(${barrier})`;
@@ -84,7 +84,7 @@ test('a change that is announced during a lookup is not hidden by the row read b
   await cache.find(known);
   const { answer: before, letGo } = await holdUp(() => cache.find(hash));
   await database.sql`update stored_keys set revoked_at = now() where hash = ${hash}`;
-  // Announced after it: when this change is known, so is that one.
+  // Announced after it: once this change is known, so is that one.
   await database.sql`update stored_keys set requests_per_minute = 7 where hash = ${known}`;
   await eventually('the change is announced', async () => (await cache.find(known))?.requestsPerMinute === 7);
   await letGo();
@@ -93,7 +93,7 @@ test('a change that is announced during a lookup is not hidden by the row read b
   await cache.close();
 });
 
-test('those who ask for one key at the same time ask the database once', async () => {
+test('concurrent lookups of one key send one query', async () => {
   expect(await questions(() => Promise.all(Array.from({ length: 8 }, () => cache.find(hashes[1]))))).toBe(1);
   expect(await questions(() => cache.find(hashes[1]))).toBe(0);
   await cache.close();
@@ -117,7 +117,7 @@ test('a lookup that fails is not remembered', async () => {
 
 const invented = () => hashKey(generateKey());
 
-test('invented keys push out no real one, and are remembered for a while themselves', async () => {
+test('invented keys evict no real one, and are remembered for a while themselves', async () => {
   await cache.find(hashes[1]);
   const last = invented();
   for (const hash of [...Array.from({ length: 10 }, invented), last])
@@ -128,7 +128,7 @@ test('invented keys push out no real one, and are remembered for a while themsel
   await cache.close();
 });
 
-test('a key that is made after it was asked for is known at once', async () => {
+test('a key that is created after it was looked up is known at once', async () => {
   const hash = invented();
   expect(await cache.find(hash)).toBeNull();
   await database.sql`update stored_keys set hash = ${hash} where hash = ${hashes[2]}`;
@@ -137,7 +137,7 @@ test('a key that is made after it was asked for is known at once', async () => {
   await cache.close();
 });
 
-test('keys that are asked for during a question are asked for together, and each gets its own answer', async () => {
+test('keys that are requested during a query are looked up together, and each gets its own result', async () => {
   const { answer: first, letGo } = await holdUp(() => cache.find(invented()));
   const asked = Array.from({ length: 50 }, invented);
   let found: (ApiKey | null)[] = [];
@@ -184,13 +184,13 @@ test('a known key is accepted while the database does not answer, and one that i
   );
   expect(await unknown).toBeInstanceOf(LateError);
   await letUnknownGo();
-  // Neither stands in the way of the next.
+  // Neither blocks the next.
   expect(await cache.find(hashes[1])).not.toBe(known);
   expect(await cache.find(invented())).toBeNull();
   await cache.close();
 });
 
-test('so many wait in all, so many from one network, and the rest is told to come back', async () => {
+test('a limited number wait in all and from one network, and the rest are told to come back', async () => {
   await cache.close();
   cache = await openKeyCache(database.sql, Date.now, { slots: new LookupSlots(3, 2), lookupPatienceMs });
   const statusOf = (address: string | null): Promise<unknown> =>
@@ -203,7 +203,7 @@ test('so many wait in all, so many from one network, and the rest is told to com
   const refused = ['server_overloaded', 1];
   const addresses = ['2001:db8::1', '2001:db8::2', '2001:db8::3', '192.0.2.1', '192.0.2.2'];
   expect(await Promise.all(addresses.map(statusOf))).toEqual([null, null, refused, null, refused]);
-  // Whoever has been answered leaves the place to others.
+  // A request that was answered frees its place.
   expect(await Promise.all([null, null, null].map(statusOf))).toEqual([null, null, refused]);
   // However many ask for one key, they take one place.
   const same = await Promise.all(Array.from({ length: 8 }, () => cache.find(hashes[2], () => '192.0.2.1')));

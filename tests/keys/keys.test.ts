@@ -26,7 +26,7 @@ test('no text at all upsets the check', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !isWellFormedKey(text)));
 });
 
-test('random bytes that would favour some characters are passed over', () => {
+test('random bytes that would favour some characters are skipped', () => {
   const batches = [new Uint8Array(40).fill(248), new Uint8Array(40).fill(255), new Uint8Array(40).fill(247)];
   const key = generateKey(() => batches.shift() ?? new Uint8Array(40));
   expect(key.slice(7, 47)).toBe('z'.repeat(40));

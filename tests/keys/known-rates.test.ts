@@ -1,9 +1,9 @@
-/** What a node remembers of the rates of keys, when there are more keys than it can remember. */
+/** What a node remembers of the rates of keys when there are more keys than it has room for. */
 import { expect, test } from 'bun:test';
 import type { ApiKey } from '../../src/keys/key-store.ts';
 import { KnownRates } from '../../src/keys/known-rates.ts';
 
-test('beyond so many keys the one that was counted longest ago is forgotten', () => {
+test('beyond the maximum, the key that was counted longest ago is forgotten', () => {
   const rates = new KnownRates();
   const used = { limit: 60, remaining: 0, resetMs: 60_000 };
   const isKnown = (id: string) => rates.of({ id, requestsPerMinute: 60 } as ApiKey).resetMs > 0;

@@ -60,7 +60,7 @@ test('the error says what was wrong last, when to come back, and where it is exp
   );
 });
 
-test('what was under way when the limit was reached does not make the wait longer', () => {
+test('requests in progress when the limit was reached do not make the wait longer', () => {
   const { clock, refusals } = counting();
   for (let count = 0; count < 50_000; count++) refusals.countKey(key, 'invalid_json', 0);
   clock.nowMs += 20.1;
@@ -136,7 +136,7 @@ describe('authentication', () => {
     return { code, context, isBodyRead: request.bodyUsed };
   }
 
-  test('counts what is refused after it, and turns a key away before its body is read', () => {
+  test('counts later refusals, and rejects a key before its body is read', () => {
     const authenticate = authenticateWith(cache, counting().refusals);
     const { code, context } = arrive(authenticate, `Bearer ${token}`);
     expect(code).toBeNull();

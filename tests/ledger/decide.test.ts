@@ -101,7 +101,7 @@ describe('a hold', () => {
   const noDetails = { retryAfterMs: null, shortage: null, concurrencyLimit: null };
   const fullMinute = { limit: 6, remaining: 6, resetMs: 0 };
 
-  test('that is placed takes money, a place and its turn in the minute', () => {
+  test('that is granted takes money, a slot and its turn in the minute', () => {
     const before = { ...meter, held: 5n, openCount: 2, theoreticalArrivalMs: nowMs + 20_000 };
     expect(decideHold({ ...account, held: 5n }, before, { min: 10n, max: 10n }, nowMs)).toEqual({
       account: { ...account, held: 15n },
@@ -179,7 +179,7 @@ test('the rate never shows less than nothing, nor more than the limit', () => {
   expect(rateAt(6, nowMs + 60_001, nowMs)).toEqual({ limit: 6, remaining: 0, resetMs: 60_001 });
   expect(rateAt(6, nowMs + 90_000, nowMs).remaining).toBe(0);
   expect(rateAt(6, nowMs - 90_000, nowMs)).toEqual({ limit: 6, remaining: 6, resetMs: 0 });
-  // What a division of milliseconds loses does not cost a request: 7 per minute are 8571.43 ms apart.
+  // Rounding of milliseconds does not cost a request: 7 per minute are 8571.43 ms apart.
   expect(rateAt(7, nowMs + (3 * 60_000) / 7, nowMs).remaining).toBe(4);
   expect(rateAt(6, nowMs + 1_000, nowMs).remaining).toBe(5);
 });
@@ -278,7 +278,7 @@ describe('a settlement', () => {
   const held = { ...account, held: 60n };
   const heldMeter = { ...meter, held: 60n };
 
-  test('charges the cost and gives back the hold', () => {
+  test('charges the cost and releases the hold', () => {
     const decision = decideSettlement(held, heldMeter, 60n, {
       cost: { input: 10n, output: 20n, total: 30n },
       onInsufficientBalance: 'withhold',
@@ -303,7 +303,7 @@ describe('a settlement', () => {
     });
   });
 
-  test('charges nothing for a result that is withheld, and tells what is lost', () => {
+  test('charges nothing for a result that is withheld, and records the loss', () => {
     const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
       cost: { input: 40n, output: 41n, total: 81n },
       onInsufficientBalance: 'withhold',
@@ -328,7 +328,7 @@ describe('a settlement', () => {
     });
   });
 
-  test('without a cost only gives back the hold', () => {
+  test('without a cost only releases the hold', () => {
     const decision = decideSettlement(held, heldMeter, 60n, {
       cost: null,
       onInsufficientBalance: 'withhold',
@@ -348,7 +348,7 @@ describe('a settlement', () => {
     expect(decision).toMatchObject({ account: { balance: 100n, entryCount: 4n }, charge: { total: 0n } });
   });
 
-  test('frees the place of its request, and never more places than there were', () => {
+  test('frees the slot of its request, and never more slots than there were', () => {
     const released = { cost: null, onInsufficientBalance: 'withhold' } as const;
     const openAfter = (openCount: number) =>
       decideSettlement(held, { ...heldMeter, openCount }, 60n, released).meter.openCount;
@@ -407,7 +407,7 @@ describe('a settlement of what has ended already', () => {
     },
   );
 
-  test('gives the charge back to the balance and, if it is still the same month, to the month', () => {
+  test('returns the charge to the balance and, if it is still the same month, to the month', () => {
     const spent = { ...meter, monthSpent: 8n };
     expect(decideRefund(account, spent, charged)).toEqual({
       account: { ...account, balance: 105n, entryCount: 4n },

@@ -39,7 +39,7 @@ describe('a table that is gone', () => {
     const count = () =>
       ledger.count({ kind: 'count', generation: { id: newId(), accountId: newId(), keyId: newId() } });
     try {
-      // Once with everything in place, so that the plans of the connection are made before the table goes.
+      // Once with everything in place, so that the connection has its plans before the table goes.
       await count();
       await database.sql.unsafe(`alter table ${table} rename to ${table}_away`);
       const errors = [await errorOf(count), await errorOf(count)];

@@ -1,4 +1,4 @@
-/** What a ledger remembers of accounts and keys is never relied on when it is no longer true, nor is a hold that was lost. */
+/** What a ledger remembers of accounts and keys is never relied on once it is outdated, nor is a hold that was lost. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
 import { SQL } from 'bun';
@@ -169,13 +169,13 @@ describe('what was remembered is not relied on', () => {
   });
 });
 
-test('a hold that another gateway has released is charged late, although the rest is known as it is now', async () => {
+test('a hold that another gateway has released is charged late, although the rest is up to date', async () => {
   const owner = await customer(100n);
   const held = hold(owner, 40n);
   await ledger.hold(held);
   const interrupted = { isHeld: false, status: 'failed', errorCode: 'gateway_interrupted' } as const;
   expect(await other.settle(settlement(held, null, interrupted))).toBe('settled');
-  // A lost connection lets it read the account again, which leaves the hold as the only thing that is out of date.
+  // After a lost connection it reads the account again, which leaves only the hold out of date.
   await database.sql`
     select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'first ledger'`;
   expect(await ledger.hold(hold(owner, 1n))).toMatchObject({ outcome: 'held' });
@@ -222,7 +222,7 @@ describe('a hold that the database lost in a crash', () => {
     });
   }
 
-  test('is charged all the same, once', async () => {
+  test('is still charged, once', async () => {
     const owner = await customer(100n);
     const held = hold(owner, 40n);
     await ledger.hold(held);
@@ -288,7 +288,7 @@ describe('a hold that the database lost in a crash', () => {
   });
 });
 
-test('a settlement is confirmed only when it is durable, and counts once when that had to be asked again', async () => {
+test('a settlement is confirmed only when it is durable, and counts once even if that had to be checked again', async () => {
   const owner = await customer(1_000n);
   const cutting = (async () => {
     for (let cut = 0; cut < 10; cut += 1) {
@@ -335,7 +335,7 @@ async function overtaken<Result>(known: Customer, second: () => Promise<Result>)
   return await result;
 }
 
-/** Until so many statements of the first ledger wait for a lock. */
+/** Waits until this many statements of the first ledger wait for a lock. */
 async function waitingLedgers(count: number): Promise<void> {
   await eventually('a lock to be waited for', async () => {
     const rows = await database.sql`
@@ -491,7 +491,7 @@ describe('a session', () => {
     await promoted.close();
   });
 
-  test('confirms what was committed since it began, and nothing that an earlier one was to confirm', async () => {
+  test('confirms what was committed since it began, and nothing from an earlier session', async () => {
     const openWriter = () =>
       new SQL(database.url, { max: 1, connection: { application_name: 'confirming' } });
     const writer = new Writer(openWriter, 'set lock_timeout = 0', 10_000, log);

@@ -129,7 +129,7 @@ test('a hold and its settlement, and both of them again', async () => {
   await expectSound();
 });
 
-test('a hold that was made already reports the rate as it is, and is counted once', async () => {
+test('a repeated hold reports the rate as it is, and is counted once', async () => {
   const owner = await customer(100n, { requestsPerMinute: 60 });
   const held = hold(owner, 40n);
   for (let sending = 0; sending < 2; sending++) {
@@ -150,7 +150,7 @@ test('the same operations twice in one batch count once', async () => {
   await expectSound();
 });
 
-test('of many holds at once exactly those are placed that the balance covers', async () => {
+test('of many holds at once, exactly those that the balance covers are granted', async () => {
   const owner = await customer(70n);
   const results = await Promise.all(Array.from({ length: 50 }, () => ledger.hold(hold(owner, 10n))));
   expect(results.filter(({ outcome }) => outcome === 'held')).toHaveLength(7);
@@ -158,7 +158,7 @@ test('of many holds at once exactly those are placed that the balance covers', a
   await database.sql`update nodes set stopped_at = now() where id = ${nodeId}`;
 });
 
-test('what a node that has stopped left open is given back, and charged once if the node was only late', async () => {
+test('what a stopped node left open is released, and charged once if the node was only late', async () => {
   const owner = await customer(100n);
   const dead = newId();
   await database.sql`insert into nodes (id, name, stopped_at) values (${dead}, 'dead', now())`;
@@ -171,7 +171,7 @@ test('what a node that has stopped left open is given back, and charged once if 
     log,
     timings: quickTimings,
   });
-  await eventually('what was left open is given back', async () => (await money(owner)).held === '0');
+  await eventually('what was left open is released', async () => (await money(owner)).held === '0');
   expect(await money(owner)).toEqual({ balance: '100', held: '0' });
   const [row] =
     await database.sql`select status, error_code from generations where id = ${orphan.generation.id}`;
@@ -192,7 +192,7 @@ test('what a node that has stopped left open is given back, and charged once if 
   await expectSound();
 }, 60_000);
 
-test('what a node left open is given back when it has stopped, is unknown, or was silent for longer than its lease', async () => {
+test('what a node left open is released when it has stopped, is unknown, or was silent for longer than its lease', async () => {
   const owner = await customer(100n);
   const leaseSeconds = 3_600;
   const nodes = [
@@ -238,7 +238,7 @@ describe('a settlement of a Generation that was given up', () => {
     return { owner, held };
   }
 
-  test('says what really became of it, also when that costs nothing', async () => {
+  test('records its real outcome, even if that costs nothing', async () => {
     const { owner, held } = await givenUp(100n, 60n);
     expect(await ledger.settle(settlement(held, null))).toBe('settled');
     expect(await generationOf(held)).toMatchObject({ status: 'failed', error_code: 'provider_unavailable' });
@@ -277,12 +277,12 @@ describe('a response that was withheld after its charge', () => {
       ...changes,
     });
 
-  test('is given back, once, with its month and its usage', async () => {
+  test('is refunded, once, with its month and its usage', async () => {
     const owner = await customer(100n, { monthlyLimit: 50n });
     const held = hold(owner, 40n);
     await ledger.hold(held);
     await ledger.settle(settlement(held, 40n));
-    // Half of the usage has been added up when the refund comes, the other half has not.
+    // Half of the usage has been summed up when the refund comes, the other half has not.
     await addUpUsage(database.sql);
     for (let sendings = 0; sendings < 2; sendings += 1)
       expect(await ledger.settle(withheld(held))).toBe('settled');
@@ -307,7 +307,7 @@ describe('a response that was withheld after its charge', () => {
     expect(await ledger.hold(hold(owner, 50n))).toMatchObject({ outcome: 'held' });
   });
 
-  test('stands for a request with a name, whose retry gets the response', async () => {
+  test('stands for an idempotent request, whose retry gets the response', async () => {
     const owner = await customer(100n);
     const held = hold(owner, 40n);
     await ledger.hold(held);
@@ -317,7 +317,7 @@ describe('a response that was withheld after its charge', () => {
     expect(await money(owner)).toEqual({ balance: '70', held: '0' });
   });
 
-  test('is given back also when its usage was not believed', async () => {
+  test('is refunded even if its usage was not believed', async () => {
     const owner = await customer(100n);
     const held = hold(owner, 40n);
     await ledger.hold(held);
@@ -329,7 +329,7 @@ describe('a response that was withheld after its charge', () => {
     await expectSound();
   });
 
-  test('is nothing but released when the charge was never committed', async () => {
+  test('is only released when the charge was never committed', async () => {
     const owner = await customer(100n);
     const held = hold(owner, 40n);
     await ledger.hold(held);
@@ -357,7 +357,7 @@ describe('a response that was withheld after its charge', () => {
   });
 });
 
-test('lines of the spool that are no settlements are put aside and keep nothing else from being settled', async () => {
+test('lines of the spool that are not settlements are put aside and do not keep others from being settled', async () => {
   const owner = await customer(100n);
   const held = hold(owner, 40n);
   await ledger.hold(held);
@@ -375,7 +375,7 @@ test('lines of the spool that are no settlements are put aside and keep nothing 
 });
 
 describe('a settlement that the database rejects for good', () => {
-  /** More attempts than the column counts stand for whatever else may be rejected. */
+  /** More attempts than the column can count, as an example of what may be rejected. */
   const impossible = (held: Hold, changes: Partial<Settlement> = {}) =>
     settlement(held, 5n, {
       attempts: [{ ...attempt, index: 40_000 }],
@@ -442,7 +442,7 @@ describe('a settlement that the database rejects for good', () => {
     expect(await retryDeadLetters(database.sql, ledger)).toEqual({ settled: 1, refused: 0 });
   });
 
-  test('is not charged a second time for a request with a name that was carried out again', async () => {
+  test('is not charged a second time for an idempotent request that ran again', async () => {
     const owner = await customer(1_000n);
     const plain = hold(owner, 10n);
     const held = { ...plain, generation: { ...plain.generation, idempotencyHash: 'ab'.repeat(32) } };
@@ -452,7 +452,7 @@ describe('a settlement that the database rejects for good', () => {
               ${nodeId}, now() + interval '1 day')`;
     await ledger.hold(held);
     expect(await ledger.settle(impossible(held))).toBe('set_aside');
-    // Its client was told of a failure, and the claim was given back.
+    // Its client was told of a failure, and the claim was released.
     await database.sql`delete from idempotent_requests where key_id = ${owner.keyId}`;
     await database.sql`
       update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')
@@ -493,7 +493,7 @@ test('a Generation that was open for longer than an integer has milliseconds is 
   expect(await money(owner)).toEqual({ balance: '95', held: '0' });
 });
 
-test('one settlement that the database rejects does not fail the others it travels with', async () => {
+test('one settlement that the database rejects does not fail the others of its batch', async () => {
   const owner = await customer(1_000n);
   const [good, bad] = [hold(owner, 10n), hold(owner, 10n)];
   await Promise.all([ledger.hold(good), ledger.hold(bad)]);
@@ -528,7 +528,7 @@ test('a settlement that cannot be stored waits in the spool and is settled by th
   expect(await money(owner)).toEqual({ balance: '67', held: '0' });
 });
 
-test('what was told last is what the next process settles', async () => {
+test('the next process settles what was recorded last', async () => {
   const owner = await customer(100n);
   const held = hold(owner, 40n);
   await ledger.hold(held);
@@ -568,7 +568,7 @@ test('a database that stops answering is left for a new connection, and everythi
   await expectSound();
 }, 60_000);
 
-test('a settlement goes through although its connection is cut again and again', async () => {
+test('a settlement goes through although its connection is cut repeatedly', async () => {
   const owner = await customer(10_000n);
   const unlucky = openLedger(
     () => new SQL(database.url, { max: 1, bigint: true, connection: { application_name: 'cut me' } }),
@@ -577,7 +577,7 @@ test('a settlement goes through although its connection is cut again and again',
   );
   const total = 100;
   let done = 0;
-  // Each cut falls into whatever is under way then, and the next one only when something got through after it.
+  // Each cut hits whatever is in progress, and the next one comes only when something got through after it.
   const cutting = (async () => {
     for (let cut = 0; cut < 20 && done < total; cut += 1) {
       const doneBefore = done;
@@ -759,7 +759,7 @@ describe('an idempotent request', () => {
       from idempotent_requests where key_id = ${owner.keyId}`;
     // Nothing is copied, because everyone else would wait for it.
     expect(row).toEqual({ chosen: which, answer: null, whole: null, short: null, [which]: which });
-    // As a gateway of an earlier version would, to which it has no answer.
+    // As a gateway of an earlier version would, for which it has no response.
     const takenOver = await database.sql`
       update idempotent_requests set request_id = ${newId()} where key_id = ${owner.keyId} and answer is null returning 1`;
     expect(takenOver).toHaveLength(0);
@@ -796,7 +796,7 @@ describe('an idempotent request', () => {
 });
 
 describe('a request that is only counted', () => {
-  test('takes its place in the minute of the key, and holds nothing', async () => {
+  test('takes its turn in the minute of the key, and holds nothing', async () => {
     const owner = await customer(100n, { requestsPerMinute: 2 });
     const count = () => ledger.count({ kind: 'count', generation: { id: newId(), ...owner } });
     expect(await count()).toMatchObject({ outcome: 'counted', rate: { limit: 2, remaining: 1 } });

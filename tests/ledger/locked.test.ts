@@ -1,4 +1,4 @@
-/** An account or a key that another transaction keeps locked holds up nobody but its own operations. */
+/** An account or a key that another transaction keeps locked holds up only its own operations. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
 import { SQL } from 'bun';
@@ -152,7 +152,7 @@ test('a locked Generation holds up others no more than an account', async () => 
   const locking = await database.sql.reserve();
   await locking.unsafe('begin');
   await locking`select 1 from open_generations where id = ${held.generation.id} for update`;
-  // In one batch with another customer, who has to be told apart.
+  // In one batch with another customer, who has to be distinguished.
   const other = await customer(1_000n);
   const call = ledger.settle(settlement(held, 1n));
   expect(await ledger.hold(hold(other, 2n))).toMatchObject({ outcome: 'held' });
@@ -207,7 +207,7 @@ test('a hold that was given up while its account was locked leaves nothing held,
   const unlock = await lock('account', locked);
   const givenUp: number[] = [];
   const late: number[] = [];
-  // The client of the last one has waited for something else before.
+  // The client of the last one has already waited for something else.
   const holding = [0, 0, 0, 0, 3_900].map((waitedMs) =>
     ledger.hold(hold(locked, 2n), waitedMs).catch(() => givenUp.push(waitedMs)),
   );

@@ -1,4 +1,4 @@
-/** How settlements are made, and as lines of the spool: what is written can be read, by this version and the one after it. */
+/** How settlements are made, and their lines in the spool: what is written can be read, by this version and the next. */
 import { describe, expect, setSystemTime, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Settlement } from '../../src/ledger/operations.ts';
@@ -64,7 +64,7 @@ test('version 0.1 wrote other names', () => {
   expect(parseSettlement(JSON.stringify({ ...former, kept: null }))).toEqual({ ...settlement, stored: null });
 });
 
-test('a line that was cut short, or that something else wrote, is no settlement', () => {
+test('a line that was cut short, or that something else wrote, is not a settlement', () => {
   const line = serializeSettlement(settlement);
   fc.assert(
     fc.property(fc.nat(line.length - 1), (length) => {
@@ -223,7 +223,7 @@ describe('a settlement that is made', () => {
     });
   });
 
-  test('for a response that nobody got charges nothing and gives back a charge', () => {
+  test('for a response that nobody got charges nothing and refunds a charge', () => {
     const one = { ...settlement, attempts: [] };
     const closed = {
       ...failed,

@@ -1,6 +1,6 @@
 /**
- * Whose files of the spool a process takes: those of processes that are gone, and each file for one process only. And what
- * is written to them when the disk is full.
+ * Whose files of the spool a process takes: those of processes that are gone, each by one process only. And what is written
+ * to them when the disk is full.
  */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ afterEach(() => {
   other.kill();
 });
 
-/** More than any system gives out. */
+/** More than any system assigns. */
 const goneProcess = 2 ** 22 + 1;
 
 const open = (processId: number) => openSpool(folder, processId, newId());
@@ -51,7 +51,7 @@ test('a file whose process ID was given to another process since then is left be
   expect(open(process.pid).takeLeftBehind().settlements).toEqual([left]);
 });
 
-test('a file of a version that noted no start is left behind by the process ID alone', () => {
+test('a file of a version that recorded no start time counts as left behind by the process ID alone', () => {
   const left = settlement();
   open(goneProcess).keep(left);
   expect(files()[0]).toStartWith(`${goneProcess}.`);
@@ -147,7 +147,7 @@ describe('the room that is set aside', () => {
     expect(sizes()).toEqual([['jsonl', reserveBytes]]);
   });
 
-  test('is given back by a process that died, and counts as free', () => {
+  test('of a process that died is freed, and counts as free', () => {
     const dead = open(goneProcess);
     const before = dead.freeBytes() ?? 0;
     dead.problem();

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { BoundedQueue, OverloadError, type Ticket } from '../../src/lib/bounded-queue.ts';
 
-test('never more run than may, everyone who is let in has a turn, and the rest is refused at once', async () => {
+test('never more run than allowed, everyone admitted gets a turn, and the rest are refused at once', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
@@ -29,7 +29,7 @@ test('never more run than may, everyone who is let in has a turn, and the rest i
         );
         expect(most).toBe(Math.min(maxRunning, fates.length));
         expect(refused).toHaveLength(Math.max(0, fates.length - maxRunning - maxWaiting));
-        // The places are free again, also after failures.
+        // The slots are free again, even after failures.
         expect(await Promise.all(Array.from({ length: maxRunning }, () => take(async () => 'done')))).toEqual(
           Array.from({ length: maxRunning }, () => 'done'),
         );
@@ -39,7 +39,7 @@ test('never more run than may, everyone who is let in has a turn, and the rest i
   );
 });
 
-test('turns come in the order of asking', async () => {
+test('turns come in the order of arrival', async () => {
   const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 10 });
   const order: number[] = [];
   await Promise.all(
@@ -53,7 +53,7 @@ test('turns come in the order of asking', async () => {
   expect(order).toEqual([0, 1, 2, 3]);
 });
 
-test('no origin gets every place, and some are kept for the preferred', async () => {
+test('no origin gets every place, and some are reserved for preferred ones', async () => {
   const tickets: fc.Arbitrary<Ticket[]> = fc.array(
     fc.record({ origin: fc.constantFrom('a', 'b', 'c'), isPreferred: fc.boolean() }),
     {
@@ -81,7 +81,7 @@ test('no origin gets every place, and some are kept for the preferred', async ()
   );
 });
 
-test('origins are served in rotation, and whoever has left is passed over', async () => {
+test('origins are served in rotation, and those that have left are skipped', async () => {
   const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 20 });
   const gate = Promise.withResolvers<void>();
   const running = queue.run({ origin: 'a' }, () => gate.promise);
@@ -119,10 +119,10 @@ function held() {
   };
 }
 
-/** Until everything that is ready to run has run. */
+/** Waits until everything that is ready to run has run. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('an origin runs no more at once than it may, and does not hold up the others', async () => {
+test('an origin runs no more at once than allowed, and does not hold up the others', async () => {
   const queue = new BoundedQueue({ maxRunningPerOrigin: 2 });
   const tasks = Array.from({ length: 4 }, held);
   const other = held();
@@ -143,7 +143,7 @@ test('an origin runs no more at once than it may, and does not hold up the other
   await Promise.all(runs);
 });
 
-test('an origin that may not run yet is passed over for the next', async () => {
+test('an origin that may not run yet is skipped', async () => {
   const queue = new BoundedQueue({ maxRunning: 2, maxRunningPerOrigin: 1 });
   const [first, second, third, fourth] = [held(), held(), held(), held()];
   const runs = [
@@ -170,7 +170,7 @@ describe('a signal', () => {
     expect(isRunning()).toBe(false);
   });
 
-  test('that is aborted meanwhile gives the place to wait in to another, with its own reason', async () => {
+  test('that is aborted meanwhile frees its place in the queue, and rejects with its own reason', async () => {
     const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 1, maxWaitingPerOrigin: 1 });
     const running = held();
     const runs = [queue.run({ origin: 'a' }, running.task)];
@@ -192,7 +192,7 @@ describe('a signal', () => {
     await Promise.all(runs);
   });
 
-  test('does not end a task that has been started, and is not listened to any more', async () => {
+  test('does not end a task that has been started, and is no longer listened to', async () => {
     const queue = new BoundedQueue({ maxRunning: 1 });
     const [first, second] = [held(), held()];
     const leaving = new AbortController();
@@ -242,7 +242,7 @@ describe('a signal', () => {
     await Promise.all(runs);
   });
 
-  test('that is aborted gives back one place, not more', async () => {
+  test('that is aborted frees one place, not more', async () => {
     const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 2 });
     const running = held();
     const leaving = new AbortController();
@@ -268,7 +268,7 @@ test('a queue without limits lets everything run', async () => {
   await Promise.all(runs);
 });
 
-test('a place to wait in is free again once its task has been started', async () => {
+test('a place in the queue is free again once its task has been started', async () => {
   const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 1 });
   for (let round = 0; round < 3; round += 1) {
     const results = [1, 2].map((result) => queue.run({ origin: 'a' }, async () => result));
@@ -292,7 +292,7 @@ test('a task that ends makes room for one more to run and one more to wait', asy
   await Promise.all(runs);
 });
 
-test('with nothing waiting, a task that ends frees one place and not more', async () => {
+test('with nothing waiting, a task that ends frees one slot and not more', async () => {
   const queue = new BoundedQueue({ maxRunning: 2 });
   const tasks = Array.from({ length: 4 }, held);
   const take = ({ task }: ReturnType<typeof held>) => queue.run({ origin: 'a' }, task);

@@ -32,7 +32,7 @@ test('every host comes back, in its order', () => {
   );
 });
 
-test('anything else is none', () => {
+test('anything else is not a URL', () => {
   for (const text of ['', 'mysql://h/d', 'postgres://h1,/d', 'postgres://h1:port/d', 'h1,h2'])
     expect(urlsOfHosts(text)).toBeNull();
 });

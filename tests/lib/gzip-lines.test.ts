@@ -1,4 +1,4 @@
-/** Files of compressed lines: what is written is read again, and no part of it can be missing or different. */
+/** Files of compressed lines: what is written can be read, and no part of it can be missing or different. */
 import { expect, test } from 'bun:test';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -66,7 +66,7 @@ test('a file that is cut short at any place, or changed in any byte, is refused'
   }
 });
 
-test('nothing has the name of the file before it is whole, and nothing is left of one that was given up', () => {
+test('the file gets its name only when it is complete, and nothing is left of one that was given up', () => {
   const path = file();
   const writer = writeLines(path);
   writer.write('a');

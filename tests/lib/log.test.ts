@@ -1,4 +1,4 @@
-/** What a log line may say of an error: its own words, never what it stumbled over. */
+/** What a log line may contain of an error: its own words, never the data that caused it. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { appPaths } from '../../src/dashboard/paths.ts';
@@ -46,7 +46,7 @@ test('nothing in quotes of any kind is logged, whatever is quoted, in a cause of
   );
 });
 
-test('the database is quoted where it names things of its own, and nowhere else', () => {
+test('the database is quoted where it names its own objects, and nowhere else', () => {
   const said = (errno: string, message: string) =>
     logged(Object.assign(new Error(message), { errno, code: 'X' }));
   expect(said('42P01', 'relation "api_keys" does not exist')).toContain(
@@ -81,7 +81,7 @@ describe('on a terminal', () => {
     expect(Bun.stripANSI(line ?? '')).toMatch(/^\d\d:\d\d:\d\d POST /);
   });
 
-  test('it has what it cost or why it failed, and its ID', () => {
+  test('a request has its cost or why it failed, and its ID', () => {
     const request = {
       method: 'POST',
       route: '/v1/x',

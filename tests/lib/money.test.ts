@@ -12,7 +12,7 @@ import {
 
 const amounts = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n });
 
-test('writing and reading an amount gives it back, in both forms', () => {
+test('an amount that is written and read stays the same, in both forms', () => {
   fc.assert(
     fc.property(amounts, (money) => {
       expect(parseMoney(formatMoney(money))).toBe(money);

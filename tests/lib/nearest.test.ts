@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { editDistance, nearest, suggestion } from '../../src/lib/nearest.ts';
 
-/** As it is defined, without a limit: quick enough for short words only. */
+/** By definition, without a limit: fast enough for short words only. */
 function distance(from: string, to: string): number {
   if (from === '' || to === '') return Math.max(from.length, to.length);
   const [last, other] = [from.at(-1), to.at(-1)];
@@ -18,7 +18,7 @@ function distance(from: string, to: string): number {
 
 const short = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 6 });
 
-test('the distance is the one of the definition, as long as it is within the limit', () => {
+test('the distance is that of the definition, as long as it is within the limit', () => {
   fc.assert(
     fc.property(short, short, fc.nat(6), (from, to, limit) => {
       const exact = distance(from, to);
@@ -27,7 +27,7 @@ test('the distance is the one of the definition, as long as it is within the lim
   );
 });
 
-test('long words that differ in a few places are as far apart as the places are many', () => {
+test('the distance of long words is the number of places where they differ', () => {
   const edits = fc.array(fc.tuple(fc.nat(4), fc.constantFrom('insert', 'remove', 'replace', 'swap')), {
     maxLength: 4,
   });

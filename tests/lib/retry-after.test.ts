@@ -42,13 +42,13 @@ test.each<[string | null, number | null]>([
   ['Sun, 00 Nov 2026 12:00:00 GMT', null],
   ['Sun, 31 Nov 2026 12:00:00 GMT', null],
   ['Sun, 31 Dec 2026 23:59:59 GMT', 5_227_199],
-  // Years of two digits are of the century before when they would be more than fifty years ahead.
+  // Two-digit years belong to the previous century if they would be more than fifty years ahead.
   ['Sunday, 01-Nov-76 12:00:00 GMT', null],
   ['Sunday, 01-Nov-77 12:00:00 GMT', 0],
   // 1980 was a leap year, unlike the years next to it.
   ['Friday, 29-Feb-80 12:00:00 GMT', 0],
   ['Sunday, 01-Nov-27 12:00:00 GMT', 31_536_000],
-  // A year of four digits is never one of two.
+  // A four-digit year is never read as one of two digits.
   ['Sun, 06 Nov 0050 08:49:37 GMT', null],
   ['xSun, 01 Nov 2026 12:00:30 GMT', null],
   ['Sun, 01 Nov 2026 12:00:30 GMTx', null],
@@ -62,13 +62,13 @@ test.each<[string | null, number | null]>([
   expect(readRetryAfter(header, now)).toBe(seconds);
 });
 
-test('what is longer than the caller allows is ignored', () => {
+test('a wait longer than the caller allows is ignored', () => {
   expect(readRetryAfter('60', now, 60)).toBe(60);
   expect(readRetryAfter('61', now, 60)).toBeNull();
   expect(readRetryAfter('Sun, 01 Nov 2026 12:01:01 GMT', now, 60)).toBeNull();
 });
 
-test('without a limit of the caller, a date is ignored where nine digits end', () => {
+test('without a limit from the caller, a date is ignored beyond nine digits of seconds', () => {
   const dateIn = (seconds: number) => new Date(now + seconds * 1000).toUTCString();
   expect(readRetryAfter(dateIn(999_999_999), now)).toBe(999_999_999);
   expect(readRetryAfter(dateIn(1_000_000_000), now)).toBeNull();
@@ -84,7 +84,7 @@ test('whole seconds come out as they went in, and a date within a second of its 
   );
 });
 
-test('no text breaks it', () => {
+test('no text makes it throw', () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       const seconds = readRetryAfter(text, now);

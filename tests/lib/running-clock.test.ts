@@ -1,4 +1,4 @@
-/** The clock by which others are late, when this process stands still. */
+/** The clock that decides whether others are late, when this process stands still. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { RunningClock } from '../../src/lib/running-clock.ts';
@@ -29,7 +29,7 @@ test('is real time as long as no tick is late by more than a second', () => {
   );
 });
 
-test('a standstill of any length takes no more of it than a tick', () => {
+test('a standstill of any length counts as no more than a tick', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(punctual, standstill), { minLength: 1 }), (pauses) => {
       const { ticks } = ticksOf(pauses);

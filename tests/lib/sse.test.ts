@@ -65,7 +65,7 @@ test('every single byte on its own gives the same events', () => {
   expect(events).toEqual(['{"a":"é𝄞"}', 'b\nc', '[DONE]']);
 });
 
-test('an event that is too long is passed over before it fills the memory, and those after it are read', () => {
+test('an event that is too long is skipped before it fills the memory, and later ones are read', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 60 }),
@@ -118,11 +118,11 @@ describe('the bound of an event', () => {
       'data: y\n\n',
     ];
     expect(pushed(10, ...pieces)).toEqual([[null], [], [], [], ['y']]);
-    // The line is not over, so a line end is all that is missing, and the event is not.
+    // The line has not ended, so only a line end is missing, and not the event.
     expect(pushed(10, 'data: abcdef', '\ndata: z\n', '\ndata: y\n\n')).toEqual([[null], [], ['y']]);
   });
 
-  test('may be passed right after a line end, or in the middle of one', () => {
+  test('may be exceeded right after a line end, or in the middle of one', () => {
     expect(pushed(3, 'data: abcd\n', '\n', 'data: x\n\n')).toEqual([[null], [], ['x']]);
     expect(pushed(8, 'data: abcd\r', '\n\r\n', 'data: x\n\n')).toEqual([[null], [], ['x']]);
   });

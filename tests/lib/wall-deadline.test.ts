@@ -19,7 +19,7 @@ test('time that this process lost counts, unlike with other deadlines', async ()
   expect(passed).toEqual(['wall', 'other']);
 });
 
-/** Says something, and a moment later something else. */
+/** Sends something, and a moment later something else. */
 const speaker = `
   import { connect } from 'node:net';
   onmessage = ({ data: { port, isSaid } }) => {
@@ -43,7 +43,7 @@ test('what has arrived while this process stood still is read first', async () =
       data: (_socket, bytes) => {
         if (bytes.toString() !== 'first') return resolve(bytes.toString());
         startWallDeadline(200, () => resolve('passed'));
-        // Stands still between reading and the timers, until the rest has been said, however slow the other thread is.
+        // Stands still between reading and the timers, until the rest has been sent, however slow the other thread is.
         Atomics.wait(isSaid, 0, 0);
         Bun.sleepSync(300);
       },

@@ -15,7 +15,7 @@ afterEach(async () => {
 
 const version = (label: string) => `price_version: "${label}"\nproviders: {}\nmodels: {}\n`;
 
-/** With a long quiet time only explicit reloads read the file, so that a test knows who did. */
+/** With a long quiet time only explicit reloads read the file, so that a test knows the cause. */
 async function open(quietMs = 20, take: (catalog: Catalog) => Promise<void> = async () => {}) {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-catalog-'));
   const path = join(folder, 'catalog.yaml');
@@ -69,13 +69,13 @@ test('a missing or bad file at the start is an error with every problem on its l
 test('follows a file that is written in place', async () => {
   const { store, path, events } = await open();
   expect(store.current.priceVersion).toBe('1');
-  // In one go: a follower on another thread would see the empty file in between.
+  // In one write: a watcher on another thread would see the empty file in between.
   writeFileSync(path, version('2'));
   await eventually('the new file is in use', () => store.current.priceVersion === '2');
   expect(events).toEqual(['2']);
 });
 
-test('follows a file that is replaced, again and again', async () => {
+test('follows a file that is replaced repeatedly', async () => {
   const { store, path, events, folder } = await open();
   for (const label of ['2', '3', '4']) {
     await writeFile(join(folder, 'new'), version(label));
@@ -118,10 +118,10 @@ test('a touch and other files of the folder do nothing', async () => {
   expect(events).toEqual([]);
 });
 
-test('a reload that is forced takes the same content into use again', async () => {
+test('a forced reload applies the same content again', async () => {
   const { store, path, events, folder } = await open(60_000);
   expect(await store.reload({ evenIfUnchanged: true })).toBe('reloaded');
-  // A link whose target changes elsewhere is not seen by watching; asked for, it is read.
+  // Watching does not notice when the target of a link changes elsewhere; an explicit reload reads it.
   const target = join(folder, 'target.yaml');
   await writeFile(target, version('2'));
   await rm(path);
@@ -132,10 +132,10 @@ test('a reload that is forced takes the same content into use again', async () =
   expect(events).toEqual(['1', '2', '3']);
 });
 
-test('reload answers what became of the file', async () => {
+test('reload returns what happened to the file', async () => {
   const { store, path, events } = await open(60_000);
   await writeFile(path, version('2'));
-  // Asked twice at once, it still happens once.
+  // Requested twice at once, it still happens once.
   expect(await Promise.all([store.reload(), store.reload()])).toEqual(['reloaded', 'unchanged']);
   await writeFile(path, '{');
   expect(await store.reload()).toBe('rejected');
@@ -165,7 +165,7 @@ test('a slow reload is not overtaken by a later one', async () => {
   expect(store.current.priceVersion).toBe('3');
 });
 
-test('a good file that cannot be activated is refused, and tried again', async () => {
+test('a valid file that cannot take effect is refused, and tried again', async () => {
   let isBroken = true;
   const { store, path, events } = await open(60_000, async () => {
     if (isBroken) throw new Error('The database is away.');

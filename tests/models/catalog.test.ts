@@ -540,7 +540,7 @@ describe('a good catalogue', () => {
         ['2048x2048', null],
       ]),
     );
-    // Two providers and no owner: which one serves it is not for the gateway to guess.
+    // Two providers and no owner: the gateway does not guess which one serves it.
     expect(image.routes).toEqual([]);
     expect(image.capabilities).toMatchObject({ textInput: true, textOutput: false, streaming: false });
     const plain = modelOf(catalog, 'plain');
@@ -592,7 +592,7 @@ models:
       routes: [{ providerId: 'one', upstreamModel: 'a@1', weight: 3 }],
     });
     const image = modelOf(catalog, 'b');
-    // The label is no month, and there is only one provider to choose from.
+    // The label is not a month, and there is only one provider to choose from.
     expect(image.createdSeconds).toBe(Date.UTC(2026, 0, 1) / 1000);
     expect(image.routes).toEqual([{ providerId: 'one', upstreamModel: 'b', weight: null }]);
     expect(image.maxImages).toBe(1);

@@ -36,14 +36,14 @@ test('has the sandbox first, then 43 models, all callable with their keys', () =
     'sandbox-video',
   ]);
   const listed = [...catalog.models.values()].map((model) => model.routes[0]?.providerId);
-  // The models of a vendor stand together. The backup serves no model first, and Groq is there for models of the
-  // operator's own.
+  // The models of a vendor are together. The backup is no model's first provider, and Groq is there for the operator's
+  // own models.
   expect(listed.filter((id, index) => id !== listed[index - 1])).toEqual(
     [...catalog.providers.keys()].filter((id) => id !== 'groq' && id !== 'sandbox-backup'),
   );
 });
 
-test('the servers in its comments are good providers once the comment signs are gone', () => {
+test('the servers in its comments are valid providers once uncommented', () => {
   const own = good(text.replace(/^ {2}# ((?:vllm|ollama):.*| {2}\w+: .*)$/gm, '  $1')).providers;
   expect(own.get('vllm')).toMatchObject({ adapter: 'openai', apiKeyEnv: null, maxConcurrency: 256 });
   expect(own.get('ollama')).toMatchObject({
@@ -52,7 +52,7 @@ test('the servers in its comments are good providers once the comment signs are 
   });
 });
 
-test('every key that it names is in .env.example, and no other but that for decisions', () => {
+test('every key that it names is in .env.example, and no other except that for decisions', () => {
   const example = readFileSync(join(import.meta.dir, '../..', '.env.example'), 'utf8');
   const ofProviders = [...catalog.providers.values()].flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
   const named = [...ofProviders, 'DECISIONS_API_KEY'];

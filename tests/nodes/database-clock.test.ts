@@ -1,4 +1,4 @@
-/** When a node's clock counts as off from the database's, and that it says so once. */
+/** When a node's clock counts as off from the database's, and that this is logged once. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createLog } from '../../src/lib/log.ts';
@@ -6,14 +6,14 @@ import { DatabaseClock, judgeClock, maxOffsetMs } from '../../src/nodes/database
 
 const databaseMs = 1_800_000_000_000;
 
-/** The node's clock is ahead by the offset; the database read its own this long after it was asked. */
+/** The node's clock is ahead by the offset; the database read its own this long after the query was sent. */
 const reading = (offsetMs: number, thereMs: number, backMs: number) => ({
   askedAtMs: databaseMs + offsetMs - thereMs,
   answeredAtMs: databaseMs + offsetMs + backMs,
   databaseMs,
 });
 
-test('no way of travelling makes a wrong clock right or a right one wrong', () => {
+test('no network delay makes a wrong clock right or a right one wrong', () => {
   const offset = fc.integer({ min: -200_000, max: 200_000 });
   const travel = fc.nat(300_000);
   fc.assert(
@@ -33,7 +33,7 @@ test('a quick answer leaves no doubt', () => {
   );
 });
 
-test('what a clock was found to be stays until the contrary is certain, and is said once', () => {
+test('a finding about the clock stays until the contrary is certain, and is logged once', () => {
   const lines: string[] = [];
   const clock = new DatabaseClock(
     'node',

@@ -36,7 +36,7 @@ async function nodeRow(id: string): Promise<NodeRow> {
   return row;
 }
 
-/** Until the lease was renewed after this moment of the database's clock. */
+/** Waits until the lease is renewed after this moment of the database's clock. */
 const beatAfter = (id: string, ms: number) =>
   eventually('the lease is renewed', async () => (await nodeRow(id)).beat_ms > ms);
 
@@ -49,7 +49,7 @@ describe('a main thread that stands still', () => {
       { DATABASE_URL: database.url, NODE_ID: id, FOLDER: folder, FREE_FILE: freeFile, ...settings },
       { command: [process.execPath, join(import.meta.dir, '../support/busy-node.ts')] },
     );
-    // It is no gateway and never listens.
+    // It is not a gateway and never listens.
     program.listening.catch(() => undefined);
     await eventually('the node is busy', () => program.output().includes('busy\n'));
     return {
@@ -67,7 +67,7 @@ describe('a main thread that stands still', () => {
     };
   }
 
-  test('keeps its lease for longer than one, and gives it back in the end', async () => {
+  test('keeps its lease for longer than one period, and releases it in the end', async () => {
     const node = await startBusyNode();
     const { beat_ms } = await nodeRow(node.id);
     await beatAfter(node.id, beat_ms + quickTimings.leaseMs);
@@ -161,7 +161,7 @@ describe('the thread that renews the lease', () => {
     await blocker`rollback`;
     await blocker.release();
     await beatAfter(lease.id, beat_ms);
-    // The one that came too late may have been stored after all; the next one was not sent by it.
+    // The late heartbeat may have been stored after all, so this waits for another one.
     const afterwards = await nodeRow(lease.id);
     await beatAfter(lease.id, afterwards.beat_ms);
     expect(lease.threads).toHaveLength(1);
@@ -179,7 +179,7 @@ describe('the thread that renews the lease', () => {
     await lease.stop();
   });
 
-  test('is not started again once the lease is given back', async () => {
+  test('is not started again once the lease is released', async () => {
     const lease = await openLease();
     lease.threads[0]?.postMessage(null);
     await eventually('it is started again', () => lease.output().includes('restarting it'));
@@ -205,7 +205,7 @@ describe('the silence of others is taken for their death', () => {
     return steadiness.isSteady(toMs);
   }
 
-  test('only by a node that has renewed its own lease for as long as one', () => {
+  test('only by a node that has renewed its own lease for a whole period', () => {
     const steadiness = new Steadiness(leaseMs, 0);
     expect(steadyAfter(steadiness, 0, 90)).toBe(false);
     expect(steadyAfter(steadiness, 90, 100)).toBe(true);

@@ -70,7 +70,7 @@ const ask = ({ origin }: Gateway) =>
     body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hello' }] }),
   });
 
-/** What a node would have left open that nobody has ever heard of, made after the only request that is open. */
+/** An open Generation of an unknown node, created after the only open request. */
 async function leaveOrphan(): Promise<void> {
   const orphan = { id: newId(), node_id: newId(), created_at: new Date().toISOString() };
   await database.sql.begin(async (sql) => {
@@ -91,7 +91,7 @@ async function leaveOrphan(): Promise<void> {
   );
 }
 
-test('a request that outlasts a lease on a node that lives is left alone by the others, and charged once', async () => {
+test('a request that outlasts a lease on a live node is not touched by the others, and charged once', async () => {
   const [busy, other] = await Promise.all([start(), start()]);
   const response = ask(busy);
   const findOpen = () => database.sql<{ id: string; is_old: boolean }[]>`
@@ -101,7 +101,7 @@ test('a request that outlasts a lease on a node that lives is left alone by the 
   const [opened] = await findOpen();
   const isOpen = async () => (await findOpen())[0]?.id === opened?.id;
   await eventually('a lease has passed', async () => (await findOpen())[0]?.is_old !== false);
-  // The other one gives up what has no node, so it has looked at this one's too and knows that it lives.
+  // The other node closes what has no node, so it has also looked at this one's and knows that it is alive.
   while ((await isOpen()) && !other.output().includes('closing what a dead node left open'))
     await leaveOrphan();
   expect(await isOpen()).toBe(true);
@@ -170,7 +170,7 @@ test('a gateway whose clock is off from the database is not ready and admits not
     expect((await ask(gateway)).status).toBe(200);
   }
   expect(await gateway.stop()).toBe(0);
-  // Said when it changed and not with each heartbeat.
+  // Logged when it changed and not with each heartbeat.
   const told = [...gateway.output().matchAll(/"event":"[^"]*clock (differs|is right again)/g)].map(
     ([, word]) => word,
   );

@@ -1,4 +1,4 @@
-/** The published document: that it is one, that it is complete, and that it says what the gateway does. */
+/** The published document: that it is valid, complete, and describes what the gateway does. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import Ajv from 'ajv/dist/2020';
@@ -66,7 +66,7 @@ describe('the document', () => {
   });
 
   test('has every route under /v1, and no other', () => {
-    // Routes are only listed here; what their handlers need is never used.
+    // Routes are only listed here, so what their handlers need is never used.
     const log = createLog('error');
     const anything = new Proxy({ log } as unknown as Services, {
       get: (known, name) => (name === 'log' ? known.log : () => Buffer.alloc(32)),
@@ -154,7 +154,7 @@ describe('the document', () => {
     ]);
   });
 
-  test('points only to what is there', () => {
+  test('has only references that resolve', () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)];
     expect(references.length).toBeGreaterThan(50);
     const components = document.components as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -409,7 +409,7 @@ describe('the schema of an image request', () => {
 
 type JsonPath = readonly (string | number)[];
 
-/** Where something stands in a value, and for each object a place where nothing should. */
+/** Every place in a value, and for each object a place where nothing should be. */
 function pathsIn(value: unknown, path: JsonPath = []): JsonPath[] {
   if (Array.isArray(value)) return [path, ...value.flatMap((item, index) => pathsIn(item, [...path, index]))];
   if (typeof value !== 'object' || value === null) return [path];

@@ -1,4 +1,4 @@
-/** The user that the first start on the embedded database makes, and how to get in again later. */
+/** The user that the first start on the embedded database creates, and how to sign in again later. */
 import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ test('is shown once, can do everything, and comes back in by a link', async () =
   const folder = await preparedFolder();
   const environment = { TOLLGATE_DATA: folder };
   const socket = join(folder, 'postgres/.s.PGSQL.5432');
-  /** Beside the gateway, on the same database. */
+  /** Next to the gateway, on the same database. */
   const run = <Output>(...words: string[]) =>
     runCommand<Output>(words, {
       DATABASE_URL: `postgres://tollgate@localhost/postgres?path=${encodeURIComponent(socket)}`,

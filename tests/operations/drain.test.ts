@@ -77,7 +77,7 @@ function lastEventOf(gateway: Gateway): string {
   return JSON.parse(gateway.output().trim().split('\n').at(-1) ?? '').event;
 }
 
-test('for a while it is not ready and still serves everyone, asking them to leave; then nobody new, and streams end', async () => {
+test('for a while it is not ready and still serves everyone, asking them to close; then nobody new, and streams end', async () => {
   const gateway = await start({ DRAIN_DELAY_SECONDS: '3' });
   const { key, account } = await fixture.customer('10');
   const models = { method: 'GET', headers: { authorization: `Bearer ${key}` } };
@@ -184,7 +184,7 @@ describe('a second signal', () => {
     const stream = await ask(gateway, key, '[[long 900]] [[chunk-delay 100]]', true);
     const stopped = gateway.stop();
     await eventually('the gateway drains', () => isDraining(gateway));
-    // One that follows at once is taken for the copy that npm forwards.
+    // A signal that follows at once is taken for the copy that npm forwards.
     await Bun.sleep(1_100);
     gateway.process.kill('SIGTERM');
     expect(eventsOf(await stream.text()).at(-2)).toContain('streaming_error');

@@ -1,4 +1,4 @@
-/** A start that fails, at whatever step: the process says why, closes everything and is gone. */
+/** A start that fails, at whatever step: the process says why, closes everything and ends. */
 import { describe, expect, test } from 'bun:test';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,15 +17,15 @@ test.each(['1', '2'])('after it has begun to listen, with %s workers', async (wo
   const obstacle = join(folder, 'demo.json.new');
   mkdirSync(obstacle);
   const launched = launchGateway({ TOLLGATE_DATA: folder, WORKERS: workers });
-  // The sandbox and the workers print to the same place, so its end means that they are gone too.
+  // The sandbox and the workers share this pipe, so its end means that they are gone too.
   expect(await launched.ended()).toBe(1);
   expect(launched.output()).toContain('"event":"listening"');
   expect(launched.output()).toMatch(/^tollgate: EISDIR: .*demo\.json\.new'$/m);
   expect(isServerThere(folder)).toBe(false);
 });
 
-describe('a database that ends the connection in the midst of the start', () => {
-  /** Its start waits for a lock on the table, and its connection is ended so many times while it does. */
+describe('when the database ends the connection during the start', () => {
+  /** The start waits for a lock on the table, and meanwhile its connection is ended this many times. */
   async function interrupted(environment: Environment, sql: SQL, table: string, times: number) {
     const blocker = await sql.reserve();
     await blocker`begin`;
@@ -43,7 +43,7 @@ describe('a database that ends the connection in the midst of the start', () => 
     return launched;
   }
 
-  test('is started on again', async () => {
+  test('the start is repeated', async () => {
     const database = await createDatabase();
     const launched = await interrupted({ DATABASE_URL: database.url }, database.sql, 'nodes', 2);
     const gateway = await launched.listening;
@@ -53,13 +53,13 @@ describe('a database that ends the connection in the midst of the start', () => 
     await database.close();
   });
 
-  test('is started on again when the demo is being made, which then is whole', async () => {
+  test('the start is repeated while the demo is being created, which is then complete', async () => {
     const folder = await preparedFolder();
     const server = await acquireEmbeddedServer(folder);
     const sql = new SQL({ adapter: 'postgres', ...server.connection, max: 2 });
     const launched = await interrupted({ TOLLGATE_DATA: folder }, sql, 'api_keys', 1);
     await eventually('the gateway says how to use it', () => launched.output().includes('Password: '));
-    // It listens a second time, elsewhere.
+    // After the repeated start it listens on another port.
     const origin =
       launched
         .output()
@@ -73,7 +73,7 @@ describe('a database that ends the connection in the midst of the start', () => 
     await server.release();
   });
 
-  test('is given up on in the end, and its address is not blamed', async () => {
+  test('the start fails in the end, and DATABASE_URL is not blamed', async () => {
     const database = await createDatabase();
     const launched = await interrupted({ DATABASE_URL: database.url }, database.sql, 'nodes', 3);
     expect(await launched.ended()).toBe(1);
@@ -94,7 +94,7 @@ describe('the reason blames DATABASE_URL', () => {
     return (explained as OperatorError).message.includes('DATABASE_URL');
   };
 
-  test('when the database it names is the wrong one, and not when that was interrupted or has trouble of its own', () => {
+  test('when it names the wrong database, and not when the database was interrupted or has its own trouble', () => {
     expect(['42P07', '3F000', '0A000'].map((code) => isBlamed(code, named))).toEqual([true, true, true]);
     const others = ['25P03', '57P01', '40P01', '55P03', '08006', '53100', '58030', 'XX001', '42501'];
     expect(others.filter((code) => isBlamed(code, named))).toEqual([]);
@@ -106,7 +106,7 @@ describe('the reason blames DATABASE_URL', () => {
   });
 });
 
-test('one that waits says so again and again, until it is told to stop', async () => {
+test('a start that waits says so repeatedly, until it is told to stop', async () => {
   const launched = launchGateway(
     {},
     { command: [process.execPath, join(import.meta.dir, '../support/waiting-start.ts')] },

@@ -1,4 +1,4 @@
-/** A start on a machine that is busy with other things: at every step the process stands still for longer than the database waits. */
+/** A start on a busy machine: at every step the process stands still for longer than the database waits. */
 import { expect, test } from 'bun:test';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const program = [
   'serve',
 ];
 
-/** Of this process and its children, those that stand still. */
+/** This process and those of its children that stand still. */
 function frozenIn(processId: number): number[] {
   const { stdout } = Bun.spawnSync(['ps', '-A', '-o', 'pid=,ppid=,state=']);
   return stdout
@@ -66,7 +66,7 @@ test.each(['1', '2'])(
     const gateway = await launched.listening;
     expect(gateway.output()).toContain('Password: ');
     expect(freezes).toBeGreaterThan(10);
-    // A start that began again listens on another port.
+    // A repeated start listens on another port.
     const origin = [...gateway.output().matchAll(/"address":"(http[^"]+)"/g)].at(-1)?.[1] ?? '';
     expect(await modelIds({ ...gateway, origin }, keyIn(gateway))).toHaveLength(3);
     expect(await gateway.stop()).toBe(0);

@@ -1,4 +1,4 @@
-/** Each reason for which a gateway should get no traffic, as /readyz reports it. */
+/** Each reason why a gateway should get no traffic, as /readyz reports it. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ async function readiness({ origin }: Gateway = gateway) {
 
 test('a database that accepts no writes', async () => {
   const name = new URL(database.url).pathname.slice(1);
-  // The setting applies to sessions that begin after it, so all but this one begin again.
+  // The setting applies to new sessions, so all others are ended.
   const session = new SQL(database.url, { max: 1 });
   const setReadOnly = async (value: 'on' | 'off') => {
     await session.unsafe(`alter database ${name} set default_transaction_read_only = ${value}`);
@@ -82,7 +82,7 @@ test('a lease that could not be renewed', async () => {
   await eventually('it is ready', async () => (await readiness()).http === 200);
 });
 
-test('no more connections than DATABASE_POOL and five, opened when they are needed', async () => {
+test('no more connections than DATABASE_POOL plus five, opened when needed', async () => {
   const small = await launchGateway({ DATABASE_URL: database.url, DATABASE_POOL: '2' }).listening;
   const count = async () => {
     const [row] = await database.sql`

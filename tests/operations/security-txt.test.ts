@@ -37,7 +37,7 @@ test('is published with SECURITY_CONTACT, and not found without', async () => {
   expect(closed?.status).toBe(404);
 });
 
-test('expires within a year, and names itself only where its address is known', () => {
+test('expires within a year, and has its own address only if that is known', () => {
   expect(securityTxt('https://example.com/report', null, new Date('2026-11-15T12:34:56Z'))).toBe(
     'Contact: https://example.com/report\nExpires: 2027-05-14T00:00:00Z\n',
   );

@@ -25,7 +25,7 @@ async function isSomeoneWaiting({ sql }: TestDatabase): Promise<boolean> {
   return waiting.length > 0;
 }
 
-/** Whether a gateway has asked for the lock of the migrations. It asks again and again, without waiting in the database. */
+/** Whether a gateway has tried to lock the migrations. It tries repeatedly, without waiting in the database. */
 async function isLockAskedFor({ sql }: TestDatabase): Promise<boolean> {
   const asking = await sql`
     select 1 from pg_stat_activity
@@ -33,7 +33,7 @@ async function isLockAskedFor({ sql }: TestDatabase): Promise<boolean> {
   return asking.length > 0;
 }
 
-/** The processes whose command line holds the text, of those that the given one has started. */
+/** The descendants of a process whose command line contains the text. */
 function childrenOf(processId: number, text: string): number[] {
   const { stdout } = Bun.spawnSync(['ps', '-A', '-o', 'pid=,ppid=,args=']);
   return stdout
@@ -71,7 +71,7 @@ test('a signal that follows another within a second is a copy of it', () => {
 });
 
 describe('Ctrl-C', () => {
-  test('to the whole group, twice: what is under way is answered, and nothing is left running', async () => {
+  test('to the whole group, twice: requests in progress are answered, and nothing is left running', async () => {
     const folder = await preparedFolder();
     const launched = launchGateway({ TOLLGATE_DATA: folder }, { detached: true });
     const gateway = await welcomed(await launched.listening);
@@ -162,7 +162,7 @@ describe('SIGHUP', () => {
   const catalog = (version: string) =>
     `price_version: "${version}"\nproviders: { p: { adapter: openai, base_url: "http://127.0.0.1:9/v1", api_key_env: P_KEY } }\nmodels: {}\n`;
 
-  test('takes the catalogue into use again, with secrets that changed, also when the file did not', async () => {
+  test('reloads the catalogue, with changed secrets, even if the file did not change', async () => {
     const database = await createDatabase();
     const secret = join(temporaryFolder(), 'secret');
     writeFileSync(secret, 'first');
@@ -171,7 +171,7 @@ describe('SIGHUP', () => {
       TOLLGATE_CATALOG: writeCatalog(catalog('1')),
       P_KEY_FILE: secret,
     });
-    // The file is looked at once more soon after the start; nothing has changed by then.
+    // The file is checked once more soon after the start; nothing has changed yet.
     await Bun.sleep(300);
     expect(gateway.output()).not.toContain('catalogue reloaded');
     gateway.process.kill('SIGHUP');
@@ -188,7 +188,7 @@ describe('SIGHUP', () => {
   });
 });
 
-test('SIGTERM: not ready, no new connections, what is under way gets its answer', async () => {
+test('SIGTERM: not ready, no new connections, requests in progress get their response', async () => {
   const database = await createDatabase();
   const environment = { DATABASE_URL: database.url };
   const account = await runCommand<{ id: string }>(['account', 'create', '--name', 'A'], environment);

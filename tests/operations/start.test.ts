@@ -1,4 +1,4 @@
-/** Starting the whole program on a database that is named, and everything that can be wrong with its settings. */
+/** Starting the whole program on a given database, and everything that can be wrong with its settings. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { dirname, join } from 'node:path';
 import { readConfig } from '../../src/config.ts';
@@ -18,8 +18,8 @@ import {
 } from '../support/gateway.ts';
 import { freePorts } from '../support/workers.ts';
 
-describe('on a database that is named', () => {
-  test('several nodes at once migrate an empty database, and no demo is made', async () => {
+describe('on a given database', () => {
+  test('several nodes at once migrate an empty database, and no demo is created', async () => {
     const database = await createEmptyDatabase();
     const gateways = await Promise.all(
       Array.from({ length: 3 }, () => startGateway({ DATABASE_URL: database.url })),
@@ -32,7 +32,7 @@ describe('on a database that is named', () => {
     await database.close();
   });
 
-  test('one that only just starts is waited for, and so is one that was reached and went away', async () => {
+  test('a database that is still starting is waited for, and so is one that went away', async () => {
     const database = await createDatabase();
     const port = freePorts(1);
     const launched = launchGateway({
@@ -47,7 +47,7 @@ describe('on a database that is named', () => {
     relay.become('pass');
     await eventually('it is ready', async () => (await fetch(`${gateway.origin}/readyz`)).status === 200);
     expect(await gateway.stop()).toBe(0);
-    // Every line of it is one for programs, also while the driver cannot reach the database.
+    // Every line of the log is JSON, even while the driver cannot reach the database.
     for (const line of gateway.output().trim().split('\n')) expect(line).toStartWith('{"at":"');
     relay.close();
     await database.close();
@@ -97,7 +97,7 @@ describe('a gateway that runs', () => {
     await gateway.stop();
   });
 
-  test('readiness asks a slow database one question at a time', async () => {
+  test('readiness sends a slow database one query at a time', async () => {
     const blocker = await database.sql.reserve();
     await blocker`begin`;
     await blocker`lock table schema_migrations in access exclusive mode`;
@@ -109,7 +109,7 @@ describe('a gateway that runs', () => {
       return row.count as number;
     };
     await eventually('the database is asked', async () => (await waiting()) > 0);
-    // The lock is held until all have been answered: by then every question that was to be asked has been.
+    // The lock is held until all have been answered, so every query has been sent before it is released.
     expect(new Set((await Promise.all(answers)).map(({ status }) => status))).toEqual(new Set([503]));
     expect(await waiting()).toBe(1);
     await blocker`rollback`;
@@ -117,7 +117,7 @@ describe('a gateway that runs', () => {
     expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200);
   });
 
-  test('keeps running when nobody reads its log any more, and stops without a trace', async () => {
+  test('keeps running when its log is no longer read, and stops cleanly', async () => {
     const child = Bun.spawn([join(import.meta.dir, '../../bin/tollgate'), 'serve'], {
       cwd: temporaryFolder(),
       env: programEnvironment({ PORT: '0', DATABASE_URL: database.url, LOG_LEVEL: 'debug' }),
@@ -138,14 +138,14 @@ describe('a gateway that runs', () => {
     expect([await child.exited, await child.stderr.text()]).toEqual([0, '']);
   });
 
-  test('a port in use is named by the gateway that wants it too', async () => {
+  test('a gateway names a port that is in use', async () => {
     const port = new URL(gateway.origin).port;
     expect(await refusal({ DATABASE_URL: database.url, PORT: port })).toBe(
       `A gateway already runs at http://127.0.0.1:${port}. To use that one, open the address; to start it again, stop it first. For another one beside it, set PORT to a free port, for example PORT=${Number(port) + 1}.`,
     );
   });
 
-  test('so is a port for metrics that is in use', async () => {
+  test('and a port for metrics that is in use', async () => {
     const port = new URL(gateway.origin).port;
     expect(await refusal({ DATABASE_URL: database.url, METRICS_PORT: port })).toBe(
       `METRICS_PORT ${port} cannot be opened.`,
@@ -277,7 +277,7 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     await database.close();
   });
 
-  test('a database that others have filled, or where nothing may be made', async () => {
+  test('a database with other tables, or where nothing may be created', async () => {
     const database = await createEmptyDatabase();
     await database.sql`create table accounts (id integer)`;
     expect(await refusal({ DATABASE_URL: database.url })).toContain('relation "accounts" already exists');
@@ -332,7 +332,7 @@ describe('what cannot start says why in one sentence and exits 1', () => {
     await database.close();
   });
 
-  test('a database that may lose commits, unless told so by name', async () => {
+  test('a database that may lose commits, unless that is allowed by name', async () => {
     const database = await createDatabase();
     const name = /test_\w+/.exec(database.url)?.[0];
     await database.sql.unsafe(`alter database ${name} set synchronous_commit = off`);

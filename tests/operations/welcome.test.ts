@@ -1,16 +1,16 @@
-/** What `npm start` prints last, without what is not there. tests/database/embedded.test.ts pastes its commands into a shell. */
+/** What `npm start` prints last, in each situation. tests/database/embedded.test.ts pastes its commands into a shell. */
 import { expect, test } from 'bun:test';
 import { formatWelcome } from '../../src/operations/welcome.ts';
 
 const origin = 'http://127.0.0.1:8080';
 const accountId = '01890000-0000-7000-8000-000000000000';
 
-test('nothing to sign in with or to call with when there is no demo', () => {
+test('no sign-in and no key without a demo', () => {
   const bare = `\nTollgate is running.\n\nDashboard: ${origin}\n\n`;
   expect(formatWelcome(origin, null, true)).toBe(bare);
 });
 
-test('a revoked key is told from a missing one, with what to do', () => {
+test('a revoked key is distinguished from a missing one, with what to do', () => {
   expect(formatWelcome(origin, { accountId, key: null, signIn: null }, true)).toBe(
     `\nTollgate is running.\n\nDashboard: ${origin}\nAPI:       ${origin}/v1\n  The demo key is revoked.\n` +
       `  For a new one: npx tollgate key create --account ${accountId}\n\n`,

@@ -50,7 +50,7 @@ test('each worker reports its own readiness, and a second signal ends what all o
     const found = await readiness();
     return found.size === 1 && found.has(503);
   });
-  // One that follows at once is taken for the copy that npm forwards.
+  // A signal that follows at once is taken for the copy that npm forwards.
   await Bun.sleep(1_100);
   gateway.process.kill('SIGTERM');
   for (const stream of streams) expect(eventsOf(await stream.text()).at(-2)).toContain('streaming_error');
@@ -65,7 +65,7 @@ test('only the parent migrates; a worker that cannot use the schema is started a
   const workers = workerProcesses(gateway);
   const [row] = await database.sql`
     select count(*)::int as count from pg_stat_activity where application_name = 'tollgate' and datname = current_database()`;
-  // Ten and five for each worker, and two for the parent.
+  // Fifteen for each worker, and two for the parent.
   expect(row.count).toBeLessThanOrEqual(32);
   await database.sql`insert into schema_migrations (version, name, digest) values (9999, '9999_future.sql', '')`;
   process.kill(workers[0] ?? 0, 'SIGKILL');
@@ -107,7 +107,7 @@ test('a parent that was killed can be started again at once, on the same ports, 
 });
 
 describe('a parent whose first worker does not start', () => {
-  test('ends too, after the reason', async () => {
+  test('ends too, after printing the reason', async () => {
     const taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } });
     const { exitCode, stderr } = await tollgate(['serve'], {
       ...fixture.environment,

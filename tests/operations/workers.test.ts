@@ -79,7 +79,7 @@ async function openByNode(): Promise<Map<string, number>> {
 }
 
 test('a limit of a provider holds for both workers together, and both serve', async () => {
-  // They learn of each other with their heartbeats, so the first rounds may be ahead of that.
+  // They learn of each other through their heartbeats, which the first rounds may precede.
   await eventually(
     'a round in which both have calls and all of them together are no more than the limit',
     async () => {
@@ -103,7 +103,7 @@ test('a limit of a provider holds for both workers together, and both serve', as
   );
 });
 
-test('each worker has its metrics on a port of its own', async () => {
+test('each worker has its metrics on its own port', async () => {
   const counts = async () =>
     await Promise.all(
       [metricsPort, metricsPort + 1].map(async (port) => {

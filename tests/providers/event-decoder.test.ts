@@ -1,4 +1,4 @@
-/** Something unreadable in a stream costs that event and nothing else: what stands before and after it is still read. */
+/** Something unreadable in a stream costs that event and nothing else: events before and after it are still read. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { EventDecoder } from '../../src/providers/event-decoder.ts';
@@ -47,7 +47,7 @@ test('however the bytes are cut, and however often it happens', () => {
         ]);
         const ends = [...places.filter((place) => place < bytes.length), bytes.length].sort((a, b) => a - b);
         const reads = ends.map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end));
-        // Nothing is passed on after the first, so it does not matter what becomes of another.
+        // Nothing is forwarded after the first, so it does not matter what happens to another.
         const events = eventsOf(reads).filter((event, index) => event !== '7' || index <= before);
         expect(events).toEqual([...numbers(10, before), 'malformed_stream_chunk', ...numbers(20, after)]);
       },
@@ -56,7 +56,7 @@ test('however the bytes are cut, and however often it happens', () => {
   );
 });
 
-test('characters that are cut in two are whole again', () => {
+test('characters that are cut in two are joined again', () => {
   const text = { ...reader, read: (data: string) => [data] };
   const bytes = framed('wörter 漢字 👍');
   for (let at = 0; at <= bytes.length; at += 1) {
@@ -66,7 +66,7 @@ test('characters that are cut in two are whole again', () => {
   }
 });
 
-test('a defect of the reader is none of the provider’s', () => {
+test('a defect of the reader is not the provider’s', () => {
   const decoder = new EventDecoder({
     ...reader,
     read: () => {

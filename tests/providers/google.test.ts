@@ -39,7 +39,7 @@ function read(text: string): ChatEvent[] {
   return new SseParser().push(text).flatMap((data) => reader(data ?? ''));
 }
 
-/** The code of a failure, thrown or told as an event after which the stream is read on. */
+/** The code of a failure, thrown or reported as an event after which reading continues. */
 function codeOf(run: () => unknown): ErrorCode | null {
   try {
     const result = run();
@@ -567,7 +567,7 @@ describe('answer', () => {
   });
 
   // ai.google.dev/gemini-api/docs/thinking
-  test('thoughts are paid for and not shown', () => {
+  test('thoughts are charged and not shown', () => {
     expect(answerOf('answer-thinking.json')).toEqual({
       content: 'They have 24 legs.',
       toolCalls: [],
@@ -682,7 +682,7 @@ describe('answer', () => {
     expect(codeOf(() => google.readAnswer(body, upstream))).toBe('provider_unknown_error');
   });
 
-  test('arguments without a bottom are no call', () => {
+  test('arguments nested without end are not a call', () => {
     const args = JSON.parse(`${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}`);
     const body = parts({ functionCall: { name: 'f', args } });
     expect(codeOf(() => google.readAnswer(body, upstream))).toBe('provider_unknown_error');
@@ -714,7 +714,7 @@ describe('usage', () => {
     );
   });
 
-  test('what is no count is no usage', () => {
+  test('what is not a count is not usage', () => {
     const good = { promptTokenCount: 3, candidatesTokenCount: 2, thoughtsTokenCount: 1 };
     const wrong = fc.constantFrom<unknown>(-1, 1.5, '3', null, {}, [], true, 2 ** 53);
     const field = fc.constantFrom(...Object.keys(good), 'toolUsePromptTokenCount');
@@ -796,7 +796,7 @@ describe('stream', () => {
     },
   );
 
-  test('the usage of an answer that failed, or went beyond a limit, is read all the same', () => {
+  test('the usage of an answer that failed, or exceeded a limit, is still read', () => {
     const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 };
     const usage = { type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } } as const;
     const reader = google.openReader(upstream);
@@ -818,7 +818,7 @@ describe('stream', () => {
     ]);
   });
 
-  test('is told how much is held for', () => {
+  test('is told the bound of the hold', () => {
     const { body } = google.chatRequest(
       { ...plain, maxTokens: 100 },
       { ...upstream, maxOutputTokens: 80 },
@@ -859,7 +859,7 @@ describe('garbage', () => {
     ),
   });
 
-  test('makes the reader fail in its own words or not at all', () => {
+  test('makes the reader fail with a ProviderError or not at all', () => {
     const seen = new Set<ErrorCode | null>();
     fc.assert(
       fc.property(fc.array(garbage, { maxLength: 4 }), (chunks) => {
@@ -871,7 +871,7 @@ describe('garbage', () => {
     expect(seen).toEqual(new Set([null, 'malformed_stream_chunk', 'provider_stream_error']));
   });
 
-  test('makes a whole answer fail in its own words or not at all', () => {
+  test('makes a non-streamed answer fail with a ProviderError or not at all', () => {
     const seen = new Set<ErrorCode | null>();
     fc.assert(
       fc.property(garbage, (body) => {

@@ -1,4 +1,4 @@
-/** OpenAI's format for images. Fixtures follow platform.openai.com/docs/api-reference/images, with values of their own. */
+/** OpenAI's format for images. Fixtures follow platform.openai.com/docs/api-reference/images, with other values. */
 import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ test.each([undefined, 'png', 'image/svg+xml,<script>', 5])(
   },
 );
 
-test('what is no image is passed over', () => {
+test('what is not an image is skipped', () => {
   const data = [
     null,
     {},

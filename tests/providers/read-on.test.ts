@@ -1,4 +1,4 @@
-/** Readers of every format get what follows something unreadable, or an error, because the usage may be a part of it. */
+/** Readers of every format get what follows something unreadable, or an error, because it may contain the usage. */
 import { describe, expect, test } from 'bun:test';
 import type { ChatEvent } from '../../src/providers/chat.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';

@@ -1,4 +1,4 @@
-/** The short way of reading a stream must give what the careful one gives, or leave the chunk to it. */
+/** The fast way of reading a stream must give what the careful one gives, or leave the chunk to it. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { ChatEvent } from '../../src/providers/chat.ts';
@@ -155,13 +155,13 @@ const stream = fc
   .tuple(fc.constantFrom('', '\ufeff'), fc.array(framed, { maxLength: 12 }))
   .map(([mark, frames]) => Buffer.from(mark + frames.join('')));
 const places = fc.array(fc.nat(6_000), { maxLength: 12 });
-/** Bytes that take the place of others, most of them no UTF-8. */
+/** Bytes that replace others, most of them not UTF-8. */
 const damage = fc.array(
   fc.tuple(fc.nat(), fc.constantFrom(0x80, 0xc3, 0xff, 0xed, 0x22, 0x5c, 0x0a, 0x0d, 0x00, 0x7d)),
   { maxLength: 1 },
 );
 
-describe('the short way gives what the careful way gives', () => {
+describe('the fast way gives what the careful way gives', () => {
   test('for any chunks, split anywhere', () => {
     fc.assert(
       fc.property(stream, places, (bytes, at) => {
@@ -303,7 +303,7 @@ describe('a template', () => {
     expect(samplesFor(texts)).toEqual({ samples: 5, recognised: 5 });
   });
 
-  test('is given up where no chunk is like another', () => {
+  test('is given up if no two chunks are alike', () => {
     const texts = Array.from({ length: 50 }, (_, id) => textChunk('a', `${id}`));
     expect(samplesFor(texts)).toEqual({ samples: 3, recognised: 0 });
   });

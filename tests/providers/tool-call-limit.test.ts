@@ -1,4 +1,4 @@
-/** A provider that makes up more tool calls than anyone needs costs the gateway no more than one that makes none. */
+/** A provider that sends more tool calls than anyone needs costs the gateway no more than one that sends none. */
 import { describe, expect, test } from 'bun:test';
 import { anthropic } from '../../src/providers/anthropic.ts';
 import { type ChatAdapter, maxToolCalls } from '../../src/providers/chat.ts';

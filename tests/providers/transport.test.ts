@@ -10,7 +10,7 @@ type Written = Readonly<{ pieces: readonly string[]; pieceMs: number }>;
 
 /** What the server writes at each address, and what it waits after each piece. */
 const written = new Map<string, Written>();
-/** What it says to those who speak TLS to it. */
+/** What it answers to a TLS handshake. */
 const noHttp: Written = { pieces: ['HTTP/1.1 400 Bad Request\r\n\r\n'], pieceMs: 250 };
 
 async function writePieces(socket: Socket, { pieces, pieceMs }: Written): Promise<void> {
@@ -38,14 +38,14 @@ afterAll(() => {
   server.close();
 });
 
-/** Where that is written. Far from any deadline that must not pass, and together longer than those that must. */
+/** The URL of these pieces. Pauses are far below deadlines that must not pass, and together longer than those that must. */
 function writes(pieces: readonly string[], pieceMs = 250): string {
   const path = `/${written.size}`;
   written.set(path, { pieces, pieceMs });
   return `http://127.0.0.1:${port}${path}`;
 }
 
-// The server ends each connection by itself: one that was kept would be gone just when the next test uses it.
+// The server ends each connection itself: a kept one would be gone just when the next test uses it.
 const requestTo = (url: string) => ({ url, headers: { connection: 'close' }, body: '{}' });
 const patient: Timeouts = { connectMs: 30_000, firstByteMs: 30_000, idleMs: 30_000, totalMs: 50_000 };
 const idleMs = 2_000;
@@ -93,7 +93,7 @@ function codeOf(error: unknown): string {
 /** Twice as long as what may be silent. */
 const waits = (piece: string) => Array.from({ length: 16 }, () => piece);
 
-test.concurrent('a line that drips in is as good as silence: no byte of it gives more time', async () => {
+test.concurrent('a line that drips in counts as silence: no byte of it gives more time', async () => {
   const url = writes([streamHead, 'data: first\n\n', 'data: ', ...'slowly it comes'.split(''), '\n\n']);
   const answers = await Promise.all([streamed(url, { idleMs }), streamed(url, {})]);
   expect(answers).toEqual(['provider_timeout', ['first', 'slowly it comes']]);
@@ -104,7 +104,7 @@ test.concurrent('comments are a sign of life', async () => {
   expect(await streamed(url, { idleMs })).toEqual(['done']);
 });
 
-test.concurrent('the time of the whole call is above all others', async () => {
+test.concurrent('the deadline of the whole call overrides all others', async () => {
   const url = writes([streamHead, ...waits(': wait\n')]);
   expect(await streamed(url, { totalMs: 600 })).toBe('provider_timeout');
 });
@@ -115,26 +115,26 @@ test.concurrent('time that the client takes is not the provider\u2019s', async (
   let count = 0;
   for (let next = await stream.next(); next !== null; next = await stream.next()) {
     count += next.length;
-    // The pieces may come together, and the client takes longer than the whole call may all the same.
+    // The pieces may arrive together, and the client still takes longer than the whole call may.
     await Bun.sleep(700 * next.length);
   }
   stream.close();
   expect(count).toBe(5);
 });
 
-test.concurrent('the first byte has a time of its own, and it ends when the headers are there', async () => {
+test.concurrent('the first byte has its own deadline, which ends when the headers arrive', async () => {
   const url = writes(['', '', '', '', '', '', '', streamHead, 'data: late\n\n']);
   const answers = await Promise.all([streamed(url, { firstByteMs: 200 }), streamed(url, {})]);
   expect(answers).toEqual(['provider_timeout', ['late']]);
 });
 
-test.concurrent('a whole answer of unknown length may take its time as long as it comes on', async () => {
+test.concurrent('a non-streamed answer of unknown length may take long as long as it keeps arriving', async () => {
   const url = writes([`${jsonHead}\r\n`, ...waits(' '), '{"a":1}']);
   const answers = await Promise.all([whole(url, { idleMs }), whole(url, { idleMs, totalMs: 400 })]);
   expect(answers).toEqual([{ a: 1 }, 'provider_timeout']);
 });
 
-test.concurrent('a whole answer of known length is under way when its length is known', async () => {
+test.concurrent('a non-streamed answer has begun when its length is known', async () => {
   const url = writes([`${jsonHead}content-length: 23\r\n\r\n`, ...waits(' '), '{"a":1}']);
   const answers = await Promise.all([whole(url, { idleMs }), whole(url, {})]);
   expect(answers).toEqual(['provider_timeout', { a: 1 }]);
@@ -176,10 +176,10 @@ describe('whether there ever was a connection', () => {
     expect(await failureOf(to)).toMatchObject({ code, isUnreached: true });
   });
 
-  test('no: nobody picks up in time', async () => {
+  test('no: the connection is not accepted in time', async () => {
     const url = writes(waits(''));
     const deaf = new ConnectWatchdog(url, true);
-    // A line that is told at once that nobody is there, as it would be after `connectMs`.
+    // Fails at once as if nobody had answered, as it would after `connectMs`.
     deaf.watch = (_connectMs, onSilence) => {
       queueMicrotask(onSilence);
       return () => undefined;

@@ -26,7 +26,7 @@ const demands = fc.array(fc.record({ inFlight: fc.nat({ max: 50 }), turnedAway: 
   maxLength: 8,
 });
 
-test('together they never exceed the limit, but for one call of each node that has no share', () => {
+test('together they never exceed the limit, except for one call of each node without a share', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 400 }), demands, (max, all) => {
       const each = allowances(max, all);

@@ -16,7 +16,7 @@ import {
 
 const settings = { failures: 5, openMs: 30_000 };
 
-/** A circuit with the calls that are under way, driven step by step. */
+/** A circuit with its calls in progress, driven step by step. */
 function drive(circuitSettings = settings) {
   let circuit: Circuit = closedCircuit;
   let nowMs = 0;
@@ -128,7 +128,7 @@ test('any mix of calls: none while open, one probe at a time, and only the probe
           const [call] = underWay.splice(one.which % underWay.length, 1);
           if (call === undefined) throw new Error('There is a call.');
           driver.end(call.era, one.verdict);
-          // What began before the circuit opened changes nothing any more.
+          // A call that began before the circuit opened no longer changes anything.
           if (before.state !== 'closed' && !call.isProbe) expect(driver.circuit).toBe(before);
           if (before.state === 'half_open' && call.isProbe) {
             const next = { success: 'closed', failure: 'open', nothing: 'open' } as const;
@@ -143,7 +143,7 @@ test('any mix of calls: none while open, one probe at a time, and only the probe
   );
 });
 
-test('a success that was under way when the circuit opened does not close it', () => {
+test('a success that was in progress when the circuit opened does not close it', () => {
   const driver = drive();
   const early = driver.begin();
   open(driver);
@@ -176,7 +176,7 @@ test('each failed probe doubles the time, up to five minutes, and success starts
   expect(waitMs(driver.circuit, driver.nowMs)).toBe(30_000);
 });
 
-test('a probe that finds out nothing makes way for the next at once', () => {
+test('a probe without a result makes way for the next at once', () => {
   const driver = drive();
   open(driver);
   driver.pass(30_000);
@@ -192,7 +192,7 @@ test('a time longer than five minutes is kept as configured', () => {
   expect(waitMs(driver.circuit, driver.nowMs)).toBe(900_000);
 });
 
-test('what is remembered of a failing provider stays bounded', () => {
+test('what is remembered about a failing provider stays bounded', () => {
   const driver = drive({ failures: 1000, openMs: 1 });
   for (let count = 0; count < 20_000; count += 1) driver.call(count % 5 === 0 ? 'failure' : 'success');
   if (driver.circuit.state !== 'closed') throw new Error('A fifth is not a half.');
@@ -210,7 +210,7 @@ test('a circuit begins closed, with nothing remembered, and forgets everything o
   expect(driver.circuit).toEqual(closedCircuit);
 });
 
-test('every state has an era of its own, one after the other, so that no call is taken for another', () => {
+test('every state has its own era, so that no call is taken for another', () => {
   const driver = drive();
   const eras: number[] = [];
   const note = () => eras.push(driver.circuit.era);
@@ -253,7 +253,7 @@ test('nothing that ends while it is open changes it', () => {
     expect(endCall(shut, shut.era, one, settings, 0)).toBe(shut);
 });
 
-test('one waits for nothing when closed, for the rest of the time when open, for a second while a probe runs', () => {
+test('there is no wait when closed, the rest of the time when open, a second while a probe runs', () => {
   const shut = openUntil(closedCircuit, 30_000);
   expect(waitMs(closedCircuit, 0)).toBe(0);
   expect(waitMs(shut, 29_000)).toBe(1_000);

@@ -1,4 +1,4 @@
-/** The gate of a provider when several accounts ask: what one meets with, and what that means for the others. */
+/** The gate of a provider with several accounts: what happens to one, and what that means for the others. */
 import { describe, expect, spyOn, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -105,7 +105,7 @@ describe('circuits', () => {
     );
   });
 
-  test('who has shut it for itself is let in by its own probe, and by nothing that others do', () => {
+  test('an account with an open circuit is let in by its own probe, and by nothing that others do', () => {
     const gate = gateWith(2, 60_000);
     failTimes(gate, 'a', 2);
     for (let count = 0; count < 50; count += 1) permitOf(gate, 'b').succeeded();
@@ -114,7 +114,7 @@ describe('circuits', () => {
     expect(gate.waitMs('b')).toBe(0);
   });
 
-  test('what no request can cause shuts it for everyone, and is not held against the account that met with it', () => {
+  test('what no request can cause closes it to everyone, and does not count against the account that it happened to', () => {
     const gate = gateWith(2, 0);
     permitOf(gate, 'a').failed(refusedConnection);
     permitOf(gate, 'a').failed(refusedConnection);
@@ -161,7 +161,7 @@ describe('circuits', () => {
 
     test('and could still be connecting, because its money is held first, is waited for', () => {
       using one = trial();
-      // That it takes too long is noticed with the next tick of the deadlines.
+      // The next tick of the deadlines notices that it takes too long.
       one.pass(5_000 + 1_000 + 100);
       expect(isOpenFor(one.gate, 'b')).toBe(false);
       one.probe.failed(refusedConnection);
@@ -179,13 +179,13 @@ describe('circuits', () => {
       one.pass(1);
       expect(isOpenFor(one.gate, 'b')).toBe(true);
       expect(one.gate.status(performance.now())?.state).toBe('closed');
-      // What becomes of it is no longer a probe's outcome.
+      // Its outcome is no longer that of a probe.
       one.probe.failed(refusedConnection);
       expect(isOpenFor(one.gate, 'b')).toBe(true);
     });
   });
 
-  test('what is remembered of accounts is bounded', () => {
+  test('what is remembered about accounts is bounded', () => {
     const gate = gateWith(1, 60_000);
     const permits = Array.from({ length: 502 }, (_, number) => permitOf(gate, `${number}`));
     const [first, second, ...others] = permits;
@@ -194,7 +194,7 @@ describe('circuits', () => {
   });
 });
 
-test('what this machine is short of is told by name, and held against nobody', () => {
+test('a resource that this machine lacks is named, and counts against nobody', () => {
   const events: GateEvent[] = [];
   const gates = new Gates((event) => events.push(event));
   const gate = gates.at(provider({ name: 'Name', circuit: { failures: 1, openMs: 0 } }), 'm');
@@ -210,7 +210,7 @@ test('what this machine is short of is told by name, and held against nobody', (
 });
 
 describe('a pause', () => {
-  test('is kept to by the account that was told of it, also when it concerns nobody else', () => {
+  test('applies to the account that was told of it, even if it affects nobody else', () => {
     const gate = gateWith(5, 60_000);
     let nowMs = 0;
     using _clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
@@ -223,7 +223,7 @@ describe('a pause', () => {
 
   const minuteMs = 60_000;
 
-  test('is short for everyone, also on the word of two accounts, which themselves wait in full', () => {
+  test('is short for everyone, even if two accounts were told of it, which themselves wait in full', () => {
     const gate = gateWith(5, 60_000);
     const permits = ['a', 'b'].map((account) => permitOf(gate, account));
     for (const permit of permits) permit.failed(new ProviderError('provider_rate_limit', 429, 600));

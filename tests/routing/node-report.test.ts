@@ -1,4 +1,4 @@
-/** What a node tells of itself: what it knows against providers, and that telling never costs it its lease. */
+/** What a node reports: its providers' failures, and that reporting never costs it its lease. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import fc from 'fast-check';
@@ -31,7 +31,7 @@ function permitOf(gate: Gate, account = 'a') {
 
 const fail = (gate: Gate) => permitOf(gate).failed(failed);
 
-test('a gate has something to tell as soon as a call has failed, and until one succeeds', () => {
+test('a gate has something to report as soon as a call has failed, and until one succeeds', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 3, openMs: 60_000 } }), 'm');
   const status = () => gate.status(performance.now());
   expect(status()).toBeNull();
@@ -54,12 +54,12 @@ test('a gate has something to tell as soon as a call has failed, and until one s
     ...nothingElse,
   });
   expect(Math.abs((status()?.untilMs ?? 0) - openUntilMs)).toBeLessThan(5_000);
-  // A call from before the circuit opened says nothing of it.
+  // A call from before the circuit opened says nothing about it.
   early.succeeded();
   expect(status()?.consecutiveFailures).toBe(3);
 });
 
-test('while a probe is under way there is nothing to wait for', () => {
+test('while a probe is in progress there is nothing to wait for', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 0 } }), 'm');
   fail(gate);
   const probe = permitOf(gate);
@@ -73,7 +73,7 @@ test('while a probe is under way there is nothing to wait for', () => {
   expect(gate.status(performance.now())).toBeNull();
 });
 
-test('a pause is told until it is over', () => {
+test('a pause is reported until it is over', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
   permitOf(gate).failed(new ProviderError('provider_rate_limit', 429, 30));
   const paused = gate.status(performance.now());
@@ -89,7 +89,7 @@ test('a pause is told until it is over', () => {
   expect(gate.status(performance.now() + 30_001)).toBeNull();
 });
 
-test('of a pause and an open circuit the one that lasts longer is told', () => {
+test('of a pause and an open circuit the longer is reported', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 1_000 } }), 'm');
   const [first, second] = [permitOf(gate), permitOf(gate)];
   first.failed(failed);
@@ -169,7 +169,7 @@ test('a circuit or a pause whose time is over is neither reported nor read as if
   expect(read('closed', endedMs)).toMatchObject({ state: 'closed', until: null });
 });
 
-test('what an account alone has met with is told as a number of accounts', () => {
+test('failures of single accounts are reported as a number of accounts', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
   permitOf(gate).failed(new ProviderError('provider_timeout'));
   expect(gate.status(performance.now())).toMatchObject({ state: 'closed', accountsShut: 1, untilMs: null });
@@ -188,7 +188,7 @@ test.each([
   permitOf(gate).failed(new ProviderError(code, upstreamStatus));
   const setback = { kind, upstream_status: upstreamStatus, at: expect.stringMatching(/Z$/) };
   expect(told()).toEqual(setback);
-  // Other failures do not make it good.
+  // Other failures do not clear it.
   permitOf(gate, 'b').failed(new ProviderError('provider_unavailable', 503));
   permitOf(gate, 'b').withdrawn();
   expect(told()).toEqual(setback);
@@ -204,7 +204,7 @@ test('other failures are no setback', () => {
   expect(gate.status(performance.now())?.setback).toBeNull();
 });
 
-test('a report of a version that did not tell of accounts and setbacks is still read', () => {
+test('a report of a version without accounts and setbacks is still read', () => {
   const circuit = { provider: 'p', model: 'm', state: 'open', consecutive_failures: 5, until: null };
   const report = readReport({ circuits: [circuit], price_version: '1', catalog_error: null });
   expect(report?.circuits).toMatchObject([{ ...circuit, accounts_shut: 0, setback: null }]);
@@ -264,7 +264,7 @@ test('the heartbeat carries the report, when it has changed, and beats without o
     while ((await stored()).heartbeat_at.getTime() === before) await Bun.sleep(20);
   };
   expect((await stored()).report).toEqual({ word: 'first' });
-  // What is stored stays as long as there is nothing new to tell.
+  // What is stored stays as long as there is nothing new to report.
   await database.sql`update nodes set report = '{"word": "kept"}' where id = ${id}`;
   await nextBeat();
   expect((await stored()).report).toEqual({ word: 'kept' });

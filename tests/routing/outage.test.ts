@@ -10,7 +10,7 @@ import { testProvider as provider } from '../support/provider.ts';
 const openMs = 30_000;
 const settings = { failures: 5, openMs };
 const serverError = new ProviderError('provider_unavailable', 500);
-/** What a request can bring about by itself. */
+/** What a request can cause by itself. */
 const failures = [
   serverError,
   new ProviderError('provider_timeout'),
@@ -21,7 +21,7 @@ const failures = [
   new ProviderError('provider_authentication_error', 403),
 ];
 
-/** A gate with a clock of its own. */
+/** A gate with its own clock. */
 function trial(circuit = settings) {
   const events: GateEvent[] = [];
   const gate: Gate = new Gates((event) => events.push(event)).at(
@@ -64,7 +64,7 @@ const hostileCall = fc.record({
   waitMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 2 * openMs })),
 });
 
-describe('whatever any number of accounts bring about', () => {
+describe('whatever any number of accounts cause', () => {
   test('an account that is served goes on being served', () => {
     fc.assert(
       fc.property(
@@ -139,7 +139,7 @@ describe('a provider that is down for everyone', () => {
       pauseMs: openMs,
       account: null,
     });
-    // The last one's own circuit has opened; the others have not failed often enough for that.
+    // Only the last one's own circuit has opened; the others have not failed often enough.
     for (const account of names(5)) expect(one.gate.waitMs(account)).toBe(openMs);
   });
 
@@ -185,7 +185,7 @@ describe('a provider that is down for everyone', () => {
     expect(one.isOpenFor('newcomer')).toBe(true);
   });
 
-  test('is not shown as down for ever when nobody calls it any more', () => {
+  test('is not shown as down forever when nobody calls it', () => {
     using one = trial();
     breakDown(one, 5);
     one.pass(600_000 - 1);

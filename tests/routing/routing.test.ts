@@ -52,7 +52,7 @@ function permitOf(gate: Gate, account = 'a') {
   return permit;
 }
 
-test('a provider gets no more calls at once than it takes, over all its models', () => {
+test('a provider gets no more calls at once than allowed, over all its models', () => {
   const gates = new Gates();
   const [one, two] = [
     gates.at(provider({ maxConcurrency: 2 }), 'one'),
@@ -105,7 +105,7 @@ test('a probe counts as soon as the provider begins to answer, and its later fai
   expect(gate.enter('a')).toBeNull();
 });
 
-test('whoever watches is told when a provider is left alone, for how long, and when it is back', () => {
+test('the observer is told when a provider is skipped, for how long, and when it is back', () => {
   const changes: string[] = [];
   const gates = new Gates((event) => {
     if (event.kind === 'short') throw new Error('This machine is short of nothing.');
@@ -154,7 +154,7 @@ test('a probe that is refused as wrong has found the provider at work', () => {
   expect(gate.enter('a')).not.toBeNull();
 });
 
-test('repetition, which a prompt can bring about, shuts nobody out', () => {
+test('repetition, which a prompt can cause, shuts nobody out', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
   permitOf(gate).failed(failure('repeated_streaming_chunk_limit', null));
   expect(gate.enter('a')).not.toBeNull();
@@ -166,7 +166,7 @@ test('what a client provoked shuts nobody out', () => {
   expect(gate.enter('a')).not.toBeNull();
 });
 
-test('with a new key a provider is asked anew', () => {
+test('with a new key a provider is called again', () => {
   const gates = new Gates();
   const failing = provider({ circuit: { failures: 1, openMs: 60_000 } });
   permitOf(gates.at(failing, 'm', 'old')).failed(failure('provider_authentication_error', null));
@@ -189,7 +189,7 @@ test('a gate remembers across catalogues, takes new settings, and is another one
   expect(gates.at(provider(), 'other').enter('a')).not.toBeNull();
 });
 
-test('turns pass over those who are to be left alone and tell when to come back', () => {
+test('turns skip providers that may not be called and say when to come back', () => {
   const gates = new Gates();
   const candidates = ['a', 'b', 'c'].map((id) => ({ gate: gates.at(provider({ id }), 'm') }) as Candidate);
   candidates[0]?.gate.enter('a')?.failed(failure('provider_rate_limit', 30));

@@ -1,9 +1,9 @@
-/** The slots of a provider, shared out among the accounts that ask for them. */
+/** The slots of a provider, divided among the accounts that ask for them. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { fairShare, type Share, Slots } from '../../src/routing/slots.ts';
 
-/** Accounts with their calls, driven step by step on a clock of the test's own. */
+/** Accounts with their calls, driven step by step on a simulated clock. */
 function drive(most: number) {
   const slots = new Slots();
   const calls = new Map<string, Share[]>();
@@ -67,7 +67,7 @@ test('a newcomer gets each slot that becomes free, up to its share, however ofte
   );
 });
 
-test('once nobody else asks any more, an account may have every slot again', () => {
+test('once nobody else asks, an account may have every slot again', () => {
   const driver = drive(4);
   for (let count = 0; count < 4; count += 1) driver.take('a');
   driver.take('b');

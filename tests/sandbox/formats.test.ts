@@ -103,7 +103,7 @@ async function untilBroken(response: Response): Promise<{ text: string; broken: 
   }
 }
 
-/** Reads until there is enough, sees that nothing more comes, and leaves. */
+/** Reads enough, checks that nothing more comes, and leaves. */
 async function untilSilent(response: Response, isEnough: (text: string) => boolean): Promise<string> {
   const reader = response.body?.getReader();
   let text = '';
@@ -187,7 +187,7 @@ describe('the same conversation is answered the same in each format', () => {
         ]),
     );
     const talk = fc.record({
-      // IDs may be used once, so calls occur in one place only.
+      // IDs may be used only once, so calls occur in one place only.
       turns: fc
         .tuple(text, turn, text)
         .map(([first, middle, last]): Turn[] => [{ user: first }, ...middle, { user: last }]),
@@ -336,7 +336,7 @@ describe('on the wire', () => {
     const text = await (await ask(google, 'Hi', true)).text();
     expect(text).toMatch(/^(data: \{[^\r\n]*\}\r\n\r\n)+$/);
     const chunks = chunksOf(framesOf(text));
-    // Every chunk has a usage, and only the last one is the whole of it.
+    // Every chunk has usage, and only that of the last one is complete.
     expect(chunks.map((chunk) => deep(chunk, 'usageMetadata', 'totalTokenCount'))).toEqual([5, 5, 5, 5, 8]);
     expect(chunks.map((chunk) => deep(chunk, 'candidates', 0, 'finishReason'))).toEqual([
       ...Array<undefined>(4).fill(undefined),
@@ -485,7 +485,7 @@ const byDirective: Record<Exclude<keyof typeof directives, 'bad-answer' | 'charg
     expect([(await ask(speaker, text)).status, (await ask(speaker, text)).status]).toEqual([503, 200]);
   },
   'fail-first': async (speaker) => {
-    // Without an ID of the caller's request, every call is the first.
+    // Without the ID of a client's request, every call is the first.
     expect((await ask(speaker, '[[fail-first 503]]')).status).toBe(503);
   },
   html: async (speaker) => {
@@ -762,7 +762,7 @@ describe.each(speakers)('$name', (speaker) => {
     });
   });
 
-  test('turns away who has no good key, and what is no request', async () => {
+  test('rejects invalid keys and invalid requests', async () => {
     const send = (headers: Record<string, string>, body: string) =>
       fetch(`${sandbox.url}${speaker.path(saying(''), false)}`, { method: 'POST', headers, body });
     const [name = '', key = ''] = Object.entries(speaker.key)[0] ?? [];

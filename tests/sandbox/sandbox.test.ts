@@ -795,7 +795,7 @@ test.each([
   expect(usage?.writeIndex ?? null).toBe(index);
   if (index) expect(writes[index]).toBe('data: {"usage":1}\n\n');
   expect(ending === 'reset' ? 'cut' : isComplete ? 'complete' : 'ended_early').toBe(ended);
-  // What is cut off is cut off inside what is compressed, too.
+  // A cut also cuts the compressed data.
   const compressed = planStream(openai, outline, null, { ...scenario, gzip: true }, 1).writes.map(
     Buffer.from,
   );

@@ -1,4 +1,4 @@
-/** The sandbox is as strict as each vendor, so that an adapter's mistake is answered 400 and not passed over. */
+/** The sandbox is as strict as each vendor, so that an adapter's mistake gets 400 and is not overlooked. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { readAnthropicChat } from '../../sandbox/anthropic-request.ts';
 import { readGoogleChat } from '../../sandbox/google-request.ts';
@@ -277,7 +277,7 @@ describe('what is read', () => {
     expect(fromGoogle({ toolConfig: { functionCallingConfig } }).tool_choice as unknown).toEqual(expected);
   });
 
-  test('thoughts are passed over', () => {
+  test('thoughts are skipped', () => {
     const thinking = [
       { type: 'thinking', thinking: 'x', signature: 'y' },
       { type: 'redacted_thinking', data: 'z' },

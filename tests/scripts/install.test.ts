@@ -1,4 +1,4 @@
-/** What a start installs, what it leaves alone, and what it shows meanwhile, with an npm that takes its time. */
+/** What a start installs, what it leaves alone, and what it shows meanwhile, with a slow npm. */
 import { describe, expect, test } from 'bun:test';
 import {
   chmodSync,
@@ -28,7 +28,7 @@ const packages: Packages = {
   'node_modules/d': { version: '4.0.0', dev: true },
 };
 
-/** A checkout of three packages, and a fourth for another kind of machine. Its npm runs in a folder that it is not told. */
+/** A checkout of three packages, and a fourth for another kind of machine. Its npm is not told its folder. */
 function prepare(...npm: string[]) {
   const folder = temporaryFolder();
   mkdirSync(join(folder, 'scripts'));
@@ -51,7 +51,7 @@ function prepare(...npm: string[]) {
       const { exitCode, stderr } = Bun.spawnSync([...command, ...words], { env });
       return { exitCode, stderr: `${stderr}` };
     },
-    /** Starts it beside this test. */
+    /** Starts it in the background. */
     start: () => {
       const child = Bun.spawn(command, { env, stderr: 'pipe' });
       let printed = '';
@@ -119,7 +119,7 @@ describe('what it shows', () => {
     writeFileSync(join(folder, 'end'), '');
     expect(await child.exited).toBe(0);
     child.terminal?.close();
-    // The last line takes the place of the one before.
+    // The last line replaces the previous one.
     const [last = ''] = screen.split('\r\u001b[2K').slice(-1);
     expect(last).toMatch(/^Installed 3 packages in \d+ s\.\r?\n$/);
   });
@@ -137,7 +137,7 @@ describe('what it shows', () => {
     );
   });
 
-  test('what npm says of its failure is shown, what was there stays, and the next start tries again', () => {
+  test('the messages of a failed npm are shown, what was there stays, and the next start tries again', () => {
     const checkout = prepare(adds('a'), 'echo "npm error: no network" >&2; exit 7');
     installPlainly(checkout, { 'node_modules/a': { version: '0.9.0' } });
     const before = snapshot(join(checkout.folder, 'node_modules'));
@@ -151,7 +151,7 @@ describe('what it shows', () => {
   });
 });
 
-test('one that is interrupted waits until npm has ended, and leaves nothing behind', async () => {
+test('an interrupted install waits until npm has ended, and leaves nothing behind', async () => {
   const { folder, start } = prepare(
     `trap 'sleep 0.3; touch "$checkout/ended"; exit 1' TERM`,
     'touch "$checkout/begun"',

@@ -1,4 +1,4 @@
-/** What a run says about how far it is, on a terminal and in a log. */
+/** How a run reports its progress, on a terminal and in a log. */
 import { expect, test } from 'bun:test';
 import { isWorthALine, ProgressPrinter, progressLine } from '../../scripts/test-progress.ts';
 

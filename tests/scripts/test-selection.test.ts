@@ -1,4 +1,4 @@
-/** Which files the arguments of `npm test` stand for. */
+/** Which files the arguments of `npm test` select. */
 import { expect, test } from 'bun:test';
 import { selectionOf } from '../../scripts/test-selection.ts';
 
@@ -16,7 +16,7 @@ const selected = (...words: string[]) => {
   return 'unknown' in selection ? selection : selection.files;
 };
 
-test('without a name they stand for everything, whatever the options are', () => {
+test('without a name they select everything, whatever the options are', () => {
   expect(selectionOf([], files)).toEqual({ files: null, options: [] });
   expect(selectionOf(['--update-timings', '--bail=1'], files)).toEqual({
     files: null,
@@ -28,7 +28,7 @@ test.each(['chat', 'chat/', 'tests/chat', './tests/chat/'])('%p is a room, and n
   expect(selected(name)).toEqual(['tests/chat/bounds.test.ts']);
 });
 
-test('several names stand for the files of all of them, each once', () => {
+test('several names select the files of all of them, each once', () => {
   expect(selected('keys', 'chat', 'keys/keys')).toEqual([
     'tests/keys/keys.test.ts',
     'tests/chat/bounds.test.ts',
@@ -44,11 +44,11 @@ test.each([
   expect(selected(name)).toEqual(expected);
 });
 
-test('an unknown name comes with the rooms that there are', () => {
+test('an unknown name comes with the existing folders', () => {
   expect(selected('chat', 'hats')).toEqual({ unknown: 'hats', rooms: ['api', 'chat', 'keys'] });
 });
 
-test('the value of an option is no name', () => {
+test('the value of an option is not a name', () => {
   expect(selectionOf(['-t', 'keys', 'chat', '--seed', '7'], files)).toEqual({
     files: ['tests/chat/bounds.test.ts'],
     options: ['-t', 'keys', '--seed', '7'],

@@ -1,4 +1,4 @@
-/** The gateway, without patience for a database that cannot be reached. */
+/** The gateway, with no patience for an unreachable database. */
 import { readConfig } from '../../src/config.ts';
 import { serve } from '../../src/main.ts';
 import { defaultTimings } from '../../src/nodes/heartbeat.ts';

@@ -7,8 +7,8 @@ import { startRecorder } from './recorder.ts';
 
 const recorder = startRecorder();
 /**
- * Where `npm test` collects which errors were met: no test file alone meets all. The hook runs at the end of each file, so
- * that it also tells how many have ended.
+ * Where `npm test` collects which errors occurred: no single test file causes them all. The hook runs at the end of each
+ * file, so it also shows how many have ended.
  */
 const seenFolder = process.env.TOLLGATE_SEEN_ERRORS;
 

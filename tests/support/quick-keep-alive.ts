@@ -1,4 +1,4 @@
-/** Loaded before a gateway: a client hears of a silent provider every 200 ms, and not every five seconds. */
+/** Loaded before a gateway: a client hears of a silent provider every 200 ms instead of every five seconds. */
 import { maxSilenceMs } from '../../src/chat/stream.ts';
 import { replaceDeadline } from './replace-deadline.ts';
 

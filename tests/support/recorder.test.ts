@@ -1,4 +1,4 @@
-/** The recorder that holds every answer of a run against the document: that it sees what is wrong. */
+/** The recorder, which compares every response of a run with the document, notices what is wrong. */
 import { describe, expect, test } from 'bun:test';
 import contractErrors from '../contract/errors.json';
 import { type Answer, coverageFaults, errorsIn, faultOf } from './recorder.ts';
@@ -95,7 +95,7 @@ describe('the errors that were met', () => {
     expect(errorsIn(chat(200, completion))).toEqual([]);
   });
 
-  test('must be all rows of the contract, but for those that are excused', () => {
+  test('must be all rows of the contract, except for excused ones', () => {
     const rows = contractErrors.map(({ status, type, code }) => `${status ?? 'SSE'} ${type} ${code}`);
     const [first = '', ...others] = rows;
     expect(coverageFaults(new Set(rows), [])).toEqual([]);

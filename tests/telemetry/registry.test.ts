@@ -1,10 +1,10 @@
-/** Prometheus' text format: what was counted is what a scraper reads, whatever the labels hold. */
+/** Prometheus' text format: what was counted is what a scraper reads, whatever the labels contain. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { Counter, Gauge, Histogram, renderMetrics } from '../../src/telemetry/registry.ts';
 import { readSamples } from '../support/metrics.ts';
 
-test('a counter adds up by its labels, whatever they hold', () => {
+test('a counter adds up by its labels, whatever they contain', () => {
   const entries = fc.array(
     fc.tuple(fc.string({ unit: 'binary' }), fc.constantFrom('a', 'b\n', '\\"'), fc.nat(1_000)),
   );
@@ -65,7 +65,7 @@ test('a metric without labels is there before anything happened', () => {
   ]);
 });
 
-test('labels that take too many values are counted together from then on', () => {
+test('labels with too many values are counted together from then on', () => {
   const counter = new Counter('names_total', 'Names.', ['name', 'kind']);
   for (let index = 0; index < 12_000; index += 1) counter.add(1, `n${index}`, 'k');
   const seen = readSamples(counter.render());

@@ -18,7 +18,7 @@ export const http: readonly Equivalent[] = [
     within: 'parseQueued',
     changes: ['if (thrown instanceof ApiError ⟦|| → &&⟧ !signal.aborted) throw thrown;'],
     reason:
-      'It differs only for a client that has left and sees no answer, and for a full queue, which the budget for body bytes prevents.',
+      'It differs only for a client that has left and sees no response, and for a full queue, which the budget for body bytes prevents.',
   },
   {
     file: 'src/json/body.ts',

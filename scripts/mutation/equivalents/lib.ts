@@ -11,7 +11,7 @@ export const lib: readonly Equivalent[] = [
     file: 'src/lib/bounded-queue.ts',
     within: 'BoundedQueue.#remove',
     changes: ['if (place < 0) return ⟦false → true⟧;'],
-    reason: 'The promise of a task that has been started is resolved, and cannot be rejected any more.',
+    reason: 'The promise of a task that has been started is resolved, and can no longer be rejected.',
   },
   {
     file: 'src/json/scan.ts',
@@ -42,7 +42,7 @@ export const lib: readonly Equivalent[] = [
     changes: [
       "while (close >= 0 && isEscaped(text, close, open ⟦+ → -⟧ 1)) close = text.indexOf('\"', close + 1);",
     ],
-    reason: 'The opening quote is no backslash, so counting ends there anyway.',
+    reason: 'The opening quote is not a backslash, so counting ends there anyway.',
   },
   {
     file: 'src/json/scan.ts',

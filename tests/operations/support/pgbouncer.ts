@@ -11,7 +11,7 @@ export type Pgbouncer = Readonly<{
   url: (database: string) => string;
   /** Resolves when it passes queries on. */
   start: () => Promise<void>;
-  /** Without a word to whoever is connected. */
+  /** Kills it without notice to its clients. */
   kill: () => Promise<void>;
 }>;
 
