@@ -1,5 +1,5 @@
 /** JSON from outside is measured before it is parsed, whatever its size and wherever it comes from. */
-import { afterEach, expect, spyOn, test } from 'bun:test';
+import { afterAll, afterEach, expect, spyOn, test } from 'bun:test';
 import fc from 'fast-check';
 import { ApiError } from '../../src/errors.ts';
 import { parseJsonBody } from '../../src/json/body.ts';
@@ -10,6 +10,7 @@ import { parseJson, parseObject } from '../../src/providers/wire.ts';
 
 const parser = spyOn(JSON, 'parse');
 afterEach(() => void parser.mockClear());
+afterAll(() => void parser.mockRestore());
 
 const manyKeys = `{${Array.from({ length: 10_065 }, (_, index) => `"${index}":0`).join()}}`;
 const hostile: readonly (readonly [string, string, RegExp])[] = [

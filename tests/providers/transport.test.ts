@@ -153,10 +153,11 @@ test('time that this process loses is not the provider’s', async () => {
 });
 
 test.concurrent('20 MB of brackets are no answer, and are not parsed', async () => {
-  const parser = spyOn(JSON, 'parse');
+  using parser = spyOn(JSON, 'parse');
   const url = writes([`${jsonHead}content-length: 20000000\r\n\r\n`, '['.repeat(20_000_000)], 0);
   expect(await whole(url, {})).toBe('provider_unknown_error');
-  expect(parser.mock.calls.some(([text]) => text.startsWith('[[['))).toBe(false);
+  // The tests of other files, which share the process, parse brackets too.
+  expect(parser.mock.calls.some(([text]) => text.startsWith('[[[') && text.length > 1_000_000)).toBe(false);
 });
 
 describe('whether there ever was a connection', () => {
